@@ -1,0 +1,12 @@
+# The umbrella header <plumbline.h> includes every public header; it is written at configure time.
+set(PLUMB_GENERATED_INCLUDE ${CMAKE_CURRENT_BINARY_DIR}/include)
+set(public_headers)
+foreach(pattern core/*.h kernels/*.h ops/*.h graph/*.h optim/*.h models/*.h data/*.h)
+  file(GLOB found RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${pattern})
+  list(APPEND public_headers ${found})
+endforeach()
+set(umbrella "// plumbline ${PROJECT_VERSION}: everything that is public.\n#pragma once\n\n#define PLUMB_VERSION \"${PROJECT_VERSION}\"\n\n")
+foreach(header IN LISTS public_headers)
+  string(APPEND umbrella "#include \"${header}\"\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PLUMB_GENERATED_INCLUDE}/plumbline.h CONTENT "${umbrella}" @ONLY)

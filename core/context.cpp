@@ -1,0 +1,87 @@
+#include "core/context.h"
+
+#include <immintrin.h>
+#include <omp.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace plumb {
+namespace {
+
+struct Names {
+  std::mutex mutex;
+  std::vector<const std::string*> all{new std::string};  // never freed: views of them are handed out
+};
+Names& names() {
+  static Names* n = new Names;
+  return *n;
+}
+
+void (*front_deleter)(void*) = nullptr;
+
+struct ThreadEnd {
+  bool watched = false;
+  ~ThreadEnd() {
+    if (ctx.front && front_deleter) front_deleter(std::exchange(ctx.front, nullptr));
+    if (ctx.workspace) cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
+    ctx.workspace_bytes = 0;
+    ctx.pool.drain();
+  }
+};
+thread_local ThreadEnd thread_end;
+
+}  // namespace
+
+uint16_t algorithm_id(std::string_view name) {
+  if (name.empty()) return 0;
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  for (size_t i = 1; i < n.all.size(); ++i) {
+    if (*n.all[i] == name) return static_cast<uint16_t>(i);
+  }
+  PLUMB_CHECK(n.all.size() < 65536, "too many names of algorithms");
+  n.all.push_back(new std::string(name));
+  return static_cast<uint16_t>(n.all.size() - 1);
+}
+
+std::string_view algorithm_name(uint16_t id) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  PLUMB_CHECK(id < n.all.size(), "algorithm number {} is unknown", static_cast<int>(id));
+  return *n.all[id];
+}
+
+int threads() { return ctx.choice.threads ? ctx.choice.threads : omp_get_max_threads(); }
+
+void set_threads(int n) {
+  PLUMB_CHECK(n >= 1 && n <= 4096, "threads: {} were asked for; use 1 to 4096", n);
+  omp_set_num_threads(n);
+  ctx.choice.threads = static_cast<uint16_t>(n);
+}
+
+void flush_denormals() {
+#pragma omp parallel num_threads(threads())
+  _mm_setcsr(_mm_getcsr() | 0x8040u);  // flush to zero, denormals are zero
+}
+
+namespace detail {
+
+void watch_thread_end(void (*release_front)(void*)) {
+  if (release_front) front_deleter = release_front;
+  thread_end.watched = true;
+}
+
+void grow_workspace(size_t bytes) {
+  watch_thread_end();
+  if (ctx.workspace) cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
+  ctx.workspace_bytes = 0;
+  ctx.workspace = cpu_memory().get(bytes, MemoryClass::kWorkspace);
+  ctx.workspace_bytes = bytes;
+}
+
+}  // namespace detail
+}  // namespace plumb

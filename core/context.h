@@ -1,0 +1,106 @@
+// All implicit state of a thread, in one place.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "core/device.h"
+#include "core/memory.h"
+#include "core/pool.h"
+
+namespace plumb {
+
+class Recorder;  // kernels/recorder.h: what the gate appends to while capturing
+class Observer;  // kernels/recorder.h: what the gate tells of every kernel that ran
+class Node;      // core/tape.h
+
+/// How the gate picks among the candidates for one piece of work.
+enum class Search : uint8_t {
+  kHeuristic,      ///< the first candidate that fits, in the order its author gave
+  kMeasured,       ///< every candidate is timed once on this machine, and the result kept on disk
+  kDeterministic,  ///< the first candidate whose result does not change from run to run
+};
+
+/// How f32 products are computed. Fast modes are asked for by name.
+enum class MathMode : uint8_t { kStrict, kTf32, kBf16 };
+
+/// Which part of a training step a kernel belongs to, for profiles.
+enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+
+/// The part of a kernel's key that comes from the context and not from its specs.
+struct Choice {
+  Search search = Search::kHeuristic;
+  MathMode math = MathMode::kStrict;
+  uint16_t algorithm = 0;  ///< 0, or algorithm_id("winograd"): candidates of that family go first
+  uint16_t threads = 0;    ///< 0: as many as the process was given
+  Device device{};         ///< where kernels without inputs run
+  bool operator==(const Choice&) const = default;
+};
+static_assert(sizeof(Choice) == 8);
+
+/// The number of a family of algorithms ("direct", "winograd", "gemm", ...). The same name gives the same number.
+uint16_t algorithm_id(std::string_view name);
+/// The name behind a number from algorithm_id.
+std::string_view algorithm_name(uint16_t id);
+
+/// One per thread. Everything implicit is here; scopes (below) change one field and restore it.
+struct Context {
+  Recorder* recorder = nullptr;  ///< set while a step is captured
+  Observer* observer = nullptr;  ///< set while kernels are watched (profile, NaN check)
+  bool recording = true;         ///< whether ops on tensors that need a gradient are put on the tape
+  MemoryClass memory_class = MemoryClass::kActivation;  ///< of the values that ops make
+  Phase phase = Phase::kForward;
+  Choice choice{};
+  uint64_t sequence = 0;  ///< number of the last tape node
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+  void* front = nullptr;    ///< this thread's table of prepared kernels (kernels/cache.cpp)
+  Node* dying = nullptr;    ///< nodes to be destroyed by the sweep that is under way
+  bool sweeping = false;
+  Pool pool;
+};
+inline constinit thread_local Context ctx;
+
+/// Sets a field of the context and restores it at the end of the scope.
+template <class T>
+class Scoped {
+ public:
+  Scoped(T& field, T value) : field_(field), old_(std::exchange(field, value)) {}
+  ~Scoped() { field_ = old_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& field_;
+  T old_;
+};
+
+/// While it lives, nothing is put on the tape.
+struct NoGrad : Scoped<bool> {
+  NoGrad() : Scoped(ctx.recording, false) {}
+};
+/// While it lives, values made by ops count as this class of memory.
+struct MemoryScope : Scoped<MemoryClass> {
+  explicit MemoryScope(MemoryClass c) : Scoped(ctx.memory_class, c) {}
+};
+/// While it lives, kernels are picked this way.
+struct ChoiceScope : Scoped<Choice> {
+  explicit ChoiceScope(Choice c) : Scoped(ctx.choice, c) {}
+};
+
+/// How many threads the kernels of the calling thread use.
+int threads();
+/// Sets it for the calling thread; n must be at least 1.
+void set_threads(int n);
+/// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the start.
+void flush_denormals();
+
+namespace detail {
+/// Registers what must happen when the calling thread ends (workspace, tables, pool). Cheap to call again.
+void watch_thread_end(void (*release_front)(void*) = nullptr);
+/// Makes the workspace of this thread at least `bytes` large.
+void grow_workspace(size_t bytes);
+}  // namespace detail
+
+}  // namespace plumb

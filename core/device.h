@@ -1,0 +1,21 @@
+// Where values live and kernels run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace plumb {
+
+enum class DeviceType : uint8_t { kCpu = 0, kCuda = 1 };
+
+struct Device {
+  DeviceType type = DeviceType::kCpu;
+  uint8_t index = 0;
+  bool operator==(const Device&) const = default;
+};
+/// "cpu" or "cuda:0".
+std::string to_string(Device d);
+/// The inverse ("cuda" is "cuda:0"); throws on an unknown name and on a device this build has no kernels for.
+Device device_from_string(std::string_view name);
+
+}  // namespace plumb

@@ -1,0 +1,80 @@
+// Element types, and the two storage-only 16-bit floats.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+
+#include "core/error.h"
+
+namespace plumb {
+
+enum class DType : uint8_t { kF32, kF64, kF16, kBf16, kI32, kI64, kU8 };
+inline constexpr int kDTypeCount = 7;
+
+constexpr size_t size_of(DType t) {
+  constexpr uint8_t sizes[kDTypeCount] = {4, 8, 2, 2, 4, 8, 1};
+  return sizes[static_cast<int>(t)];
+}
+constexpr bool is_floating(DType t) { return t <= DType::kBf16; }
+/// "f32", "f64", "f16", "bf16", "i32", "i64" or "u8".
+const char* to_string(DType t);
+/// The inverse of to_string; throws on an unknown name.
+DType dtype_from_string(std::string_view name);
+
+/// bfloat16: the upper half of a float, rounded to nearest even.
+struct Bfloat16 {
+  uint16_t bits = 0;
+  Bfloat16() = default;
+  explicit Bfloat16(float v) {
+    uint32_t u = std::bit_cast<uint32_t>(v);
+    const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
+    u += 0x7fffu + ((u >> 16) & 1u);
+    bits = nan ? uint16_t{0x7fc0} : static_cast<uint16_t>(u >> 16);
+  }
+  explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+/// IEEE binary16, stored and converted only.
+struct Float16 {
+  uint16_t bits = 0;
+  Float16() = default;
+  explicit Float16(float v);
+  explicit operator float() const;
+};
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
+template <>
+struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
+template <>
+struct DTypeOf<Float16> { static constexpr DType value = DType::kF16; };
+template <>
+struct DTypeOf<Bfloat16> { static constexpr DType value = DType::kBf16; };
+template <>
+struct DTypeOf<int32_t> { static constexpr DType value = DType::kI32; };
+template <>
+struct DTypeOf<int64_t> { static constexpr DType value = DType::kI64; };
+template <>
+struct DTypeOf<uint8_t> { static constexpr DType value = DType::kU8; };
+template <class T>
+inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+/// Calls f.template operator()<T>() with the C++ type of t.
+template <class F>
+decltype(auto) dispatch_dtype(DType t, F&& f) {
+  switch (t) {
+    case DType::kF32: return f.template operator()<float>();
+    case DType::kF64: return f.template operator()<double>();
+    case DType::kF16: return f.template operator()<Float16>();
+    case DType::kBf16: return f.template operator()<Bfloat16>();
+    case DType::kI32: return f.template operator()<int32_t>();
+    case DType::kI64: return f.template operator()<int64_t>();
+    case DType::kU8: return f.template operator()<uint8_t>();
+  }
+  fail("dtype {} is unknown", static_cast<int>(t));
+}
+
+}  // namespace plumb

@@ -1,0 +1,161 @@
+#include "core/memory.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::array<const char*, kMemoryClassCount> kNames = {"parameter", "gradient", "activation", "state",
+                                                               "workspace", "pack",     "input"};
+constexpr size_t kAlignment = 256;
+constexpr size_t kHugePage = size_t{2} << 20;
+// Under AddressSanitizer nothing is cached, so that every use after a release is seen.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kCaching = false;
+#else
+constexpr bool kCaching = true;
+#endif
+
+struct SizeClass {
+  int bin;
+  size_t bytes;
+};
+SizeClass size_class(size_t bytes) {
+  if (bytes <= kAlignment) return {0, kAlignment};
+  const int octave = 63 - std::countl_zero(bytes - 1);  // 2^octave < bytes <= 2^(octave + 1)
+  const int quarter = static_cast<int>(((bytes - 1) >> (octave - 2)) & 3);
+  return {(octave - 8) * 4 + quarter + 1,
+          (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2))};
+}
+
+void* system_get(size_t bytes) {
+  if (bytes < kHugePage) return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  // Anonymous memory on huge pages: fewer faults and fewer misses of the address cache.
+  void* block = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+  if (block) madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+}  // namespace
+
+const char* to_string(MemoryClass c) { return kNames[static_cast<size_t>(c)]; }
+
+int64_t MemoryStats::live_total() const { return std::accumulate(live_bytes.begin(), live_bytes.end(), int64_t{0}); }
+int64_t MemoryStats::peak_total() const {
+  return std::accumulate(at_peak_bytes.begin(), at_peak_bytes.end(), int64_t{0});
+}
+
+void Allocator::lock() const {
+  while (locked_.test_and_set(std::memory_order_acquire)) {
+    while (locked_.test(std::memory_order_relaxed)) __builtin_ia32_pause();
+  }
+}
+
+void Allocator::account(int64_t bytes, MemoryClass c) {
+  const auto i = static_cast<size_t>(c);
+  ++stats_.allocations;
+  stats_.live_bytes[i] += bytes;
+  live_total_ += bytes;
+  if (stats_.live_bytes[i] > stats_.peak_bytes[i]) stats_.peak_bytes[i] = stats_.live_bytes[i];
+  if (live_total_ > peak_total_) [[unlikely]] {
+    peak_total_ = live_total_;
+    stats_.at_peak_bytes = stats_.live_bytes;
+  }
+}
+
+void* Allocator::get(size_t bytes, MemoryClass c) {
+  const SizeClass size = size_class(bytes);
+  if (size.bin < kBins) [[likely]] {
+    lock();
+    Free* block = lists_[size.bin];
+    if (block) [[likely]] {
+      lists_[size.bin] = block->next;
+      account(static_cast<int64_t>(size.bytes), c);
+      unlock();
+      return block;
+    }
+    unlock();
+  }
+  return get_from_system(bytes, size.bytes, c);
+}
+
+void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c) {
+  constexpr size_t kLargest = size_t{1} << 62;
+  void* block = bytes < kLargest ? system_get(block_bytes) : nullptr;
+  if (!block && bytes < kLargest) {
+    trim();
+    block = system_get(block_bytes);
+  }
+  PLUMB_CHECK(block, "out of memory: {} bytes for {} ({} bytes are in use); use a smaller batch", bytes, c,
+              stats().live_total());
+  lock();
+  stats_.reserved_bytes += static_cast<int64_t>(block_bytes);
+  ++stats_.system_allocations;
+  account(static_cast<int64_t>(block_bytes), c);
+  unlock();
+  return block;
+}
+
+void Allocator::put(void* block, size_t bytes, MemoryClass c) noexcept {
+  const SizeClass size = size_class(bytes);
+  lock();
+  stats_.live_bytes[static_cast<size_t>(c)] -= static_cast<int64_t>(size.bytes);
+  live_total_ -= static_cast<int64_t>(size.bytes);
+  if constexpr (kCaching) {
+    auto* free_block = static_cast<Free*>(block);
+    free_block->next = lists_[size.bin];
+    lists_[size.bin] = free_block;
+    unlock();
+  } else {
+    stats_.reserved_bytes -= static_cast<int64_t>(size.bytes);
+    unlock();
+    std::free(block);
+  }
+}
+
+MemoryStats Allocator::stats() const {
+  lock();
+  const MemoryStats copy = stats_;
+  unlock();
+  return copy;
+}
+
+void Allocator::reset_peaks() {
+  lock();
+  stats_.peak_bytes = stats_.at_peak_bytes = stats_.live_bytes;
+  peak_total_ = live_total_;
+  unlock();
+}
+
+void Allocator::trim() {
+  Free* all[kBins];
+  lock();
+  std::copy(lists_, lists_ + kBins, all);
+  std::fill(lists_, lists_ + kBins, nullptr);
+  unlock();
+  int64_t freed = 0;
+  for (int bin = 0; bin < kBins; ++bin) {
+    while (Free* block = all[bin]) {
+      all[bin] = block->next;
+      const int octave = (bin - 1) / 4 + 8, quarter = (bin - 1) % 4;
+      freed += bin == 0 ? int64_t{kAlignment} : (int64_t{1} << octave) + (int64_t{quarter + 1} << (octave - 2));
+      std::free(block);
+    }
+  }
+  lock();
+  stats_.reserved_bytes -= freed;
+  unlock();
+}
+
+Allocator& cpu_memory() {
+  static constinit Allocator allocator;
+  return allocator;
+}
+
+}  // namespace plumb

@@ -1,0 +1,65 @@
+// Device memory: a caching allocator that knows what every block is for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace plumb {
+
+/// What a block of memory is for. "Memory by class" is one of the metrics.
+enum class MemoryClass : uint8_t { kParameter, kGradient, kActivation, kState, kWorkspace, kPack, kInput };
+inline constexpr int kMemoryClassCount = 7;
+/// "parameter", "gradient", "activation", "state", "workspace", "pack", "input".
+const char* to_string(MemoryClass c);
+
+struct MemoryStats {
+  using ByClass = std::array<int64_t, kMemoryClassCount>;
+  ByClass live_bytes{};     ///< in use now
+  ByClass peak_bytes{};     ///< the largest live_bytes of each class since reset_peaks
+  ByClass at_peak_bytes{};  ///< live_bytes of each class when their sum was largest
+  int64_t reserved_bytes = 0;      ///< taken from the system: live and cached
+  int64_t allocations = 0;         ///< calls of get
+  int64_t system_allocations = 0;  ///< of which had to ask the system
+
+  int64_t live_total() const;
+  int64_t peak_total() const;  ///< the largest sum, which is the sum of at_peak_bytes
+};
+
+/// Memory of the host, 256-byte aligned. Blocks come in size classes, four an octave, and are kept when they are put back:
+/// page faults on fresh memory cost more than many ops. Any thread may get and put.
+class Allocator {
+ public:
+  constexpr Allocator() = default;
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+
+  /// A block of at least `bytes` bytes. Throws Error when the system has no more, after giving back what is cached.
+  void* get(size_t bytes, MemoryClass c);
+  void put(void* block, size_t bytes, MemoryClass c) noexcept;
+  MemoryStats stats() const;
+  void reset_peaks();
+  /// Gives every cached block back to the system.
+  void trim();
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  static constexpr int kBins = 56 * 4;
+  void* get_from_system(size_t bytes, size_t block_bytes, MemoryClass c);
+  void account(int64_t bytes, MemoryClass c);
+  void lock() const;
+  void unlock() const { locked_.clear(std::memory_order_release); }
+
+  mutable std::atomic_flag locked_;
+  Free* lists_[kBins] = {};
+  MemoryStats stats_{};
+  int64_t live_total_ = 0, peak_total_ = 0;
+};
+
+/// The allocator of the host.
+Allocator& cpu_memory();
+
+}  // namespace plumb

@@ -1,0 +1,64 @@
+#include "core/random.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace plumb {
+namespace {
+
+// number(i) for i in 0..count, four at a counter.
+template <class Number>
+void fill(void* data, DType dtype, int64_t count, uint64_t seed, Number number) {
+  dispatch_dtype(dtype, [&]<class T>() {
+    auto* out = static_cast<T*>(data);
+    for (int64_t i = 0; i < count; i += 4) {
+      const auto bits = Philox::block(seed, static_cast<uint64_t>(i / 4), 0);
+      double v[4];
+      number(bits, v);
+      for (int64_t j = 0; j < 4 && i + j < count; ++j) {
+        if constexpr (std::is_integral_v<T>) {
+          out[i + j] = static_cast<T>(std::floor(v[j]));
+        } else if constexpr (std::is_same_v<T, double>) {
+          out[i + j] = v[j];
+        } else {
+          out[i + j] = T(static_cast<float>(v[j]));
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
+  const double range = high - low + (is_floating(dtype) ? 0 : 1);
+  fill(data, dtype, count, seed, [&](const auto& bits, double* v) {
+    for (size_t j = 0; j < 4; ++j) v[j] = low + range * static_cast<double>(Philox::unit(bits[j]));
+  });
+}
+
+void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed) {
+  fill(data, dtype, count, seed, [&](const auto& bits, double* v) {
+    for (size_t j = 0; j < 4; j += 2) {
+      const double u = 1.0 - static_cast<double>(Philox::unit(bits[j]));  // (0, 1]
+      const double angle = 2 * std::numbers::pi * static_cast<double>(Philox::unit(bits[j + 1]));
+      const double radius = deviation * std::sqrt(-2 * std::log(u));
+      v[j] = mean + radius * std::cos(angle);
+      v[j + 1] = mean + radius * std::sin(angle);
+    }
+  });
+}
+
+Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed) {
+  Tensor t = Tensor::empty(spec);
+  fill_uniform(t.value->data, spec.dtype, spec.numel(), low, high, seed);
+  return t;
+}
+
+Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed) {
+  Tensor t = Tensor::empty(spec);
+  fill_normal(t.value->data, spec.dtype, spec.numel(), mean, deviation, seed);
+  return t;
+}
+
+}  // namespace plumb

@@ -1,0 +1,44 @@
+// Counter-based random numbers: the same seed gives the same numbers on every machine, device and number of threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/tensor.h"
+
+namespace plumb {
+
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC'11). Four 32-bit numbers a
+/// counter; host and device use this one function.
+struct Philox {
+  static constexpr std::array<uint32_t, 4> block(uint64_t key, uint64_t counter, uint64_t stream) {
+    uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
+    uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
+    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t p0 = uint64_t{0xD2511F53} * c0, p1 = uint64_t{0xCD9E8D57} * c2;
+      const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0, n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
+      c1 = static_cast<uint32_t>(p1);
+      c3 = static_cast<uint32_t>(p0);
+      c0 = n0;
+      c2 = n2;
+      k0 += 0x9E3779B9;
+      k1 += 0xBB67AE85;
+    }
+    return {c0, c1, c2, c3};
+  }
+  /// A float in [0, 1) from the upper 24 bits.
+  static constexpr float unit(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+};
+
+/// Fills memory with numbers from U[low, high), rounded to the dtype; integers get whole numbers from [low, high].
+void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed);
+/// Fills memory with numbers from N(mean, deviation^2), by Box-Muller.
+void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed);
+/// A tensor of numbers from U[low, high). Numbers follow the order of memory.
+Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
+/// A tensor of numbers from N(mean, deviation^2).
+Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed);
+
+}  // namespace plumb

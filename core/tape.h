@@ -1,0 +1,156 @@
+// Recording: the gradient closures of an op, written beside its forward.
+//
+//   return record(run<K>(...), wrt(x, [w = Kept(w)](const Tensor& dy) { return ...; }), wrt(w, ...));
+//
+// A closure gets dy (or dy and the op's own output) and returns the gradient with respect to one input. Closures call
+// ops, never the gate, so that gradients have gradients. Closures name what they keep: no [=].
+#pragma once
+
+#include <array>
+#include <new>
+#include <optional>
+#include <tuple>
+
+#include "core/tensor.h"
+
+namespace plumb {
+
+/// A tensor kept for backward. Reading it after its memory was written to is an error.
+class Kept {
+ public:
+  explicit Kept(const Tensor& x) : tensor_(x), version_(x.value->version()) {}
+  const Tensor& operator()() const {
+    PLUMB_CHECK(tensor_.value->version() == version_,
+                "grad: a tensor {} that was kept for backward was written to in between (version {}, now {}); write to "
+                "it after grad, or keep a copy",
+                tensor_.spec(), version_, tensor_.value->version());
+    return tensor_;
+  }
+
+ private:
+  Tensor tensor_;
+  uint32_t version_;
+};
+
+template <class F>
+struct Wrt {
+  const Tensor& x;
+  F gradient;
+};
+/// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one.
+template <class F>
+Wrt<F> wrt(const Tensor& x, F gradient) {
+  return {x, std::move(gradient)};
+}
+
+namespace detail {
+
+template <class F>
+inline constexpr bool takes_output = std::is_invocable_v<F, const Tensor&, const Tensor&>;
+
+[[noreturn, gnu::cold]] inline void fail_released() {
+  fail("grad: backward ran through this graph before and released it; pass retain_graph to the first call");
+}
+
+template <class F>
+struct Edge {
+  Ref<Node> to;
+  std::optional<F> gradient;
+
+  explicit Edge(Wrt<F>&& w) : to(w.x.node) {
+    if (to) gradient.emplace(std::move(w.gradient));
+  }
+  void backward(const Tensor& dy, const Ref<Value>& y, uint32_t y_version, Node* self, GradientSink& sink) {
+    if (!to) return;
+    if (!gradient) fail_released();
+    if constexpr (takes_output<F>) {
+      // Its own output is kept without the node, so that there is no cycle.
+      const Tensor output(y, sink.create_graph ? Ref<Node>(self) : Ref<Node>());
+      PLUMB_CHECK(y->version() == y_version,
+                  "grad: the output {} of an op was written to before backward; write to it after grad", y->spec);
+      sink.give(to.get(), (*gradient)(dy, output));
+    } else {
+      sink.give(to.get(), (*gradient)(dy));
+    }
+  }
+};
+
+template <class... F>
+class RecordedNode final : public Node {
+ public:
+  explicit RecordedNode(const Tensor& y, Wrt<F>&&... w) : edges_(Edge<F>(std::move(w))...) {
+    bytes = sizeof *this;
+    if constexpr (kKeepsOutput) {
+      y_ = y.value;
+      y_version_ = y.value->version();
+    }
+  }
+  void backward(const Tensor& dy, GradientSink& sink) override {
+    std::apply([&](auto&... e) { (e.backward(dy, y_, y_version_, this, sink), ...); }, edges_);
+  }
+  void release() override {
+    std::apply([](auto&... e) { (e.gradient.reset(), ...); }, edges_);
+    y_ = {};
+  }
+
+ private:
+  static constexpr bool kKeepsOutput = (takes_output<F> || ...);
+  std::tuple<Edge<F>...> edges_;
+  Ref<Value> y_;
+  uint32_t y_version_ = 0;
+};
+
+template <size_t N, class F>
+class JointNode final : public Node {
+ public:
+  JointNode(const std::array<const Tensor*, N>& x, F&& f) : gradients_(std::move(f)) {
+    bytes = sizeof *this;
+    for (size_t i = 0; i < N; ++i) to_[i] = x[i]->node;
+  }
+  void backward(const Tensor& dy, GradientSink& sink) override {
+    if (!gradients_) fail_released();
+    std::array<bool, N> needs;
+    for (size_t i = 0; i < N; ++i) needs[i] = static_cast<bool>(to_[i]);
+    auto dx = (*gradients_)(dy, needs);
+    for (size_t i = 0; i < N; ++i) {
+      if (to_[i]) sink.give(to_[i].get(), std::move(dx[i]));
+    }
+  }
+  void release() override { gradients_.reset(); }
+
+ private:
+  std::array<Ref<Node>, N> to_;
+  std::optional<F> gradients_;
+};
+
+template <class N, class... Args>
+void attach(Tensor& y, Args&&... args) {
+  Node* n = new (ctx.pool.get(sizeof(N))) N(std::forward<Args>(args)...);
+  n->sequence = ++ctx.sequence;
+  y.node = Ref<Node>::adopt(n);
+}
+
+}  // namespace detail
+
+/// y with its gradient edges, if recording is on and an input needs a gradient.
+template <class... F>
+Tensor record(Tensor y, Wrt<F>... w) {
+  if (ctx.recording && (w.x.node || ...)) detail::attach<detail::RecordedNode<F...>>(y, y, std::move(w)...);
+  return y;
+}
+
+/// Which of the inputs of a joint backward need a gradient.
+template <size_t N>
+using Needs = std::array<bool, N>;
+
+/// The same for an op whose gradients come out of one piece of work: gradients(dy, needs) returns an array of N tensors,
+/// empty where not needed.
+template <size_t N, class F>
+Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients) {
+  bool any = false;
+  for (const Tensor* t : x) any |= t->requires_grad();
+  if (ctx.recording && any) detail::attach<detail::JointNode<N, F>>(y, x, std::move(gradients));
+  return y;
+}
+
+}  // namespace plumb

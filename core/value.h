@@ -1,0 +1,63 @@
+// A value: a spec and, unless it is only captured, memory.
+#pragma once
+
+#include <functional>
+
+#include "core/context.h"
+#include "core/ref.h"
+#include "core/spec.h"
+
+namespace plumb {
+
+/// The data behind tensors: shared by reference, dense, 256-byte aligned unless it wraps foreign memory. While a step is
+/// captured, values made by ops are symbolic: they have a spec and no memory.
+class Value {
+ public:
+  std::atomic<uint32_t> refs{1};
+  MemoryClass memory_class = MemoryClass::kActivation;
+  Device device{};
+  void* data = nullptr;
+  TensorSpec spec;
+
+  /// A value with memory, or a symbolic one while a step is captured.
+  static Ref<Value> make(const TensorSpec& spec, MemoryClass c) { return make(spec, c, ctx.recorder != nullptr); }
+  static Ref<Value> make(const TensorSpec& spec, MemoryClass c, bool symbolic);
+  /// A value on memory that somebody else owns; `deleter` is called with it at the end and may be empty.
+  static Ref<Value> wrap(void* data, const TensorSpec& spec, MemoryClass c, std::function<void(void*)> deleter);
+  /// The same memory under another spec of the same size.
+  static Ref<Value> alias(const Ref<Value>& of, const TensorSpec& spec);
+
+  bool is_symbolic() const { return data == nullptr && !is_empty_; }
+  /// The value whose memory this is: itself, or what it is an alias of.
+  Value* root() { return base_ ? base_.get() : this; }
+  /// Counts the writes to the memory. Tensors kept for backward refuse to be read after a write.
+  uint32_t version() const { return base_ ? base_->version_ : version_; }
+  void bump_version() { ++(base_ ? base_->version_ : version_); }
+  /// True if nobody else can see a write to this memory.
+  bool is_private() const { return refs.load(std::memory_order_acquire) == 1 && !base_ && !foreign_; }
+
+  /// Packs of this value, by (format, version); made and kept by the gate (kernels/pack.cpp).
+  struct Packs {
+    virtual ~Packs() = default;
+  };
+  Packs* packs() const { return packs_.load(std::memory_order_acquire); }
+  bool install_packs(Packs* fresh) {
+    Packs* none = nullptr;
+    return packs_.compare_exchange_strong(none, fresh, std::memory_order_acq_rel);
+  }
+
+  static void destroy(Value* v);
+
+ private:
+  struct Foreign;
+  Value() = default;
+  ~Value() = default;
+  uint32_t version_ = 0;
+  bool is_empty_ = false;
+  size_t bytes_ = 0;
+  std::atomic<Packs*> packs_{nullptr};
+  Ref<Value> base_;
+  Foreign* foreign_ = nullptr;
+};
+
+}  // namespace plumb

@@ -1,0 +1,48 @@
+// Convolution in two dimensions: its parameters and its three kernels.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// What may be applied to the output of a convolution or a linear layer inside its kernel.
+enum class Activation : int32_t { kNone = 0, kRelu = 1 };
+
+/// Attributes of conv2d. x is (N, IC, IH, IW), w is (OC, IC / groups, KH, KW), y is (N, OC, OH, OW) with
+/// OH = (IH + padding[0] + padding[1] - dilation[0] * (KH - 1) - 1) / stride[0] + 1, rounded down, and OW likewise.
+struct Conv2dParams {
+  int32_t stride[2] = {1, 1};         ///< vertical, horizontal
+  int32_t dilation[2] = {1, 1};       ///< vertical, horizontal; 1 is dense
+  int32_t padding[4] = {0, 0, 0, 0};  ///< top, bottom, left, right; zeros
+  int32_t groups = 1;
+  Activation activation = Activation::kNone;
+};
+
+/// y from {x, w} or {x, w, b}; b is (OC).
+struct Conv2dForward {
+  static constexpr char kName[] = "conv2d_forward";
+  using Params = Conv2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
+/// dx from {dy, w}.
+struct Conv2dBackwardInput {
+  static constexpr char kName[] = "conv2d_backward_input";
+  using Params = Conv2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
+/// dw from {dy, x}.
+struct Conv2dBackwardWeight {
+  static constexpr char kName[] = "conv2d_backward_weight";
+  using Params = Conv2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
+}  // namespace plumb

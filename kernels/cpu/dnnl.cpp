@@ -1,0 +1,182 @@
+#include "kernels/cpu/dnnl.h"
+
+#include <mutex>
+
+namespace plumb::cpu {
+
+dnnl::engine& dnnl_engine() {
+  static dnnl::engine* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::stream& dnnl_stream() {
+  static thread_local dnnl::stream stream(dnnl_engine());
+  return stream;
+}
+
+bool dnnl_has(DType t) {
+  return t == DType::kF32 || t == DType::kBf16 || t == DType::kF16 || t == DType::kI32 || t == DType::kU8;
+}
+
+memory::data_type dnnl_dtype(DType t) {
+  switch (t) {
+    case DType::kF32: return memory::data_type::f32;
+    case DType::kBf16: return memory::data_type::bf16;
+    case DType::kF16: return memory::data_type::f16;
+    case DType::kI32: return memory::data_type::s32;
+    case DType::kU8: return memory::data_type::u8;
+    default: fail("oneDNN has no dtype {}", t);
+  }
+}
+
+memory::dims dnnl_dims(const Shape& s) { return {s.begin(), s.end()}; }
+
+MemoryDesc dnnl_desc(const TensorSpec& s) {
+  const Strides strides = strides_of(s);
+  return {dnnl_dims(s.shape), dnnl_dtype(s.dtype), memory::dims(strides.of, strides.of + s.rank())};
+}
+
+MemoryDesc dnnl_any(const TensorSpec& s) {
+  return {dnnl_dims(s.shape), dnnl_dtype(s.dtype), memory::format_tag::any};
+}
+
+namespace {
+
+MemoryDesc described(const TensorSpec& s, const MemoryDesc& pack) { return is_pack(s.layout) ? pack : dnnl_desc(s); }
+
+// oneDNN 2.x has no serialisation of a desc; interning by comparison gives each its number.
+size_t number_of(const MemoryDesc& desc) {
+  static std::mutex mutex;
+  static auto* all = new std::vector<MemoryDesc>;
+  const std::lock_guard lock(mutex);
+  for (size_t i = 0; i < all->size(); ++i) {
+    if ((*all)[i] == desc) return i;
+  }
+  all->push_back(desc);
+  return all->size() - 1;
+}
+
+}  // namespace
+
+Layout dnnl_pack(const MemoryDesc& chosen, const TensorSpec& plain) {
+  if (chosen == dnnl_desc(plain)) return plain.layout;
+  return register_pack(message("onednn {}", number_of(chosen)), message("onednn_pack_{}", number_of(chosen)),
+                       chosen.get_size(), [chosen](const TensorSpec& from) -> std::unique_ptr<Kernel> {
+                         auto kernel = std::make_unique<DnnlKernel>("onednn:reorder");
+                         const MemoryDesc source = described(from, chosen);
+                         const dnnl::reorder::primitive_desc pd(dnnl_engine(), source, dnnl_engine(), chosen, dnnl_attr());
+                         const size_t scratch = kernel->reserve(pd.scratchpad_desc().get_size());
+                         kernel->append(dnnl::reorder(pd), {{DNNL_ARG_FROM, source, DnnlArg::kIn, 0},
+                                                            {DNNL_ARG_TO, chosen, DnnlArg::kOut, 0},
+                                                            {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), DnnlArg::kWorkspace, scratch}});
+                         return kernel;
+                       });
+}
+
+dnnl::primitive_attr dnnl_attr(MathMode math) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR > 2 || DNNL_VERSION_MINOR >= 5
+  if (math == MathMode::kBf16) attr.set_fpmath_mode(dnnl::fpmath_mode::bf16);
+#endif
+  return attr;
+}
+
+// ---- DnnlKernel
+
+struct DnnlKernel::Bound {
+  uint64_t id = 0;
+  std::vector<memory> memories;  // of all steps, in order
+  std::vector<dnnl_exec_arg_t> args;
+};
+
+namespace {
+
+// Numbers of the per-thread slots. A slot is used again after its kernel is gone; the id tells the users apart.
+struct Slots {
+  std::mutex mutex;
+  std::vector<size_t> free;
+  size_t count = 0;
+  uint64_t ids = 0;
+};
+Slots& slots() {
+  static Slots* s = new Slots;
+  return *s;
+}
+
+}  // namespace
+
+DnnlKernel::DnnlKernel(std::string name) : Kernel(std::move(name)) {
+  Slots& s = slots();
+  const std::lock_guard lock(s.mutex);
+  id_ = ++s.ids;
+  if (s.free.empty()) {
+    slot_ = s.count++;
+  } else {
+    slot_ = s.free.back();
+    s.free.pop_back();
+  }
+}
+
+DnnlKernel::~DnnlKernel() {
+  Slots& s = slots();
+  const std::lock_guard lock(s.mutex);
+  s.free.push_back(slot_);
+}
+
+void DnnlKernel::append(dnnl::primitive primitive, std::vector<DnnlArg> args) {
+  std::erase_if(args, [](const DnnlArg& a) { return a.desc.get_size() == 0; });
+  steps_.push_back({std::move(primitive), std::move(args)});
+}
+
+void DnnlKernel::append_reorder(DnnlArg from, DnnlArg to) {
+  const dnnl::reorder::primitive_desc pd(dnnl_engine(), from.desc, dnnl_engine(), to.desc, dnnl_attr());
+  from.name = DNNL_ARG_FROM;
+  to.name = DNNL_ARG_TO;
+  const size_t scratch = reserve(pd.scratchpad_desc().get_size());
+  append(dnnl::reorder(pd), {from, to, {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), DnnlArg::kWorkspace, scratch}});
+  ++info().conversions;
+}
+
+size_t DnnlKernel::reserve(size_t bytes) {
+  const size_t at = info().workspace_bytes;
+  info().workspace_bytes += (bytes + 255) / 256 * 256;
+  return at;
+}
+
+DnnlKernel::Bound& DnnlKernel::bound() const {
+  static thread_local std::vector<std::unique_ptr<Bound>> all;
+  if (slot_ >= all.size()) all.resize(slot_ + 1);
+  auto& b = all[slot_];
+  if (b && b->id == id_) [[likely]] return *b;
+  b = std::make_unique<Bound>();
+  b->id = id_;
+  for (const Step& s : steps_) {
+    for (const DnnlArg& a : s.args) b->memories.emplace_back(a.desc, dnnl_engine(), nullptr);
+  }
+  size_t next = 0;
+  for (const Step& s : steps_) {
+    for (const DnnlArg& a : s.args) b->args.push_back({a.name, b->memories[next++].get()});
+  }
+  return *b;
+}
+
+void DnnlKernel::run(const Launch& l) const {
+  Bound& b = bound();
+  dnnl_exec_arg_t* args = b.args.data();
+  for (const Step& s : steps_) {
+    for (size_t i = 0; i < s.args.size(); ++i) {
+      const DnnlArg& a = s.args[i];
+      void* data = a.from == DnnlArg::kIn    ? l.in[a.at]
+                   : a.from == DnnlArg::kOut ? l.out[a.at]
+                                             : static_cast<char*>(l.workspace) + a.at;
+      dnnl_memory_set_data_handle(args[i].memory, data);
+    }
+    const dnnl_status_t status =
+        dnnl_primitive_execute(s.primitive.get(), dnnl_stream().get(), static_cast<int>(s.args.size()), args);
+    PLUMB_CHECK(status == dnnl_success, "{}: oneDNN refused to run (status {})", info().name, static_cast<int>(status));
+    args += s.args.size();
+  }
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,58 @@
+// The one place where loops are spread over threads.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace plumb::cpu {
+
+// ThreadSanitizer cannot see the synchronisation inside libgomp; there, loops run on the calling thread.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kParallel = false;
+#else
+inline constexpr bool kParallel = true;
+#endif
+
+/// Work below this many bytes costs less than waking the other threads.
+inline constexpr int64_t kGrainBytes = 64 << 10;
+
+/// body(begin, end) over [0, n) in contiguous pieces, one a thread; pieces start at multiples of `multiple`. On the
+/// calling thread alone when n <= grain: branched here, since `omp parallel if(false)` costs more than many ops.
+template <class Body>
+void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) {
+  const int wanted = kParallel ? omp_get_max_threads() : 1;
+  if (n <= grain || wanted == 1 || omp_in_parallel()) {
+    if (n > 0) body(int64_t{0}, n);
+    return;
+  }
+  const int64_t units = (n + multiple - 1) / multiple;
+  const int team = static_cast<int>(std::min<int64_t>({wanted, units, (n + grain - 1) / std::max<int64_t>(grain, 1)}));
+#pragma omp parallel num_threads(team)
+  {
+    const int64_t t = omp_get_thread_num(), count = omp_get_num_threads();
+    const int64_t begin = std::min(n, units * t / count * multiple), end = std::min(n, units * (t + 1) / count * multiple);
+    if (begin < end) body(begin, end);
+  }
+}
+template <class Body>
+void parallel_for(int64_t n, int64_t grain, const Body& body) {
+  parallel_for(n, grain, 1, body);
+}
+
+/// body(thread, threads) once on each of `team` threads; the pieces of work are the body's own affair.
+template <class Body>
+void parallel_team(int team, const Body& body) {
+  if (!kParallel || team <= 1 || omp_in_parallel()) {
+    for (int t = 0; t < team; ++t) body(t, team);
+    return;
+  }
+#pragma omp parallel num_threads(team)
+  {
+    // Fewer threads than asked for is allowed; every piece is still done.
+    for (int t = omp_get_thread_num(); t < team; t += omp_get_num_threads()) body(t, team);
+  }
+}
+
+}  // namespace plumb::cpu

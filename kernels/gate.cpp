@@ -1,0 +1,74 @@
+#include "kernels/gate.h"
+
+#include <alloca.h>
+
+#include "kernels/pack.h"
+#include "kernels/recorder.h"
+
+namespace plumb::detail {
+namespace {
+
+[[gnu::noinline, gnu::cold]] void refuse_input(const KernelKind& kind, Inputs in, size_t i) {
+  PLUMB_CHECK(in[i].value, "{}: input {} is an empty tensor", kind.name, i);
+  PLUMB_CHECK(in[i].value->device == in[0].value->device,
+              "{}: input {} is on {} and input 0 on {}; move one of them", kind.name, i, in[i].value->device,
+              in[0].value->device);
+  fail("{}: input {} {} comes from a captured step and has no memory outside of it; return it from the captured "
+       "function",
+       kind.name, i, in[i].value->spec);
+}
+
+void run_observed(Prepared& p, const Launch& launch) {
+  ctx.observer->before(p);
+  p.kernel->run(launch);
+  ctx.observer->after(p, launch);
+}
+
+}  // namespace
+
+void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> specs, Ref<Value>* y,
+              Writes writes) {
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!in[i].value || in[i].value->device != in[0].value->device) [[unlikely]] refuse_input(kind, in, i);
+  }
+  const Device device = in.empty() ? ctx.choice.device : in[0].value->device;
+  Prepared* p = find_kernel(kind, params, in, specs, device);
+  const KernelInfo& info = p->kernel->info();
+  for (size_t i = 0; i < specs.size(); ++i) y[i] = Value::make(specs[i], ctx.memory_class);
+
+  // Weights in the kernel's own format, packed once a version. `hold` keeps the kernel while packers are looked up.
+  Ref<Prepared> hold;
+  PoolVector<Ref<Value>> packs;
+  if (!info.packs.empty()) [[unlikely]] {
+    hold = Ref<Prepared>(p);
+    auto* replaced = static_cast<In*>(alloca(in.size() * sizeof(In)));
+    std::copy(in.begin(), in.end(), replaced);
+    for (const PackRequest& r : info.packs) {
+      packs.push_back(packed(in[static_cast<size_t>(r.input)].value, r.layout));
+      replaced[r.input].value = packs.back().get();
+    }
+    in = {replaced, in.size()};
+  }
+
+  if (ctx.recorder) [[unlikely]] {
+    ctx.recorder->append(p, in, {y, specs.size()}, writes);
+  } else {
+    auto* inputs = static_cast<void**>(alloca((in.size() + 1) * sizeof(void*)));
+    for (size_t i = 0; i < in.size(); ++i) {
+      inputs[i] = in[i].value->data;
+      if (!inputs[i] && in[i].value->is_symbolic()) [[unlikely]] refuse_input(kind, in, i);
+    }
+    auto* outputs = static_cast<void**>(alloca((specs.size() + 1) * sizeof(void*)));
+    for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
+    if (info.workspace_bytes > ctx.workspace_bytes) [[unlikely]] grow_workspace(info.workspace_bytes);
+    const Launch launch{inputs, outputs, ctx.workspace};
+    if (ctx.observer) [[unlikely]] {
+      run_observed(*p, launch);
+    } else {
+      p->kernel->run(launch);
+    }
+  }
+  for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) in[i].value->bump_version();
+}
+
+}  // namespace plumb::detail

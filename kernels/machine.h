@@ -1,0 +1,20 @@
+// What the results of measuring depend on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace plumb {
+
+/// The model of the processor, as the system names it.
+std::string cpu_model();
+/// The widest vector instructions of the processor that matter here, widest first: "amx_bf16 avx512_bf16 avx512f avx2".
+std::string cpu_isa();
+/// "oneDNN 2.6.3", "Eigen 3.4.0", ...
+std::vector<std::string> library_versions();
+/// A short text without spaces that differs when the processor or a library does.
+std::string machine_signature();
+/// Throws a sentence if the library was compiled for instructions that this processor does not have.
+void check_processor();
+
+}  // namespace plumb

@@ -1,0 +1,108 @@
+#include "kernels/pack.h"
+
+#include <deque>
+#include <mutex>
+
+#include "kernels/gate.h"
+#include "kernels/recorder.h"
+
+namespace plumb {
+
+namespace {
+
+struct PacksOfValue final : Value::Packs {
+  struct Pack {
+    Layout layout;
+    uint32_t version;
+    Ref<Value> value;
+  };
+  std::mutex mutex;
+  std::vector<Pack> all;
+};
+
+struct Packers {
+  std::mutex mutex;
+  std::deque<std::pair<Layout, MakePacker>> all;
+};
+Packers& packers() {
+  static Packers* p = new Packers;
+  return *p;
+}
+
+PacksOfValue& packs_of(Value* v) {
+  if (!v->packs()) {
+    auto* fresh = new PacksOfValue;
+    if (!v->install_packs(fresh)) delete fresh;
+  }
+  return static_cast<PacksOfValue&>(*v->packs());
+}
+
+void repack_into(Value* plain, Value* pack) {
+  const Ref<Prepared> p = prepare<Repack>({}, {plain->spec}, {pack->spec});
+  if (p->kernel->info().workspace_bytes > ctx.workspace_bytes) detail::grow_workspace(p->kernel->info().workspace_bytes);
+  const Launch launch{&plain->data, &pack->data, ctx.workspace};
+  if (ctx.observer) ctx.observer->before(*p);
+  p->kernel->run(launch);
+  if (ctx.observer) ctx.observer->after(*p, launch);
+}
+
+}  // namespace
+
+Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make) {
+  const Layout layout = intern_pack(key, name, bytes);
+  Packers& p = packers();
+  const std::lock_guard lock(p.mutex);
+  for (const auto& known : p.all) {
+    if (known.first == layout) return layout;
+  }
+  p.all.emplace_back(layout, std::move(make));
+  return layout;
+}
+
+std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack) {
+  Packers& p = packers();
+  const MakePacker* make = nullptr;
+  {
+    const std::lock_guard lock(p.mutex);
+    for (const auto& known : p.all) {
+      if (known.first == pack) make = &known.second;
+    }
+  }
+  PLUMB_CHECK(make, "pack {} has no packer", pack);
+  return (*make)(plain);
+}
+
+void Repack::cpu(const Problem<NoParams>& p, Candidates& candidates) {
+  candidates.add("repack", [plain = p.in[0], pack = p.out[0].layout] { return make_packer(plain, pack); });
+}
+
+Ref<Value> detail::packed(Value* plain, Layout pack) {
+  TensorSpec spec = plain->spec;
+  spec.layout = pack;
+  const MemoryScope memory(MemoryClass::kPack);
+  if (ctx.recorder) {
+    if (Ref<Value> known = ctx.recorder->find_pack(plain, pack)) return known;
+    Ref<Value> made;
+    const In in{plain};
+    const NoParams params;
+    dispatch(kind_of<Repack>, &params, {&in, 1}, {&spec, 1}, &made, {});
+    ctx.recorder->keep_pack(plain, made);
+    return made;
+  }
+  PLUMB_CHECK(!plain->is_symbolic(), "repack: {} comes from a captured step and has no memory outside of it", plain->spec);
+  PacksOfValue& packs = packs_of(plain->root());
+  const std::lock_guard lock(packs.mutex);
+  for (auto& p : packs.all) {
+    if (p.layout != pack || !(p.value->spec == spec)) continue;
+    if (p.version == plain->version()) return p.value;
+    if (!p.value.sole_owner()) p.value = Value::make(spec, MemoryClass::kPack);
+    repack_into(plain, p.value.get());
+    p.version = plain->version();
+    return p.value;
+  }
+  packs.all.push_back({pack, plain->version(), Value::make(spec, MemoryClass::kPack)});
+  repack_into(plain, packs.all.back().value.get());
+  return packs.all.back().value;
+}
+
+}  // namespace plumb
