@@ -1,0 +1,22 @@
+// Images made of random numbers that a network can learn, for runs without files.
+#pragma once
+
+#include "data/dataset.h"
+
+namespace plumb::data {
+
+struct SyntheticSpec {
+  Shape image{3, 32, 32};  ///< (C, H, W)
+  int64_t classes = 10;
+  int64_t count = 50000;
+  uint64_t seed = 0;
+  Split split = Split::kTrain;  ///< splits of one seed share the classes and no image
+};
+
+/// Images of a set that is the same on every machine. A class is a smooth random pattern; an image is the pattern of a
+/// random class, shifted by up to an eighth of its size, plus uniform noise. An image does not depend on the count.
+Dataset synthetic(const SyntheticSpec& spec);
+/// A synthetic set with the shape, the classes and (where `count` is 0) the size of cifar10, cifar100 or mnist.
+Dataset synthetic_like(std::string_view name, Split split, uint64_t seed, int64_t count = 0);
+
+}  // namespace plumb::data

@@ -1,0 +1,15 @@
+// Adding one gradient into another.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// Input 0 += input 1, both of one spec. Writes input 0.
+struct Accumulate {
+  static constexpr char kName[] = "accumulate";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates&);
+};
+
+}  // namespace plumb

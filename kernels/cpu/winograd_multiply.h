@@ -1,0 +1,44 @@
+// Products of small matrices for the Winograd kernels, on operands in panels.
+//
+// A panel is up to kPanel columns of a matrix, stored row by row without gaps; panels stand one behind the other. The inner
+// loop then reads consecutive memory only, and columns are padded with zeros to whole vectors.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cpu/winograd_vector.h"
+
+namespace plumb::cpu::winograd {
+
+inline constexpr int64_t kPanelVectors = 2;
+inline constexpr int64_t kPanel = kPanelVectors * kLanes;
+
+/// Where things stand in a matrix of `rows` x `vectors` * kLanes, in panels.
+struct Panels {
+  int64_t rows, vectors;
+
+  int64_t count() const { return (vectors + kPanelVectors - 1) / kPanelVectors; }
+  int64_t floats() const { return rows * vectors * kLanes; }
+  /// Offset of the first row of panel p.
+  int64_t offset(int64_t p) const { return p * rows * kPanel; }
+  /// Vectors in each row of panel p.
+  int64_t width(int64_t p) const { return std::min(kPanelVectors, vectors - p * kPanelVectors); }
+  /// Offset of vector v of row r.
+  int64_t at(int64_t r, int64_t v) const {
+    const int64_t p = v / kPanelVectors;
+    return offset(p) + (r * width(p) + v % kPanelVectors) * kLanes;
+  }
+};
+
+/// Which way the left operand stands in memory.
+enum class Left {
+  kByRow,     ///< element (r, k) at r * stride + k
+  kByColumn,  ///< element (r, k) at k * stride + r
+};
+
+/// Columns of C = A B, or C += A B: A is `rows` x `depth` as `left` says, b and c are one panel of `width` vectors.
+template <Left left>
+void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b, float* c,
+                    bool accumulate);
+
+}  // namespace plumb::cpu::winograd

@@ -1,0 +1,74 @@
+// Elementwise kernels, one kind for each functor and stage. The functors are in kernels/functors/.
+#pragma once
+
+#include "kernels/functors/binary.h"
+#include "kernels/functors/unary.h"
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// Which function of a functor a kernel evaluates.
+enum class Stage {
+  kForward,    ///< y = f(x), or f(a, b)
+  kBackward,   ///< backward(dy, v), or backward_a(dy, a, b)
+  kBackwardB,  ///< backward_b(dy, a, b)
+  kSecond,     ///< g d backward(dy, v) / dv, or g d backward_a / da
+  kSecondAB,   ///< g d backward_a / db
+  kSecondBA,   ///< g d backward_b / da
+  kSecondBB,   ///< g d backward_b / db
+};
+constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
+
+/// Offers the kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is where the
+/// border to a backend's own compiler runs.
+namespace cpu {
+void offer_unary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+}  // namespace cpu
+
+namespace detail {
+template <class F>
+Problem<NoParams> without_params(const Problem<F>& p) {
+  static constexpr NoParams none;
+  return {none, p.in, p.out, p.threads, p.math};
+}
+template <Stage S>
+inline constexpr auto& stage_suffix = "";
+template <>
+inline constexpr auto& stage_suffix<Stage::kBackward> = "_backward";
+template <>
+inline constexpr auto& stage_suffix<Stage::kBackwardB> = "_backward_b";
+template <>
+inline constexpr auto& stage_suffix<Stage::kSecond> = "_second";
+template <>
+inline constexpr auto& stage_suffix<Stage::kSecondAB> = "_second_ab";
+template <>
+inline constexpr auto& stage_suffix<Stage::kSecondBA> = "_second_ba";
+template <>
+inline constexpr auto& stage_suffix<Stage::kSecondBB> = "_second_bb";
+template <class F, Stage S>
+inline constexpr auto stage_name = joined_name(F::kName, stage_suffix<S>);
+}  // namespace detail
+
+/// Forward {x} -> y; backward {dy, v} -> dx; second {g, dy, v} -> the gradient by v. All of one spec.
+template <class F, Stage S>
+struct Unary {
+  static constexpr const char* kName = detail::stage_name<F, S>.data();
+  using Params = F;
+  static void cpu(const Problem<F>& p, Candidates& c) {
+    cpu::offer_unary(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
+  }
+};
+
+/// Forward {a, b} -> y; backward {dy, a, b}; second {g, dy, a, b}. Operands broadcast to the output: shapes align at the
+/// right, extents are equal or 1; those of the output's rank have its layout, the others are row-major.
+template <class F, Stage S>
+struct Binary {
+  static constexpr const char* kName = detail::stage_name<F, S>.data();
+  using Params = F;
+  static void cpu(const Problem<F>& p, Candidates& c) {
+    cpu::offer_binary(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
+  }
+};
+
+}  // namespace plumb

@@ -1,0 +1,19 @@
+// Filling memory with one value.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+struct FillParams {
+  Real value = 0.0;
+};
+
+/// y from nothing.
+struct Fill {
+  static constexpr char kName[] = "fill";
+  using Params = FillParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+}  // namespace plumb

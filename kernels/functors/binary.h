@@ -1,0 +1,109 @@
+// Elementwise functions of two numbers. One struct an op, listed once at the end.
+//
+// forward(a, b), and the gradients backward_a(dy, a, b) and backward_b(dy, a, b), for any T (float, double, Dual).
+// kKeeps is kNothing where the gradients look at neither operand.
+#pragma once
+
+#include "kernels/functors/unary.h"
+
+namespace plumb {
+namespace functors {
+
+struct Add {
+  static constexpr char kName[] = "add";
+  static constexpr Keeps kKeeps = Keeps::kNothing;
+  template <class T>
+  T forward(T a, T b) const { return a + b; }
+  template <class T>
+  T backward_a(T dy, T, T) const { return dy; }
+  template <class T>
+  T backward_b(T dy, T, T) const { return dy; }
+};
+
+struct Sub {
+  static constexpr char kName[] = "sub";
+  static constexpr Keeps kKeeps = Keeps::kNothing;
+  template <class T>
+  T forward(T a, T b) const { return a - b; }
+  template <class T>
+  T backward_a(T dy, T, T) const { return dy; }
+  template <class T>
+  T backward_b(T dy, T, T) const { return -dy; }
+};
+
+struct Mul {
+  static constexpr char kName[] = "mul";
+  static constexpr Keeps kKeeps = Keeps::kInput;
+  template <class T>
+  T forward(T a, T b) const { return a * b; }
+  template <class T>
+  T backward_a(T dy, T, T b) const { return dy * b; }
+  template <class T>
+  T backward_b(T dy, T a, T) const { return dy * a; }
+};
+
+struct Div {  // integers: truncated; x / 0 is 0 there
+  static constexpr char kName[] = "div";
+  static constexpr Keeps kKeeps = Keeps::kInput;
+  template <class T>
+  T forward(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == T(0)) return T(0);
+      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(T(0) - static_cast<std::make_unsigned_t<T>>(a));
+      return static_cast<T>(a / b);
+    } else {
+      return a / b;
+    }
+  }
+  template <class T>
+  T backward_a(T dy, T, T b) const { return dy / b; }
+  template <class T>
+  T backward_b(T dy, T a, T b) const { return -(dy * a) / (b * b); }
+};
+
+struct Maximum {  // ties go to a
+  static constexpr char kName[] = "maximum";
+  static constexpr Keeps kKeeps = Keeps::kInput;
+  template <class T>
+  T forward(T a, T b) const { return a >= b || !(a == a) ? a : b; }
+  template <class T>
+  T backward_a(T dy, T a, T b) const { return a >= b ? dy : T(0); }
+  template <class T>
+  T backward_b(T dy, T a, T b) const { return a >= b ? T(0) : dy; }
+};
+
+struct Minimum {  // ties go to a
+  static constexpr char kName[] = "minimum";
+  static constexpr Keeps kKeeps = Keeps::kInput;
+  template <class T>
+  T forward(T a, T b) const { return a <= b || !(a == a) ? a : b; }
+  template <class T>
+  T backward_a(T dy, T a, T b) const { return a <= b ? dy : T(0); }
+  template <class T>
+  T backward_b(T dy, T a, T b) const { return a <= b ? T(0) : dy; }
+};
+
+struct Pow {  // a^b; the gradient by b is 0 where a <= 0
+  static constexpr char kName[] = "pow";
+  static constexpr Keeps kKeeps = Keeps::kInput;
+  template <class T>
+  T forward(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    } else {
+      return math::pow(a, b);
+    }
+  }
+  template <class T>
+  T backward_a(T dy, T a, T b) const { return b == T(0) ? T(0) : dy * b * math::pow(a, b - T(1)); }
+  template <class T>
+  T backward_b(T dy, T a, T b) const { return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0); }
+};
+
+}  // namespace functors
+
+/// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
+using BinaryFunctors = TypeList<functors::Add, functors::Sub, functors::Mul, functors::Div, functors::Maximum,
+                                functors::Minimum, functors::Pow>;
+
+}  // namespace plumb

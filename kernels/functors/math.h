@@ -1,0 +1,111 @@
+// Mathematics that functors are written in: on float, double and dual numbers, on host and device.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace plumb {
+
+/// A number and its derivative along one direction. A functor's gradient evaluated on duals gives its second derivative.
+template <class T>
+struct Dual {
+  T v{}, d{};
+  constexpr Dual() = default;
+  template <class U>
+    requires std::is_arithmetic_v<U>
+  constexpr Dual(U value) : v(static_cast<T>(value)) {}
+  constexpr Dual(T value, T derivative) : v(value), d(derivative) {}
+  friend constexpr Dual operator+(Dual a, Dual b) { return {a.v + b.v, a.d + b.d}; }
+  friend constexpr Dual operator-(Dual a, Dual b) { return {a.v - b.v, a.d - b.d}; }
+  friend constexpr Dual operator-(Dual a) { return {-a.v, -a.d}; }
+  friend constexpr Dual operator*(Dual a, Dual b) { return {a.v * b.v, a.d * b.v + a.v * b.d}; }
+  friend constexpr Dual operator/(Dual a, Dual b) { return {a.v / b.v, (a.d - a.v / b.v * b.d) / b.v}; }
+  friend constexpr bool operator<(Dual a, Dual b) { return a.v < b.v; }
+  friend constexpr bool operator>(Dual a, Dual b) { return a.v > b.v; }
+  friend constexpr bool operator<=(Dual a, Dual b) { return a.v <= b.v; }
+  friend constexpr bool operator>=(Dual a, Dual b) { return a.v >= b.v; }
+  friend constexpr bool operator==(Dual a, Dual b) { return a.v == b.v; }
+};
+
+namespace math {
+
+// Float versions are branch-free, so that loops over them vectorise; double versions are the standard library's.
+
+inline double exp(double x) { return std::exp(x); }
+/// 2 ulp. e^x = 2^n e^r with n the nearest integer to x / ln 2, and a polynomial for |r| <= ln 2 / 2.
+inline float exp(float x) {
+  const float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);  // keeps NaN; e^89 is infinite, e^-104 is zero
+  const float n = std::rint(clamped * 1.44269504f);
+  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.0f / 5040.0f;
+  p = p * r + 1.0f / 720.0f;
+  p = p * r + 1.0f / 120.0f;
+  p = p * r + 1.0f / 24.0f;
+  p = p * r + 1.0f / 6.0f;
+  p = p * r + 0.5f;
+  p = p * r * r + r + 1.0f;
+  const auto whole = static_cast<int32_t>(x == x ? n : 0.0f);
+  const int32_t half = whole / 2;  // two factors, since 2^n itself may not be a normal number
+  const auto power = [](int32_t e) { return std::bit_cast<float>((e + 127) << 23); };
+  return p * power(half) * power(whole - half);
+}
+
+inline double log(double x) { return std::log(x); }
+inline float log(float x) { return std::log(x); }
+inline double sqrt(double x) { return std::sqrt(x); }
+inline float sqrt(float x) { return std::sqrt(x); }
+inline double tanh(double x) { return std::tanh(x); }
+/// 2 ulp. An odd polynomial near zero, where 1 - 2 / (e^2x + 1) would cancel.
+inline float tanh(float x) {
+  const float s = x * x;
+  float p = -5.70498872745e-3f;
+  p = p * s + 2.06390887954e-2f;
+  p = p * s - 5.37397155531e-2f;
+  p = p * s + 1.33314422036e-1f;
+  p = p * s - 3.33332819422e-1f;
+  const float near = x + x * s * p;
+  const float a = x < 0 ? -x : x;
+  const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
+  return a < 0.625f ? near : (x < 0 ? -far : far);
+}
+inline double erf(double x) { return std::erf(x); }
+inline float erf(float x) { return std::erf(x); }
+inline double pow(double x, double y) { return std::pow(x, y); }
+inline float pow(float x, float y) { return std::pow(x, y); }
+
+template <class T>
+T abs(T x) { return x < T(0) ? -x : x; }
+
+template <class T>
+Dual<T> exp(Dual<T> x) {
+  const T y = exp(x.v);
+  return {y, y * x.d};
+}
+template <class T>
+Dual<T> log(Dual<T> x) { return {log(x.v), x.d / x.v}; }
+template <class T>
+Dual<T> sqrt(Dual<T> x) {
+  const T y = sqrt(x.v);
+  return {y, x.d / (T(2) * y)};
+}
+template <class T>
+Dual<T> tanh(Dual<T> x) {
+  const T y = tanh(x.v);
+  return {y, (T(1) - y * y) * x.d};
+}
+template <class T>
+Dual<T> erf(Dual<T> x) {
+  return {erf(x.v), T(1.12837916709551257390) * exp(-x.v * x.v) * x.d};
+}
+template <class T>
+Dual<T> pow(Dual<T> x, Dual<T> y) {
+  const T p = pow(x.v, y.v);
+  const T by_base = y.v == T(0) ? T(0) : y.v * pow(x.v, y.v - T(1));
+  const T by_exponent = x.v > T(0) ? p * log(x.v) : T(0);
+  return {p, by_base * x.d + (y.d == T(0) ? T(0) : by_exponent * y.d)};
+}
+
+}  // namespace math
+}  // namespace plumb

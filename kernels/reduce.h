@@ -1,0 +1,38 @@
+// Reductions over dimensions.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+enum class Reduction : int32_t { kSum = 0, kMean = 1, kMax = 2, kArgmax = 3 };
+
+struct ReduceParams {
+  Reduction what = Reduction::kSum;
+  uint32_t dims = 0;  ///< bit d is set if dimension d of x is reduced
+};
+
+/// y from {x}; y has the extents of x, 1 where reduced (the op drops them if asked to), and x's layout. Argmax gives i64
+/// indices within the one reduced dimension, or within the row-major order of all; the first of equal maxima, and the
+/// first NaN before any number.
+struct Reduce {
+  static constexpr char kName[] = "reduce";
+  using Params = ReduceParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// dx from {dy, x, y} of a maximum: dy shared equally among the elements equal to it. dy and y broadcast to x.
+struct MaxBackward {
+  static constexpr char kName[] = "max_backward";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates&);
+};
+
+/// y of a larger shape from {x}, by broadcasting.
+struct Expand {
+  static constexpr char kName[] = "expand";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates&);
+};
+
+}  // namespace plumb

@@ -1,0 +1,144 @@
+// Elementwise ops. Adding one: a functor in kernels/functors/ (listed there), and one line here.
+#pragma once
+
+#include "core/tape.h"
+#include "kernels/elementwise.h"
+#include "kernels/gate.h"
+#include "ops/reduce.h"
+
+namespace plumb {
+
+/// The shape that a and b broadcast to: aligned at the right, extents equal or 1. Operands of the result's rank must have
+/// one layout; operands of lower rank are row-major. Throws on other shapes, on mixed layouts and on mixed dtypes.
+TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec& b);
+
+namespace detail {
+/// Throws unless x is floating.
+void check_floating(const char* op, const TensorSpec& x);
+[[noreturn]] void refuse_third_derivative(const char* op);
+}  // namespace detail
+
+/// The gradient of f: backward(dy, v), v being what the functor keeps. Itself differentiable once.
+template <class F>
+Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
+  const auto by_v = [f, dy = Kept(dy), v = Kept(v)](const Tensor& g) {
+    return record(run<Unary<F, Stage::kSecond>>(f, {g, dy(), v()}, g.spec()),
+                  wrt(v(), [](const Tensor&) -> Tensor { detail::refuse_third_derivative(F::kName); }));
+  };
+  return record(run<Unary<F, Stage::kBackward>>(f, {dy, v}, dy.spec()),
+                wrt(dy, [f, v = Kept(v)](const Tensor& g) { return unary_backward(f, g, v()); }), wrt(v, by_v));
+}
+
+/// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps what the functor says.
+template <class F>
+Tensor unary(F f, const Tensor& x) {
+  detail::check_floating(F::kName, x.spec());
+  Tensor y = run<Unary<F, Stage::kForward>>(f, {x}, x.spec());
+  if constexpr (F::kKeeps == Keeps::kInput) {
+    return record(std::move(y), wrt(x, [f, x = Kept(x)](const Tensor& dy) { return unary_backward(f, dy, x()); }));
+  } else if constexpr (F::kKeeps == Keeps::kOutput) {
+    return record(std::move(y), wrt(x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }));
+  } else {
+    return record(std::move(y), wrt(x, [f](const Tensor& dy) { return unary_backward(f, dy, dy.detached()); }));
+  }
+}
+
+namespace detail {
+
+/// The gradient of a binary functor by one operand, in the broadcast shape. Itself differentiable once.
+template <Stage S, class F>
+Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) {
+  constexpr Stage kByA = S == Stage::kBackward ? Stage::kSecond : Stage::kSecondBA;
+  constexpr Stage kByB = S == Stage::kBackward ? Stage::kSecondAB : Stage::kSecondBB;
+  const auto second = [f]<Stage T>(std::integral_constant<Stage, T>, const Tensor& g, const Tensor& dy_, const Tensor& a_,
+                                   const Tensor& b_, const Tensor& to) {
+    const auto refuse = [](const Tensor&) -> Tensor { refuse_third_derivative(F::kName); };
+    return sum_to(record(run<Binary<F, T>>(f, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse), wrt(b_, refuse)), to.spec());
+  };
+  return record(
+      run<Binary<F, S>>(f, {dy, a, b}, dy.spec()),
+      wrt(dy, [f, a = Kept(a), b = Kept(b)](const Tensor& g) { return binary_gradient<S>(f, g, a(), b()); }),
+      wrt(a, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](const Tensor& g) {
+        return second(std::integral_constant<Stage, kByA>(), g, dy(), a(), b(), a());
+      }),
+      wrt(b, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](const Tensor& g) {
+        return second(std::integral_constant<Stage, kByB>(), g, dy(), a(), b(), b());
+      }));
+}
+
+}  // namespace detail
+
+/// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed where no gradient
+/// is asked for. Keeps a and b unless the functor's gradients look at neither.
+template <class F>
+Tensor binary(F f, const Tensor& a, const Tensor& b) {
+  PLUMB_CHECK(a && b, "{}: an operand is an empty tensor", F::kName);
+  const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(F::kName, a.spec(), b.spec());
+  Tensor y = run<Binary<F, Stage::kForward>>(f, {a, b}, spec);
+  if constexpr (std::is_same_v<F, functors::Add>) {
+    return record(std::move(y), wrt(a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }),
+                  wrt(b, [s = b.spec()](const Tensor& dy) { return sum_to(dy, s); }));
+  } else if constexpr (F::kKeeps == Keeps::kNothing) {
+    return record(std::move(y),
+                  wrt(a, [f, s = a.spec()](const Tensor& dy) {
+                    const Tensor d = dy.detached();
+                    return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, d, d), s);
+                  }),
+                  wrt(b, [f, s = b.spec()](const Tensor& dy) {
+                    const Tensor d = dy.detached();
+                    return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, d, d), s);
+                  }));
+  } else {
+    return record(std::move(y),
+                  wrt(a, [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
+                    return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, a(), b()), a().spec());
+                  }),
+                  wrt(b, [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
+                    return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, a(), b()), b().spec());
+                  }));
+  }
+}
+
+// ---- one number
+
+inline Tensor relu(const Tensor& x) { return unary(functors::Relu{}, x); }
+inline Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01) { return unary(functors::LeakyRelu{negative_slope}, x); }
+inline Tensor sigmoid(const Tensor& x) { return unary(functors::Sigmoid{}, x); }
+inline Tensor tanh(const Tensor& x) { return unary(functors::Tanh{}, x); }
+inline Tensor gelu(const Tensor& x) { return unary(functors::Gelu{}, x); }
+inline Tensor gelu_tanh(const Tensor& x) { return unary(functors::GeluTanh{}, x); }
+inline Tensor silu(const Tensor& x) { return unary(functors::Silu{}, x); }
+inline Tensor softplus(const Tensor& x) { return unary(functors::Softplus{}, x); }
+inline Tensor exp(const Tensor& x) { return unary(functors::Exp{}, x); }
+inline Tensor log(const Tensor& x) { return unary(functors::Log{}, x); }
+inline Tensor sqrt(const Tensor& x) { return unary(functors::Sqrt{}, x); }
+inline Tensor square(const Tensor& x) { return unary(functors::Square{}, x); }
+inline Tensor reciprocal(const Tensor& x) { return unary(functors::Reciprocal{}, x); }
+inline Tensor abs(const Tensor& x) { return unary(functors::Abs{}, x); }
+inline Tensor pow(const Tensor& x, double exponent) { return unary(functors::PowScalar{exponent}, x); }
+/// scale x + shift.
+inline Tensor affine(const Tensor& x, double scale, double shift) { return unary(functors::Affine{scale, shift}, x); }
+inline Tensor neg(const Tensor& x) { return affine(x, -1, 0); }
+
+// ---- two numbers
+
+inline Tensor add(const Tensor& a, const Tensor& b) { return binary(functors::Add{}, a, b); }
+inline Tensor sub(const Tensor& a, const Tensor& b) { return binary(functors::Sub{}, a, b); }
+inline Tensor mul(const Tensor& a, const Tensor& b) { return binary(functors::Mul{}, a, b); }
+inline Tensor div(const Tensor& a, const Tensor& b) { return binary(functors::Div{}, a, b); }
+inline Tensor maximum(const Tensor& a, const Tensor& b) { return binary(functors::Maximum{}, a, b); }
+inline Tensor minimum(const Tensor& a, const Tensor& b) { return binary(functors::Minimum{}, a, b); }
+inline Tensor pow(const Tensor& a, const Tensor& b) { return binary(functors::Pow{}, a, b); }
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator*(const Tensor& x, double s) { return affine(x, s, 0); }
+inline Tensor operator*(double s, const Tensor& x) { return affine(x, s, 0); }
+inline Tensor operator/(const Tensor& x, double s) { return affine(x, 1 / s, 0); }
+inline Tensor operator+(const Tensor& x, double s) { return affine(x, 1, s); }
+inline Tensor operator-(const Tensor& x, double s) { return affine(x, 1, -s); }
+
+}  // namespace plumb

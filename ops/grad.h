@@ -1,0 +1,28 @@
+// Reverse-mode differentiation.
+#pragma once
+
+#include "core/tape.h"
+
+namespace plumb {
+
+struct GradOptions {
+  bool create_graph = false;  ///< the gradients can be differentiated again
+  bool retain_graph = false;  ///< grad may run through this graph once more
+  bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor instead of an error
+};
+
+/// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. Gradients are values and returned;
+/// nothing is stored on the xs. Gradients of tensors that are used several times are added up in the order in which
+/// backward reaches them. Frees what y's graph kept, unless it is retained. Throws if y was computed without recording,
+/// if an x needs no gradient, or if an x was not used.
+TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options = {});
+/// The same for a y of one element, with dy = 1.
+TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options = {});
+inline TensorList grad(const Tensor& y, std::initializer_list<Tensor> xs, GradOptions options = {}) {
+  return grad(y, std::span<const Tensor>(xs.begin(), xs.size()), options);
+}
+inline TensorList grad(const Tensor& y, std::initializer_list<Tensor> xs, const Tensor& dy, GradOptions options = {}) {
+  return grad(y, std::span<const Tensor>(xs.begin(), xs.size()), dy, options);
+}
+
+}  // namespace plumb

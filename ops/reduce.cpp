@@ -1,0 +1,127 @@
+#include "ops/reduce.h"
+
+#include "kernels/gate.h"
+#include "kernels/reduce.h"
+#include "ops/convert.h"
+#include "ops/fill.h"
+#include "ops/reshape.h"
+#include "ops/elementwise.h"
+
+namespace plumb {
+namespace {
+
+uint32_t mask_of(const char* op, const TensorSpec& x, Dims dims) {
+  uint32_t mask = dims.size() == 0 ? (1u << x.rank()) - 1 : 0;
+  for (const int d : dims) {
+    const int i = d < 0 ? d + x.rank() : d;
+    PLUMB_CHECK(i >= 0 && i < x.rank(), "{}: dimension {} of x {} does not exist", op, d, x.shape);
+    PLUMB_CHECK(!(mask >> i & 1), "{}: dimension {} of x {} is named twice", op, d, x.shape);
+    mask |= 1u << i;
+  }
+  return mask;
+}
+
+Shape kept_shape(const Shape& x, uint32_t mask) {
+  Shape s = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (mask >> d & 1) s = s.with(d, 1);
+  }
+  return s;
+}
+
+Shape dropped_shape(const Shape& x, uint32_t mask) {
+  int64_t extents[kMaxRank];
+  size_t rank = 0;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (!(mask >> d & 1)) extents[rank++] = x[d];
+  }
+  return Shape(std::span<const int64_t>(extents, rank));
+}
+
+// The reduction with the reduced dimensions kept; row-major if they are dropped afterwards.
+Tensor reduce_kept(Reduction what, const Tensor& x, uint32_t mask, Layout layout) {
+  const TensorSpec y(kept_shape(x.shape(), mask), what == Reduction::kArgmax ? DType::kI64 : x.dtype(), layout);
+  return run<Reduce>({what, mask}, {x}, y);
+}
+
+Tensor drop(const Tensor& y, const Shape& x, uint32_t mask) { return reshape(y, dropped_shape(x, mask)); }
+
+int64_t terms(const Shape& x, uint32_t mask) {
+  int64_t n = 1;
+  for (int d = 0; d < x.rank(); ++d) n *= mask >> d & 1 ? x[d] : 1;
+  return n;
+}
+
+Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims) {
+  const Layout layout = keepdims ? x.layout() : Layout::kNchw;
+  const double scale = what == Reduction::kMean ? 1.0 / static_cast<double>(terms(x.shape(), mask)) : 1.0;
+  Tensor y = record(reduce_kept(what, x, mask, layout), wrt(x, [s = x.spec(), scale](const Tensor& dy) {
+                      const Tensor scaled = scale == 1.0 ? dy : affine(dy, scale, 0);
+                      return expand(scaled.layout() == s.layout ? scaled : to(scaled, s.layout), s);
+                    }));
+  return keepdims ? y : drop(y, x.shape(), mask);
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, Dims dims, bool keepdims) {
+  PLUMB_CHECK(x, "sum: x is an empty tensor");
+  detail::check_floating("sum", x.spec());
+  return sum_or_mean(Reduction::kSum, x, mask_of("sum", x.spec(), dims), keepdims);
+}
+
+Tensor mean(const Tensor& x, Dims dims, bool keepdims) {
+  PLUMB_CHECK(x, "mean: x is an empty tensor");
+  detail::check_floating("mean", x.spec());
+  const uint32_t mask = mask_of("mean", x.spec(), dims);
+  PLUMB_CHECK(terms(x.shape(), mask) > 0, "mean: x {} has no elements to average", x.shape());
+  return sum_or_mean(Reduction::kMean, x, mask, keepdims);
+}
+
+Tensor max(const Tensor& x, Dims dims, bool keepdims) {
+  PLUMB_CHECK(x, "max: x is an empty tensor");
+  detail::check_floating("max", x.spec());
+  const uint32_t mask = mask_of("max", x.spec(), dims);
+  PLUMB_CHECK(terms(x.shape(), mask) > 0, "max: x {} has no elements to compare", x.shape());
+  const Layout layout = keepdims ? x.layout() : Layout::kNchw;
+  Tensor y = reduce_kept(Reduction::kMax, x, mask, layout);
+  y = record(std::move(y), wrt(x, [x = Kept(x)](const Tensor& dy, const Tensor& out) {
+               const Tensor &from = x(), d = dy.detached();
+               const auto in_layout = [&](const Tensor& t) { return t.layout() == from.layout() ? t : to(t, from.layout()); };
+               // dx is linear in dy: its own gradient by dy is that of a product with the shares.
+               const Tensor ones = run<MaxBackward>({}, {in_layout(ones_like(d)), from, in_layout(out.detached())}, from.spec());
+               return mul(ones, in_layout(dy));
+             }));
+  return keepdims ? y : drop(y, x.shape(), mask);
+}
+
+Tensor argmax(const Tensor& x, Dims dims, bool keepdims) {
+  PLUMB_CHECK(x, "argmax: x is an empty tensor");
+  PLUMB_CHECK(dims.size() <= 1, "argmax: {} dimensions were named; use one, or none for all elements", dims.size());
+  const uint32_t mask = mask_of("argmax", x.spec(), dims);
+  PLUMB_CHECK(terms(x.shape(), mask) > 0, "argmax: x {} has no elements to compare", x.shape());
+  const Tensor y = reduce_kept(Reduction::kArgmax, x.detached(), mask, keepdims ? x.layout() : Layout::kNchw);
+  return keepdims ? y : drop(y, x.shape(), mask);
+}
+
+Tensor sum_to(const Tensor& x, const TensorSpec& to) {
+  if (x.shape() == to.shape) return x;
+  uint32_t mask = 0;
+  const int shift = x.rank() - to.rank();
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d < shift || (to.shape[d - shift] == 1 && x.shape()[d] != 1)) mask |= 1u << d;
+  }
+  Tensor y = sum_or_mean(Reduction::kSum, x, mask, true);
+  if (shift == 0) return y;
+  // Of lower rank: row-major, so the leading ones are dropped from the row-major order.
+  return reshape(plumb::to(y, Layout::kNchw), to.shape);
+}
+
+Tensor expand(const Tensor& x, const TensorSpec& to) {
+  PLUMB_CHECK(x.dtype() == to.dtype, "expand: x is {} and the result {}; convert x with to(dtype)", x.spec(), to);
+  PLUMB_CHECK(broadcast_spec("expand", x.spec(), to) == to, "expand: x {} does not broadcast to {}", x.shape(), to.shape);
+  if (x.shape() == to.shape) return x;
+  return record(run<Expand>({}, {x}, to), wrt(x, [s = x.spec()](const Tensor& dy) { return sum_to(dy, s); }));
+}
+
+}  // namespace plumb
