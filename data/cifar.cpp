@@ -14,9 +14,8 @@ void check_size(const File& file, int64_t record_bytes, int64_t records) {
                 file.set(), file.path(), file.size() < records * record_bytes ? "truncated" : "too long", file.size(),
                 records * record_bytes, records, record_bytes);
   } else {
-    PLUMB_CHECK(file.size() > 0 && file.size() % record_bytes == 0,
-                "{}: {} has {} bytes, expected whole records of {}", file.set(), file.path(), file.size(),
-                record_bytes);
+    PLUMB_CHECK(file.size() > 0 && file.size() % record_bytes == 0, "{}: {} has {} bytes, expected whole records of {}",
+                file.set(), file.path(), file.size(), record_bytes);
   }
 }
 

@@ -25,8 +25,8 @@ struct Dataset {
   std::vector<uint8_t> pixels;
   std::vector<int64_t> labels;
 
-  /// A set of `count` black images with label 0, to be filled. Throws on an image that is not (C, H, W) with C, H and W at
-  /// least 1, on a negative count, on no class, and when the memory does not suffice.
+  /// A set of `count` black images with label 0, to be filled. Throws on an image that is not (C, H, W) with C, H and W
+  /// at least 1, on a negative count, on no class, and when the memory does not suffice.
   static Dataset make(std::string_view name, Split split, const Shape& image, int64_t classes, int64_t count);
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }

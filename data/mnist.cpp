@@ -9,7 +9,8 @@
 namespace plumb::data {
 namespace {
 
-// The extents in the header of an idx file of bytes with that many dimensions, in a file of exactly the size they ask for.
+// The extents in the header of an idx file of bytes with that many dimensions, in a file of exactly the size they ask
+// for.
 template <size_t Rank>
 std::array<int64_t, Rank> read_extents(File& file) {
   constexpr int64_t kHeaderBytes = 4 + 4 * Rank;

@@ -7,8 +7,8 @@
 
 namespace plumb::data {
 
-/// One-channel images and their labels from a pair of uncompressed idx files of bytes. Throws on a wrong magic number, on
-/// a file whose size is not what its header says, on labels out of range, and if the files have different counts.
+/// One-channel images and their labels from a pair of uncompressed idx files of bytes. Throws on a wrong magic number,
+/// on a file whose size is not what its header says, on labels out of range, and if the files have different counts.
 Dataset read_idx(std::string_view name, const std::filesystem::path& images, const std::filesystem::path& labels,
                  int64_t classes, Split split);
 /// train-images-idx3-ubyte and train-labels-idx1-ubyte, or the t10k pair, in `folder` or its mnist.

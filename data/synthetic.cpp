@@ -10,9 +10,9 @@ namespace {
 
 // A pattern interpolates kKnots x kKnots random bytes. All arithmetic is on integers: no machine rounds differently.
 constexpr int64_t kKnots = 5;
-constexpr int32_t kNoise = 80;               // noise is 0 ... kNoise
-constexpr int32_t kSignal = 255 - kNoise;    // patterns are 0 ... kSignal, so that no sum needs to be clipped
-constexpr int64_t kOne = 256;                // the unit of positions between two knots
+constexpr int32_t kNoise = 80;             // noise is 0 ... kNoise
+constexpr int32_t kSignal = 255 - kNoise;  // patterns are 0 ... kSignal, so that no sum needs to be clipped
+constexpr int64_t kOne = 256;              // the unit of positions between two knots
 
 // Where pixel i of `extent` stands: after which knot, and how far.
 struct Place {
@@ -67,7 +67,7 @@ Dataset synthetic(const SyntheticSpec& spec) {
   const int64_t canvas_height = height + 2 * slack_y, canvas_width = width + 2 * slack_x;
   const std::vector<uint16_t> patterns = make_patterns(spec, canvas_width);
   std::vector<uint8_t> noise(static_cast<size_t>((spec.image.numel() + 15) / 16 * 16));
-  const uint64_t first_stream = uint64_t{1} + static_cast<uint64_t>(spec.split) << 56;
+  const uint64_t first_stream = (uint64_t{1} + static_cast<uint64_t>(spec.split)) << 56;
   for (int64_t i = 0; i < spec.count; ++i) {
     const uint64_t stream = first_stream + static_cast<uint64_t>(i);
     const auto bits = Philox::block(spec.seed, 0, stream);

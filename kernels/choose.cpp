@@ -220,12 +220,15 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
       return m;
     }
   }
-  std::vector<Made> made;
+  // The family that was asked for, if any of it applies; otherwise all. Plain loops only where there is nothing else.
   const std::string_view family = p.choice.algorithm ? algorithm_name(p.choice.algorithm) : std::string_view();
-  for (const auto& c : order) {
-    const bool fallback = c.algorithm == "reference" || !c.algorithm.starts_with(family);
-    if (fallback && !made.empty()) continue;
-    if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel)});
+  std::vector<Made> made;
+  for (const bool in_family : {true, false}) {
+    for (const auto& c : order) {
+      if (c.algorithm.starts_with(family) != in_family || (c.algorithm == "reference" && !made.empty())) continue;
+      if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel)});
+    }
+    if (!made.empty()) break;
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
   Made best = std::move(made[fastest(p, made)]);
@@ -252,6 +255,22 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
   for (const TensorSpec& s : p.specs) info.bytes += static_cast<double>(s.bytes());
   return std::move(made.kernel);
+}
+
+std::string remembered_choice(const std::string& work, const std::function<std::string()>& measure) {
+  Table& t = table();
+  {
+    const std::lock_guard lock(t.mutex);
+    load(t);
+    for (const Choices* known : {&t.in_use, &t.known}) {
+      if (const auto it = known->find(work); it != known->end()) return t.in_use[work] = it->second;
+    }
+  }
+  const std::string found = measure();  // may prepare kernels, which takes the lock
+  const std::lock_guard lock(t.mutex);
+  t.in_use[work] = found;
+  append_to_file(work, found);
+  return found;
 }
 
 Choices choices_in_use() {

@@ -30,13 +30,23 @@ memory::dims dnnl_dims(const Shape& s);
 MemoryDesc dnnl_desc(const TensorSpec& s);
 /// The same shape and dtype with the format left to oneDNN.
 MemoryDesc dnnl_any(const TensorSpec& s);
-/// The layout value for a weight format that oneDNN chose; packing is its reorder. A desc that equals the plain one gives
-/// the plain layout.
-Layout dnnl_pack(const MemoryDesc& chosen, const TensorSpec& plain);
+/// The layout value for a weight format that oneDNN chose for a row-major tensor that it knows as `plain` (grouped weights
+/// have five dimensions there); packing is its reorder. If the two are equal, the layout is kNchw.
+Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain);
 
 /// Attributes with the scratchpad in the kernel's workspace: the library's own is wrong when several threads run one
 /// primitive, and is allocated behind our back.
 dnnl::primitive_attr dnnl_attr(MathMode math = MathMode::kStrict);
+
+/// make(), or null where oneDNN says (by an exception) that it has no implementation.
+template <class Make>
+std::unique_ptr<Kernel> declining(Make make) {
+  try {
+    return make();
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
 
 /// Where an argument of a primitive comes from.
 struct DnnlArg {

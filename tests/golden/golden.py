@@ -68,6 +68,6 @@ def load(file):
 def update(file, **sections):
     """Replaces the named sections of a golden file and keeps the others."""
     text = json.dumps({**load(file), **sections}, indent=1, sort_keys=True, allow_nan=False)
-    flat = re.sub(r"\[[^\[\]{}]*\]", lambda m: re.sub(r"\s*\n\s*", " ", m[0]).replace("[ ", "[").replace(" ]", "]"), text)
+    flat = re.sub(r"\[[^\[\]{}]*\]", lambda m: json.dumps(json.loads(m[0])), text)  # lists of plain values on one line
     (HERE / file).write_text(flat + "\n")
     print(f"{file}: {len(flat) / 1024:.0f} KB, sections {', '.join(sections)}")

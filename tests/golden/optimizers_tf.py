@@ -84,7 +84,9 @@ KERAS_CLASSES = {
 def used_arguments(defaults, arguments):
     """The hyperparameters of a case, the defaults among them, without options that change no number."""
     used = {**defaults, **arguments}
-    return {n: v for n, v in used.items() if isinstance(v, (bool, int, float)) and not n.startswith(("use_ema", "ema_"))}
+    return {
+        n: v for n, v in used.items() if isinstance(v, (bool, int, float)) and not n.startswith(("use_ema", "ema_"))
+    }
 
 
 def precise(arguments):

@@ -1,0 +1,34 @@
+#include "app/data_source.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/synthetic.h"
+
+namespace plumb::app {
+namespace {
+
+data::Dataset limited(data::Dataset d, int64_t limit) { return limit && limit < d.size() ? d.first(limit) : std::move(d); }
+
+}  // namespace
+
+std::string data_set_of(const std::string& model) {
+  if (model == "vgg" || model == "vgg16") return "cifar100";
+  if (model == "lenet") return "mnist";
+  return "cifar10";
+}
+
+data::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit) {
+  PLUMB_CHECK(limit >= 0, "limit: {} images were asked for; use a positive number, or 0 for all", limit);
+  const std::string name = data_set_of(model);
+  if (source == "synthetic") {
+    constexpr uint64_t kSeed = 0;  // the set is the same in every run; --seed is of the training
+    const int64_t test = 10000;
+    return {data::synthetic_like(name, data::Split::kTrain, kSeed, limit),
+            data::synthetic_like(name, data::Split::kTest, kSeed, limit ? std::min(limit, test) : 0)};
+  }
+  data::TrainTest both = data::load(name, source);
+  return {limited(std::move(both.train), limit), limited(std::move(both.test), limit)};
+}
+
+}  // namespace plumb::app

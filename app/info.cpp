@@ -1,0 +1,78 @@
+// plumb info: the machine, or a network's layer table.
+#include <fmt/core.h>
+
+#include "app/command.h"
+#include "app/report.h"
+#include "app/roofs.h"
+#include "kernels/machine.h"
+#include "models/network.h"
+
+namespace plumb::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string with_commas(int64_t n) {
+  std::string digits = std::to_string(n);
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+std::string shape_text(const Shape& s) {
+  std::string text = "[-1";
+  for (int i = 1; i < s.rank(); ++i) text += ", " + std::to_string(s[i]);
+  return text + "]";
+}
+
+Json print_network(const std::string& name) {
+  const auto network = models::make_network(name);
+  Json layers = Json::array();
+  fmt::print("{:>28}{:>26}{:>16}\n{}\n", "Layer (type)", "Output Shape", "Param #", std::string(70, '='));
+  int64_t number = 0, listed = 0;
+  for (const auto& row : network->table()) {
+    const std::string label = fmt::format("{}-{}", row.type, ++number);
+    fmt::print("{:>28}{:>26}{:>16}\n", label, shape_text(row.output), with_commas(row.parameters));
+    std::vector<int64_t> extents(row.output.begin() + 1, row.output.end());
+    layers.push_back({{"name", label}, {"type", row.type}, {"output", extents}, {"parameters", row.parameters}});
+    listed += row.parameters;
+  }
+  PLUMB_CHECK(listed == network->parameter_count(), "info: the layers of {} have {} parameters, the network has {}", name, listed,
+              network->parameter_count());
+  fmt::print("{}\nTotal params: {}\n", std::string(70, '='), with_commas(network->parameter_count()));
+  return {{"model", network->name()}, {"layers", layers}, {"parameters", network->parameter_count()}};
+}
+
+Json print_machine() {
+  const Roofs roofs = measure_roofs();
+  fmt::print("device      cpu\nprocessor   {}\nisa         {}\nthreads     {}\n", cpu_model(), cpu_isa(), threads());
+  for (const auto& v : library_versions()) fmt::print("library     {}\n", v);
+  fmt::print("roof        {:.0f} GFLOP/s f32 (multiply-adds {:.0f}, oneDNN matmul {:.0f})\n", roofs.gflops(), roofs.fma_gflops, roofs.matmul_gflops);
+  fmt::print("copy        {:.1f} GB/s, read and written\n", roofs.copy_gbytes);
+  Json j = environment_json();
+  j["device"] = "cpu";
+  j["roofs"] = {{"gflops", roofs.gflops()}, {"fma_gflops", roofs.fma_gflops}, {"matmul_gflops", roofs.matmul_gflops},
+                {"copy_gbytes_per_second", roofs.copy_gbytes}};
+  return j;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  struct Config {
+    std::string model, json;
+    int threads = 0;
+  };
+  auto* cmd = app.add_subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
+  auto c = std::make_shared<Config>();
+  cmd->add_option("--model", c->model, "The network whose layers to list");
+  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
+  cmd->add_option("--json", c->json, "Write the same to this file");
+  cmd->callback([c] {
+    check_writable(c->json);
+    if (c->threads) set_threads(c->threads);
+    const Json j = c->model.empty() ? print_machine() : print_network(c->model);
+    if (!c->json.empty()) write_text(c->json, j.dump(1) + "\n");
+  });
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,85 @@
+#include "app/profile.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/report.h"
+
+namespace plumb::app {
+namespace {
+
+const char* name_of(Phase p) {
+  switch (p) {
+    case Phase::kForward: return "forward";
+    case Phase::kBackward: return "backward";
+    case Phase::kUpdate: return "update";
+  }
+  return "";
+}
+
+template <class T>
+bool has_nan(const void* data, int64_t n) {
+  const auto* p = static_cast<const T*>(data);
+  for (int64_t i = 0; i < n; ++i) {
+    if (std::isnan(static_cast<double>(static_cast<float>(p[i])))) return true;
+  }
+  return false;
+}
+
+bool holds_nan(const void* data, const TensorSpec& s) {
+  if (is_pack(s.layout)) return false;
+  switch (s.dtype) {
+    case DType::kF32: return has_nan<float>(data, s.numel());
+    case DType::kF64: return has_nan<double>(data, s.numel());
+    case DType::kBf16: return has_nan<Bfloat16>(data, s.numel());
+    default: return false;
+  }
+}
+
+}  // namespace
+
+double Profile::now_us() const {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - zero_).count();
+}
+
+void Profile::before(const Prepared&) { started_us_ = now_us(); }
+
+void Profile::after(const Prepared& p, const Launch&) {
+  const double end = now_us();
+  if (events_.size() >= most_) return;
+  const KernelInfo& info = p.kernel->info();
+  events_.push_back({p.kind->name, info.name, ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
+}
+
+void Profile::add_step(int64_t number, double ms) {
+  if (events_.size() < most_) steps_.push_back({number, now_us() - ms * 1e3, ms * 1e3});
+}
+
+void Profile::write(const std::string& file) const {
+  auto events = nlohmann::json::array();
+  for (const Step& s : steps_) {
+    events.push_back({{"name", "step " + std::to_string(s.number)}, {"cat", "step"}, {"ph", "X"}, {"pid", 1}, {"tid", 0},
+                      {"ts", s.start_us}, {"dur", s.duration_us}});
+  }
+  for (const Event& e : events_) {
+    events.push_back({{"name", e.name}, {"cat", name_of(e.phase)}, {"ph", "X"}, {"pid", 1}, {"tid", 1 + static_cast<int>(e.phase)},
+                      {"ts", e.start_us}, {"dur", e.duration_us},
+                      {"args", {{"implementation", e.implementation},
+                                {"gflops", e.flops / std::max(e.duration_us, 1e-3) / 1e3},
+                                {"gbytes_per_s", e.bytes / std::max(e.duration_us, 1e-3) / 1e3}}}});
+  }
+  const char* rows[] = {"steps", "forward", "backward", "update"};
+  for (int i = 0; i < 4; ++i) {
+    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i}, {"args", {{"name", rows[i]}}}});
+  }
+  write_text(file, nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
+}
+
+void NanCheck::after(const Prepared& p, const Launch& l) {
+  for (size_t i = 0; i < p.out().size(); ++i) {
+    PLUMB_CHECK(!holds_nan(l.out[i], p.out()[i]), "{}: output {} {} holds a NaN; look at its inputs, or lower the learning rate",
+                p.kind->name, i, p.out()[i]);
+  }
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,63 @@
+// Observers of the kernels that run: a trace for Chrome's viewer, and a search for NaN.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "kernels/recorder.h"
+
+namespace plumb::app {
+
+/// Notes when each kernel ran, in which part of the step. write() makes a file for chrome://tracing or ui.perfetto.dev.
+class Profile final : public Observer {
+ public:
+  /// Notes at most this many kernels, the first of them.
+  explicit Profile(size_t most = 200000) : most_(most) {}
+  void before(const Prepared&) override;
+  void after(const Prepared&, const Launch&) override;
+  /// A step of training from `start` until now, on a row of its own.
+  void add_step(int64_t number, double ms);
+  void write(const std::string& file) const;
+
+ private:
+  struct Event {
+    std::string name, implementation;
+    Phase phase;
+    double start_us, duration_us, flops, bytes;
+  };
+  struct Step {
+    int64_t number;
+    double start_us, duration_us;
+  };
+  double now_us() const;
+  std::chrono::steady_clock::time_point zero_ = std::chrono::steady_clock::now();
+  double started_us_ = 0;
+  size_t most_;
+  std::vector<Event> events_;
+  std::vector<Step> steps_;
+};
+
+/// Throws at the first kernel whose output holds a NaN, and names it.
+class NanCheck final : public Observer {
+ public:
+  void after(const Prepared&, const Launch&) override;
+};
+
+/// Passes on to several observers.
+class Observers final : public Observer {
+ public:
+  void add(Observer* o) { all_.push_back(o); }
+  bool empty() const { return all_.empty(); }
+  void before(const Prepared& p) override {
+    for (Observer* o : all_) o->before(p);
+  }
+  void after(const Prepared& p, const Launch& l) override {
+    for (Observer* o : all_) o->after(p, l);
+  }
+
+ private:
+  std::vector<Observer*> all_;
+};
+
+}  // namespace plumb::app

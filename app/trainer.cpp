@@ -1,0 +1,190 @@
+#include "app/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/random.h"
+#include "kernels/choose.h"
+#include "ops/convert.h"
+#include "ops/cross_entropy.h"
+#include "ops/grad.h"
+#include "ops/reduce.h"
+#include "optim/make.h"
+
+namespace plumb::app {
+namespace {
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+int64_t count_correct(const Tensor& predictions, const Tensor& labels) {
+  const auto p = predictions.data<int64_t>(), l = labels.data<int64_t>();
+  int64_t correct = 0;
+  for (size_t i = 0; i < p.size(); ++i) correct += p[i] == l[i];
+  return correct;
+}
+
+data::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool train) {
+  data::LoaderOptions o;
+  o.batch = c.batch;
+  o.shuffle = train;
+  o.dtype = dtype_from_string(c.dtype);
+  o.layout = layout;
+  o.seed = c.seed;
+  if (train && c.augment) o.augmentation = data::Augmentation::cifar();
+  return o;
+}
+
+}  // namespace
+
+Choice choice_of(const std::string& algorithm) {
+  Choice choice = ctx.choice;
+  choice.algorithm = 0;
+  choice.search = Search::kMeasured;
+  if (algorithm == "measured") return choice;
+  if (algorithm == "heuristic") {
+    choice.search = Search::kHeuristic;
+  } else if (algorithm == "deterministic") {
+    choice.search = Search::kDeterministic;
+  } else if (algorithm == "direct" || algorithm == "winograd") {
+    choice.algorithm = algorithm_id(algorithm);
+  } else {
+    fail("algorithm \"{}\" is unknown; use measured, heuristic, direct, winograd or deterministic", algorithm);
+  }
+  return choice;
+}
+
+TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images, const Tensor& labels) {
+  const Tensor logits = to(network.forward(images, pass), DType::kF32);
+  const Tensor loss = cross_entropy(logits, labels);
+  TensorList result{loss.detached(), argmax(logits, {1})};
+  for (Tensor& g : grad(loss, network.trainable())) result.push_back(std::move(g));
+  return result;
+}
+
+double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch) {
+  const Shape& in = network.input();
+  const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
+  Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
+  Generator generator(0);
+  models::Pass pass;
+  pass.train = true;
+  pass.generator = &generator;
+  std::vector<Tensor> saved;  // a training pass writes the running statistics
+  for (const auto& b : network.buffers()) saved.push_back(Tensor::from(b.tensor.data<float>(), b.tensor.spec()));
+  double best = 1e30;
+  for (int i = 0; i < 4; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    forward_backward(network, pass, images, labels);
+    if (i > 0) best = std::min(best, ms_since(start) / 1e3);  // the first one prepares
+  }
+  for (size_t i = 0; i < saved.size(); ++i) {
+    Tensor b = network.buffers()[i].tensor;
+    std::copy(saved[i].data<float>().begin(), saved[i].data<float>().end(), b.mutable_data<float>().begin());
+  }
+  return best;
+}
+
+Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
+  const std::string work = message("layout of {} batch {} {} threads {} among {}", network.name(), batch, dtype, threads(),
+                                   algorithm_name(ctx.choice.algorithm));
+  return layout_from_string(remembered_choice(work, [&] {
+    Layout best = Layout::kNhwc;
+    double best_seconds = 1e30;
+    for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
+      const double seconds = time_of_layout(network, l, dtype, batch);
+      if (seconds < best_seconds) {
+        best_seconds = seconds;
+        best = l;
+      }
+    }
+    return to_string(best);
+  }));
+}
+
+Evaluation evaluate(const models::Network& network, data::Loader& loader) {
+  const NoGrad no_grad;
+  Evaluation e;
+  data::Batch batch;
+  loader.start_epoch(0);
+  while (loader.next(batch)) {
+    const Tensor logits = to(network.forward(batch.images, models::Pass{}), DType::kF32);
+    e.loss += cross_entropy(logits, batch.labels).item() * static_cast<double>(batch.count);
+    e.correct += count_correct(argmax(logits, {1}), batch.labels);
+    e.total += batch.count;
+  }
+  e.loss /= static_cast<double>(std::max<int64_t>(e.total, 1));
+  return e;
+}
+
+Trainer::Trainer(const TrainConfig& config, Layout layout, const data::Dataset& train, const data::Dataset& test)
+    : config_(config),
+      network_(models::make_network(config.model, config.seed, convention_from_string(config.convention))),
+      generator_(config.seed),
+      train_(train, loader_options(config, layout, true)),
+      test_(test, loader_options(config, layout, false)),
+      captured_([this](std::span<const Tensor> in) { return train_step(in[0], in[1]); }) {
+  PLUMB_CHECK(train.image == network_->input(), "train: {} takes images {}, the data set {} has {}", config.model,
+              network_->input(), train.name, train.image);
+  PLUMB_CHECK(train.classes <= network_->classes(), "train: {} has {} classes, the data set {} has {}", config.model,
+              network_->classes(), train.name, train.classes);
+  PLUMB_CHECK(config.mode == "eager" || config.mode == "captured", "mode \"{}\" is unknown; use eager or captured", config.mode);
+  optim::Settings settings;
+  settings.convention = convention_from_string(config.convention);
+  settings.learning_rate = config.learning_rate;
+  settings.momentum = config.momentum;
+  settings.weight_decay = config.weight_decay;
+  optimizer_ = optim::make(config.optimizer, network_->trainable(), settings);
+}
+
+TensorList Trainer::train_step(const Tensor& images, const Tensor& labels) {
+  models::Pass pass;
+  pass.train = true;
+  pass.generator = &generator_;
+  TensorList result = forward_backward(*network_, pass, images, labels);
+  optimizer_->step(std::span<const Tensor>(result).subspan(2));
+  result.resize(2);
+  return result;
+}
+
+StepResult Trainer::step(const Tensor& images, const Tensor& labels) {
+  const TensorList result = config_.mode == "captured" ? captured_({images, labels}) : train_step(images, labels);
+  return {result[0].item(), count_correct(result[1], labels)};
+}
+
+EpochResult Trainer::run_epoch(int64_t epoch, const OnStep& on_step) {
+  EpochResult r;
+  data::Batch batch;
+  int64_t seen = 0, correct = 0, number = 0;
+  const auto start = std::chrono::steady_clock::now();
+  train_.start_epoch(epoch);
+  auto step_start = start;
+  while (train_.next(batch)) {
+    const StepResult s = step(batch.images, batch.labels);
+    r.loss += s.loss * static_cast<double>(batch.count);
+    correct += s.correct;
+    seen += batch.count;
+    on_step(number++, train_.batches(), ms_since(step_start), s);
+    step_start = std::chrono::steady_clock::now();
+  }
+  r.seconds = ms_since(start) / 1e3;
+  r.loss /= static_cast<double>(seen);
+  r.train_accuracy = static_cast<double>(correct) / static_cast<double>(seen);
+  const Evaluation e = evaluate(*network_, test_);
+  r.test_loss = e.loss;
+  r.test_accuracy = static_cast<double>(e.correct) / static_cast<double>(std::max<int64_t>(e.total, 1));
+  return r;
+}
+
+std::vector<models::NamedTensor> Trainer::state() const {
+  std::vector<models::NamedTensor> all;
+  for (const auto* list : {&network_->parameters(), &network_->buffers()}) {
+    for (const auto& t : *list) all.push_back({"model." + t.name, t.tensor.detached()});
+  }
+  for (const auto& [name, tensor] : optimizer_->state()) all.push_back({"optimizer." + name, tensor});
+  all.push_back({"generator", generator_.state});
+  return all;
+}
+
+}  // namespace plumb::app

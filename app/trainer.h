@@ -1,0 +1,94 @@
+// Training a network: one step, one epoch, the state between epochs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/loader.h"
+#include "graph/program.h"
+#include "models/network.h"
+#include "optim/optimizer.h"
+
+namespace plumb::app {
+
+/// What `plumb train` was asked for.
+struct TrainConfig {
+  std::string model = "alexnet";
+  std::string data = "synthetic";  ///< a folder, or "synthetic"
+  std::string device = "cpu";
+  int64_t batch = 250;
+  std::string optimizer = "sgd";
+  std::optional<double> learning_rate;  ///< none: the convention's own
+  int64_t epochs = 30;
+  std::optional<double> momentum;
+  std::optional<double> weight_decay;
+  std::string convention = "pytorch";
+  std::string layout = "auto";
+  std::string algorithm = "measured";
+  std::string dtype = "f32";
+  std::string mode = "eager";
+  int threads = 0;
+  uint64_t seed = 0;
+  int64_t limit = 0;  ///< images of each split; 0: all
+  bool augment = false;
+  bool check_nan = false;
+  std::string init, checkpoint, json, csv, profile;
+  bool resume = false;
+};
+
+/// The choice of kernels behind a name of --algorithm.
+Choice choice_of(const std::string& algorithm);
+
+struct StepResult {
+  double loss = 0;
+  int64_t correct = 0;
+};
+struct EpochResult {
+  double seconds = 0;  ///< of training, without the evaluation
+  double loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = 0;
+};
+
+/// The seconds of one training step on random numbers in a layout, without changing the network.
+double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch);
+/// The layout that is fastest for training here; measured once on a machine and remembered.
+Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch);
+
+/// Loss and correct answers of a network over a whole data set.
+struct Evaluation {
+  double loss = 0;
+  int64_t correct = 0, total = 0;
+};
+Evaluation evaluate(const models::Network& network, data::Loader& loader);
+
+class Trainer {
+ public:
+  /// `layout` is settled by then. Keeps references to both splits.
+  Trainer(const TrainConfig& config, Layout layout, const data::Dataset& train, const data::Dataset& test);
+
+  /// Called after every step with its number in the epoch and how long it took.
+  using OnStep = std::function<void(int64_t step, int64_t steps, double ms, const StepResult&)>;
+  /// Trains through epoch number `epoch` (from 0) and evaluates on the test split.
+  EpochResult run_epoch(int64_t epoch, const OnStep& on_step);
+  StepResult step(const Tensor& images, const Tensor& labels);
+
+  models::Network& network() { return *network_; }
+  optim::Optimizer& optimizer() { return *optimizer_; }
+  /// All tensors that a checkpoint holds: "model.…", "optimizer.…", "generator".
+  std::vector<models::NamedTensor> state() const;
+
+ private:
+  TensorList train_step(const Tensor& images, const Tensor& labels);
+  TrainConfig config_;
+  std::unique_ptr<models::Network> network_;
+  Generator generator_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  data::Loader train_, test_;
+  StaticFunction captured_;
+};
+
+/// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}.
+TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images, const Tensor& labels);
+
+}  // namespace plumb::app

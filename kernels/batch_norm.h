@@ -1,0 +1,32 @@
+// Batch normalisation over all dimensions but the channels.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// Attributes of batch_norm. In training, running = (1 - momentum) running + momentum batch.
+struct BatchNormParams {
+  Real epsilon = 1e-5;
+  Real momentum = 0.1;
+  int32_t unbiased_running_variance = 1;  ///< the running variance is of n / (n - 1) times the batch's
+  int32_t train = 1;                      ///< 1: statistics of the batch; 0: running statistics
+};
+
+/// Training: {y, mean, inv_std} from {x, gamma, beta, running_mean, running_var}, of which the last two are written.
+/// Otherwise {y} from the same. x is (N, C) or (N, C, H, W), the others (C); inv_std = 1 / sqrt(var + epsilon).
+struct BatchNormForward {
+  static constexpr char kName[] = "batch_norm_forward";
+  using Params = BatchNormParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// {dgamma, dbeta} or {dgamma, dbeta, dx} from {dy, x, gamma, mean, spread}; spread is inv_std from training, and
+/// otherwise the running variance.
+struct BatchNormBackward {
+  static constexpr char kName[] = "batch_norm_backward";
+  using Params = BatchNormParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+}  // namespace plumb

@@ -1,0 +1,233 @@
+// Convolution on the host: own Winograd (NHWC), own direct kernels (CHWN), and oneDNN in two ways: on the tensors' own
+// layouts with the weights packed as it likes ("direct"), and with every format left to it and conversions around it
+// ("blocked").
+#include "kernels/conv2d.h"
+
+#include "kernels/cpu/conv2d_chwn.h"
+#include "kernels/cpu/dnnl.h"
+#include "kernels/cpu/winograd.h"
+
+namespace plumb::cpu {
+namespace {
+
+using Params = Conv2dParams;
+
+// The three tensors of a convolution, whichever of them is the result, and oneDNN's view of the attributes.
+struct Conv {
+  TensorSpec x, w, y;
+  bool bias = false;
+  Params params;
+  MathMode math;
+  memory::dims strides() const { return {params.stride[0], params.stride[1]}; }
+  memory::dims dilations() const { return {params.dilation[0] - 1, params.dilation[1] - 1}; }
+  memory::dims padding_before() const { return {params.padding[0], params.padding[2]}; }
+  memory::dims padding_after() const { return {params.padding[1], params.padding[3]}; }
+
+  memory::dims weight_dims() const {
+    const int64_t g = params.groups;
+    const Shape& s = w.shape;
+    return g == 1 ? memory::dims{s[0], s[1], s[2], s[3]} : memory::dims{g, s[0] / g, s[1], s[2], s[3]};
+  }
+  MemoryDesc weight_any() const { return {weight_dims(), dnnl_dtype(w.dtype), memory::format_tag::any}; }
+  MemoryDesc weight_plain() const {
+    return {weight_dims(), dnnl_dtype(w.dtype),
+            params.groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw};
+  }
+  MemoryDesc bias_desc() const {
+    return bias ? MemoryDesc({w.shape[0]}, dnnl_dtype(w.dtype), memory::format_tag::a) : MemoryDesc();
+  }
+  bool fits() const {
+    return dnnl_has(x.dtype) && is_floating(x.dtype) && x.dtype == w.dtype && x.numel() && w.numel() && y.numel();
+  }
+};
+
+// ---- the primitive descriptors, in the words of either API
+
+using Forward = dnnl::convolution_forward;
+using BackwardInput = dnnl::convolution_backward_data;
+using BackwardWeight = dnnl::convolution_backward_weights;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+  dnnl::primitive_attr attr = dnnl_attr(c.math);
+  if (c.params.activation == Activation::kRelu) {
+    dnnl::post_ops post;
+#if PLUMB_DNNL_V3
+    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+    post.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+    attr.set_post_ops(post);
+  }
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(), kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(),
+          c.padding_before(), c.padding_after(), attr};
+#else
+  return {{kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(),
+           c.padding_after()},
+          attr, dnnl_engine()};
+#endif
+}
+
+Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+  Conv plain = c;
+  plain.bias = false;
+  plain.params.activation = Activation::kNone;
+  return forward_pd(plain, x, y);
+}
+
+BackwardInput::primitive_desc backward_input_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(), kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(),
+          c.padding_after(), hint(c, x, y), dnnl_attr(c.math)};
+#else
+  return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
+          dnnl_attr(c.math), dnnl_engine(), hint(c, x, y)};
+#endif
+}
+
+BackwardWeight::primitive_desc backward_weight_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(), kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(),
+          c.padding_after(), hint(c, x, y), dnnl_attr(c.math)};
+#else
+  return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
+          dnnl_attr(c.math), dnnl_engine(), hint(c, x, y)};
+#endif
+}
+
+// ---- kernels around them
+
+// An operand in the format that the primitive wants: itself, or converted through the workspace.
+DnnlArg converted_input(DnnlKernel& k, int name, size_t input, const MemoryDesc& own, const MemoryDesc& wanted) {
+  if (own == wanted) return {name, wanted, DnnlArg::kIn, input};
+  const DnnlArg scratch{name, wanted, DnnlArg::kWorkspace, k.reserve(wanted.get_size())};
+  k.append_reorder({0, own, DnnlArg::kIn, input}, scratch);
+  return scratch;
+}
+struct Output {
+  DnnlArg arg;
+  bool converted;
+};
+Output output_for(DnnlKernel& k, int name, const MemoryDesc& own, const MemoryDesc& wanted) {
+  if (own == wanted) return {{name, wanted, DnnlArg::kOut, 0}, false};
+  return {{name, wanted, DnnlArg::kWorkspace, k.reserve(wanted.get_size())}, true};
+}
+void finish(DnnlKernel& k, const Output& out, const MemoryDesc& own) {
+  if (out.converted) k.append_reorder(out.arg, {0, own, DnnlArg::kOut, 0});
+}
+template <class Pd>
+DnnlArg scratchpad(DnnlKernel& k, const Pd& pd) {
+  const MemoryDesc desc = pd.scratchpad_desc();
+  return {DNNL_ARG_SCRATCHPAD, desc, DnnlArg::kWorkspace, k.reserve(desc.get_size())};
+}
+template <class Pd>
+std::unique_ptr<DnnlKernel> named(const Pd& pd) {
+  return std::make_unique<DnnlKernel>(std::string("onednn:") + pd.impl_info_str());
+}
+void pack_weight(DnnlKernel& k, const Conv& c, const MemoryDesc& wanted) {
+  if (const Layout pack = dnnl_pack(wanted, c.weight_plain()); is_pack(pack)) k.info().packs.push_back({1, pack});
+}
+template <class Pd>
+bool is_plain_loops(const Pd& pd) { return std::string_view(pd.impl_info_str()).starts_with("ref"); }
+
+// `blocked`: every format is left to oneDNN. Null when it has no fast implementation for the tensors as they are.
+std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
+  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
+  const auto pd = blocked ? forward_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : forward_pd(c, x, y);
+  if (!blocked && is_plain_loops(pd)) return nullptr;
+  auto k = named(pd);
+  const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
+  const Output out = output_for(*k, DNNL_ARG_DST, y, pd.dst_desc());
+  const DnnlArg scratch = scratchpad(*k, pd);
+  k->append(Forward(pd), {source, {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1},
+                          {DNNL_ARG_BIAS, c.bias_desc(), DnnlArg::kIn, 2}, out.arg, scratch});
+  finish(*k, out, y);
+  pack_weight(*k, c, pd.weights_desc());
+  return k;
+}
+
+std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
+  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
+  const auto pd = blocked ? backward_input_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_input_pd(c, x, y);
+  if (!blocked && is_plain_loops(pd)) return nullptr;
+  auto k = named(pd);
+  const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
+  const Output out = output_for(*k, DNNL_ARG_DIFF_SRC, x, pd.diff_src_desc());
+  const DnnlArg scratch = scratchpad(*k, pd);
+  k->append(BackwardInput(pd), {gradient, {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1}, out.arg, scratch});
+  finish(*k, out, x);
+  pack_weight(*k, c, pd.weights_desc());
+  return k;
+}
+
+std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
+  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
+  const auto pd = blocked ? backward_weight_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_weight_pd(c, x, y);
+  if (!blocked && is_plain_loops(pd)) return nullptr;
+  auto k = named(pd);
+  const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
+  const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 1, x, pd.src_desc());
+  const Output out = output_for(*k, DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc());
+  const DnnlArg scratch = scratchpad(*k, pd);
+  k->append(BackwardWeight(pd), {gradient, source, out.arg, scratch});
+  finish(*k, out, c.weight_plain());
+  return k;
+}
+
+// Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels.
+std::vector<int> winograd_order(const Conv& c) {
+  if (std::min(c.w.shape[0], c.w.shape[1]) < 16) return {};
+  const int64_t smaller = std::min(c.y.shape[2], c.y.shape[3]);
+  return smaller >= 8 ? std::vector<int>{4, 2} : std::vector<int>{2, 4};
+}
+
+template <class Winograd, class Chwn, class Dnnl>
+void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Winograd winograd, Chwn chwn, Dnnl dnnl_kernel) {
+  struct Copy {  // outlives the caller's specs
+    Params params;
+    std::vector<TensorSpec> in, out;
+    int threads;
+    MathMode math;
+    Problem<Params> problem() const { return {params, in, out, threads, math}; }
+  };
+  const auto copy = std::make_shared<Copy>(
+      Copy{p.params, {p.in.begin(), p.in.end()}, {p.out.begin(), p.out.end()}, p.threads, p.math});
+  const auto add_winograd = [&](int m) {
+    candidates.add(message("winograd_f{}x{}", m, m), [=] { return winograd(copy->problem(), m); });
+  };
+  const std::vector<int> order = winograd_order(c);
+  for (const int m : order) add_winograd(m);
+  candidates.add("direct_chwn", [=] { return chwn(copy->problem()); });
+  if (c.fits()) {
+    candidates.add("direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
+    candidates.add("blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
+  }
+  if (order.empty()) {
+    add_winograd(4);
+    add_winograd(2);
+  }
+}
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
+  cpu::offer(p, c, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward, cpu::forward);
+}
+
+void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
+  cpu::offer(p, c, candidates, cpu::winograd_backward_input, cpu::conv2d_chwn_backward_input, cpu::backward_input);
+}
+
+void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const cpu::Conv c{p.in[1], p.out[0], p.in[0], false, p.params, p.math};
+  cpu::offer(p, c, candidates, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight, cpu::backward_weight);
+}
+
+}  // namespace plumb

@@ -1,0 +1,19 @@
+// Direct convolution in the CHWN layout, vectorised over the images of a batch: our own kernels.
+#pragma once
+
+#include "kernels/conv2d.h"
+
+namespace plumb::cpu {
+
+/// y from {x, w} or {x, w, b}: x and y CHWN, w plain (OC, IC / groups, KH, KW), f32 or bf16 (summed in f32), any
+/// parameters and any extents; adds b and applies params.activation. No workspace, no conversion. Each output is the same
+/// sum in the same order for every number of threads. Null if it does not apply.
+std::unique_ptr<Kernel> conv2d_chwn_forward(const Problem<Conv2dParams>& p);
+
+/// dx from {dy, w}. Conditions as in conv2d_chwn_forward; params.activation is not looked at. Null if it does not apply.
+std::unique_ptr<Kernel> conv2d_chwn_backward_input(const Problem<Conv2dParams>& p);
+
+/// dw from {dy, x}. Conditions as in conv2d_chwn_forward; params.activation is not looked at. Null if it does not apply.
+std::unique_ptr<Kernel> conv2d_chwn_backward_weight(const Problem<Conv2dParams>& p);
+
+}  // namespace plumb::cpu

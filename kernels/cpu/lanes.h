@@ -1,0 +1,84 @@
+// Sums and maxima of many numbers in independent lanes: a compiler may not reorder floating-point arithmetic by itself.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+
+namespace plumb::cpu {
+
+inline constexpr int64_t kLanes = 32;
+/// Sums in the narrow type are this long at most, and are added up in double.
+inline constexpr int64_t kShortSum = 4096;
+
+/// The largest of term(0), ..., term(n - 1); -infinity if there are none. A NaN is passed over.
+template <class C, class Term>
+C lane_max(int64_t n, const Term& term) {
+  C lane[kLanes];
+  std::fill_n(lane, kLanes, -std::numeric_limits<C>::infinity());
+  const auto step = [&](int64_t i, int64_t width) {
+    for (int64_t k = 0; k < width; ++k) {
+      const C v = term(i + k);
+      lane[k] = v > lane[k] ? v : lane[k];
+    }
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) step(i, kLanes);
+  step(i, n - i);
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t k = 0; k < width; ++k) lane[k] = lane[k + width] > lane[k] ? lane[k + width] : lane[k];
+  }
+  return lane[0];
+}
+
+/// The N sums over i < n of the arrays term(i); the terms are of type C. term may write what nobody reads before the end.
+template <class C, size_t N, class Term>
+std::array<double, N> lane_sums(int64_t n, const Term& term) {
+  std::array<double, N> total{};
+  for (int64_t begin = 0; begin < n; begin += kShortSum) {
+    C lane[N][kLanes] = {};
+    const auto step = [&](int64_t i, int64_t width) {
+#pragma GCC ivdep
+      for (int64_t k = 0; k < width; ++k) {
+        const std::array<C, N> v = term(i + k);
+        for (size_t s = 0; s < N; ++s) lane[s][k] += v[s];
+      }
+    };
+    const int64_t end = std::min(n, begin + kShortSum);
+    int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) step(i, kLanes);
+    step(i, end - i);
+    for (size_t s = 0; s < N; ++s) {
+      for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+        for (int64_t k = 0; k < width; ++k) lane[s][k] += lane[s][k + width];
+      }
+      total[s] += static_cast<double>(lane[s][0]);
+    }
+  }
+  return total;
+}
+template <class C, class Term>
+double lane_sum(int64_t n, const Term& term) {
+  return lane_sums<C, 1>(n, [&](int64_t i) { return std::array<C, 1>{term(i)}; })[0];
+}
+
+/// Columns that are worked on side by side.
+inline constexpr int64_t kColumns = 128;
+
+/// total[j] = the sum over k < n of term(k, j), for j < width <= kColumns. term may write what nobody reads before the end.
+template <class C, class Term>
+void column_sums(int64_t n, int64_t width, C* total, const Term& term) {
+  double wide[kColumns] = {};
+  for (int64_t begin = 0; begin < n; begin += kShortSum) {
+    C narrow[kColumns] = {};
+    for (int64_t k = begin; k < std::min(n, begin + kShortSum); ++k) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) narrow[j] += term(k, j);
+    }
+    for (int64_t j = 0; j < width; ++j) wide[j] += static_cast<double>(narrow[j]);
+  }
+  for (int64_t j = 0; j < width; ++j) total[j] = static_cast<C>(wide[j]);
+}
+
+}  // namespace plumb::cpu

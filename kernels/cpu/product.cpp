@@ -1,0 +1,145 @@
+#include "kernels/cpu/product.h"
+
+namespace plumb::cpu {
+namespace {
+
+memory::dims dims_of(const Shape& batch, int64_t rows, int64_t columns) {
+  memory::dims d(batch.begin(), batch.end());
+  d.push_back(rows);
+  d.push_back(columns);
+  return d;
+}
+
+// A row-major (..., rows, columns) tensor, or the same memory seen transposed.
+MemoryDesc matrix(DType t, const Shape& batch, int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims dims = dims_of(batch, rows, columns);
+  memory::dims strides(dims.size());
+  strides[dims.size() - 1] = transposed ? rows : 1;
+  strides[dims.size() - 2] = transposed ? 1 : columns;
+  int64_t step = rows * columns;
+  for (int d = batch.rank() - 1; d >= 0; --d) {
+    strides[static_cast<size_t>(d)] = step;
+    step *= batch[d];
+  }
+  return {dims, dnnl_dtype(t), strides};
+}
+
+dnnl::primitive_attr attr_for(Activation activation, MathMode math) {
+  dnnl::primitive_attr attr = dnnl_attr(math);
+  if (activation == Activation::kRelu) {
+    dnnl::post_ops post;
+#if PLUMB_DNNL_V3
+    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+    post.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+    attr.set_post_ops(post);
+  }
+  return attr;
+}
+
+class GemmKernel final : public Kernel {
+ public:
+  explicit GemmKernel(const Product& p) : Kernel("onednn:sgemm"), p_(p) {}
+  void run(const Launch& l) const override {
+    const auto *a = static_cast<const float*>(l.in[p_.a_input]), *b = static_cast<const float*>(l.in[p_.b_input]);
+    dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, p_.n, p_.k, 1.0f, a,
+               p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n, 0.0f, static_cast<float*>(l.out[0]), p_.n);
+  }
+
+ private:
+  Product p_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
+  const MemoryDesc a = matrix(p.dtype, p.batch_a, p.m, p.k, p.transpose_a);
+  const MemoryDesc b = matrix(p.dtype, p.batch_b, p.k, p.n, p.transpose_b);
+  const MemoryDesc c = matrix(p.dtype, p.batch_c, p.m, p.n, false);
+  Shape one = p.batch_c;
+  for (int d = 0; d < one.rank(); ++d) one = one.with(d, 1);
+  const MemoryDesc bias = p.bias ? matrix(p.dtype, one, 1, p.n, false) : MemoryDesc();
+  const dnnl::primitive_attr attr = attr_for(p.activation, p.math);
+#if PLUMB_DNNL_V3
+  const dnnl::matmul::primitive_desc pd(dnnl_engine(), a, b, bias, c, attr);
+#else
+  const auto desc = p.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
+  const dnnl::matmul::primitive_desc pd(desc, attr, dnnl_engine());
+#endif
+  if (std::string_view(pd.impl_info_str()).starts_with("ref")) return nullptr;
+  auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:matmul:") + pd.impl_info_str());
+  const MemoryDesc scratch = pd.scratchpad_desc();
+  const size_t at = kernel->reserve(scratch.get_size());
+  kernel->append(dnnl::matmul(pd), {{DNNL_ARG_SRC, a, DnnlArg::kIn, p.a_input},
+                                    {DNNL_ARG_WEIGHTS, b, DnnlArg::kIn, p.b_input},
+                                    {DNNL_ARG_BIAS, bias, DnnlArg::kIn, 2},
+                                    {DNNL_ARG_DST, c, DnnlArg::kOut, 0},
+                                    {DNNL_ARG_SCRATCHPAD, scratch, DnnlArg::kWorkspace, at}});
+  return kernel;
+}
+
+std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
+  if (p.dtype != DType::kF32 || p.batch_c.numel() != 1 || p.bias || p.activation != Activation::kNone) return nullptr;
+  return std::make_unique<GemmKernel>(p);
+}
+
+std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
+                                             bool bias, Activation activation, MathMode math) {
+  using Forward = dnnl::inner_product_forward;
+  using BackwardInput = dnnl::inner_product_backward_data;
+  using BackwardWeight = dnnl::inner_product_backward_weights;
+  const MemoryDesc xd = dnnl_desc(x), wd = dnnl_desc(w), yd = dnnl_desc(y), any = dnnl_any(w);
+  const MemoryDesc bd = bias ? MemoryDesc({y.shape[1]}, dnnl_dtype(y.dtype), memory::format_tag::a) : MemoryDesc();
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if PLUMB_DNNL_V3
+  const Forward::primitive_desc forward(dnnl_engine(), kind, xd, any, bd, yd, attr_for(activation, math));
+#else
+  const Forward::primitive_desc forward({kind, xd, any, bd, yd}, attr_for(activation, math), dnnl_engine());
+#endif
+  const auto build = [&](const auto& pd, auto primitive, int first, const MemoryDesc& first_desc, int second,
+                         const MemoryDesc& second_desc, int result, const MemoryDesc& result_desc,
+                         const MemoryDesc& plain_result) -> std::unique_ptr<Kernel> {
+    if (std::string_view(pd.impl_info_str()).starts_with("ref")) return nullptr;
+    auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:inner_product:") + pd.impl_info_str());
+    const MemoryDesc scratch = pd.scratchpad_desc();
+    const size_t at = kernel->reserve(scratch.get_size());
+    const bool plain = result_desc == plain_result;
+    const DnnlArg out{result, result_desc, plain ? DnnlArg::kOut : DnnlArg::kWorkspace,
+                      plain ? 0 : kernel->reserve(result_desc.get_size())};
+    kernel->append(primitive, {{first, first_desc, DnnlArg::kIn, 0},
+                               {second, second_desc, DnnlArg::kIn, 1},
+                               {DNNL_ARG_BIAS, bd, DnnlArg::kIn, 2},
+                               out,
+                               {DNNL_ARG_SCRATCHPAD, scratch, DnnlArg::kWorkspace, at}});
+    if (!plain) kernel->append_reorder(out, {0, plain_result, DnnlArg::kOut, 0});
+    if (which != InnerProduct::kBackwardWeight) {
+      if (const Layout pack = dnnl_pack(second_desc, wd); is_pack(pack)) kernel->info().packs.push_back({1, pack});
+    }
+    return kernel;
+  };
+  switch (which) {
+    case InnerProduct::kForward:
+      return build(forward, Forward(forward), DNNL_ARG_SRC, xd, DNNL_ARG_WEIGHTS, forward.weights_desc(), DNNL_ARG_DST, yd, yd);
+    case InnerProduct::kBackwardInput: {
+#if PLUMB_DNNL_V3
+      const BackwardInput::primitive_desc pd(dnnl_engine(), xd, any, yd, forward, dnnl_attr(math));
+#else
+      const BackwardInput::primitive_desc pd({xd, any, yd}, dnnl_attr(math), dnnl_engine(), forward);
+#endif
+      return build(pd, BackwardInput(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DIFF_SRC, xd, xd);
+    }
+    case InnerProduct::kBackwardWeight: {
+#if PLUMB_DNNL_V3
+      const BackwardWeight::primitive_desc pd(dnnl_engine(), xd, any, yd, forward, dnnl_attr(math));
+#else
+      const BackwardWeight::primitive_desc pd({xd, any, yd}, dnnl_attr(math), dnnl_engine(), forward);
+#endif
+      return build(pd, BackwardWeight(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_SRC, xd, DNNL_ARG_DIFF_WEIGHTS,
+                   pd.diff_weights_desc(), wd);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace plumb::cpu

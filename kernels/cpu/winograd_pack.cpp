@@ -1,0 +1,84 @@
+#include "kernels/cpu/winograd_pack.h"
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/winograd_tiles.h"
+#include "kernels/pack.h"
+
+namespace plumb::cpu::winograd {
+namespace {
+
+constexpr int64_t kTaps = 9;
+constexpr int64_t kChunk = 16;  // input channels that are gathered before they are transformed
+
+template <int m>
+class Packer final : public Kernel {
+ public:
+  explicit Packer(const WeightPack& pack)
+      : Kernel(message("plumb:winograd_weights:f{}x{}_3x3:{}", m, m, kIsa)), pack_(pack) {}
+
+  void run(const Launch& l) const override {
+    const auto* w = static_cast<const float*>(l.in[0]);
+    auto* u = static_cast<float*>(l.out[0]);
+    const int64_t chunks = (pack_.inputs() + kChunk - 1) / kChunk, units = pack_.panels().count() * chunks;
+    const int64_t unit_bytes = kChunk * kPanel * 4 * (kTaps + (m + 2) * (m + 2));
+    parallel_for(units, kGrainBytes / unit_bytes, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) pack_chunk(w, u, i / chunks, i % chunks * kChunk);
+    });
+  }
+
+ private:
+  // Input channels from k0 on, for the output channels of panel p. Gathering lane by lane costs less than the stores of the
+  // transform, which is bound by memory.
+  void pack_chunk(const float* w, float* u, int64_t p, int64_t k0) const {
+    float taps[kChunk][kTaps][kPanel];
+    const Panels panels = pack_.panels();
+    const int64_t depth = std::min(kChunk, pack_.inputs() - k0), width = panels.width(p);
+    const int64_t lanes = std::min(width * kLanes, pack_.outputs() - p * kPanel);
+    if (pack_.turned) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          const float* from = w + ((k0 + k) * pack_.ic + p * kPanel + lane) * kTaps;
+          for (int64_t tap = 0; tap < kTaps; ++tap) taps[k][kTaps - 1 - tap][lane] = from[tap];
+        }
+      }
+    } else {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const float* from = w + ((p * kPanel + lane) * pack_.ic + k0) * kTaps;
+        for (int64_t k = 0; k < depth; ++k, from += kTaps) {
+          for (int64_t tap = 0; tap < kTaps; ++tap) taps[k][tap][lane] = from[tap];
+        }
+      }
+    }
+    const int64_t distance = pack_.distance();
+    for (int64_t k = 0; k < depth; ++k) {
+      for (int64_t v = 0; v < width; ++v) {
+        const int64_t valid = lanes - v * kLanes;
+        const auto at = [&](int i, int j) {
+          const float* tap = taps[k][i * 3 + j] + v * kLanes;
+          return valid >= kLanes ? load(tap) : load(tap, valid);
+        };
+        float* to = u + panels.at(k0 + k, p * kPanelVectors + v);
+        transform<WeightRule<m>>(at, [&](int i, int j, Vec x) { store(to + (i * (m + 2) + j) * distance, x); });
+      }
+    }
+  }
+
+  WeightPack pack_;
+};
+
+}  // namespace
+
+int64_t WeightPack::distance() const { return odd_lines(panels().floats()); }
+
+size_t WeightPack::bytes() const { return static_cast<size_t>((m + 2) * (m + 2) * distance()) * sizeof(float); }
+
+Layout pack_layout(const WeightPack& pack) {
+  const std::string name = message("winograd_f{}x{}{}", pack.m, pack.m, pack.turned ? "_turned" : "");
+  return register_pack(message("{} oc {} ic {}", name, pack.oc, pack.ic), name, pack.bytes(),
+                       [pack](const TensorSpec&) -> std::unique_ptr<Kernel> {
+                         if (pack.m == 2) return std::make_unique<Packer<2>>(pack);
+                         return std::make_unique<Packer<4>>(pack);
+                       });
+}
+
+}  // namespace plumb::cpu::winograd

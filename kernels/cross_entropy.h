@@ -1,0 +1,32 @@
+// The cross entropy of softmax probabilities, fused from logits.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// What becomes of the losses of single rows.
+enum class LossReduction : int32_t { kMean = 0, kSum = 1, kNone = 2 };
+
+struct CrossEntropyParams {
+  LossReduction reduction = LossReduction::kMean;
+  int32_t reserved = 0;
+};
+
+/// {loss, statistics} from {logits (N, K), labels (N) of i64}. loss is (), or (N) for kNone; statistics (N, 2) are, for
+/// each row, its maximum and log sum e^(logit - maximum). run throws Error on a label outside of [0, K): with bad data
+/// there is no result to give.
+struct CrossEntropyForward {
+  static constexpr char kName[] = "cross_entropy_forward";
+  using Params = CrossEntropyParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// The gradient by the logits from {dy, logits, labels, statistics}: (softmax - onehot) dy, divided by N for kMean.
+struct CrossEntropyBackward {
+  static constexpr char kName[] = "cross_entropy_backward";
+  using Params = CrossEntropyParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+}  // namespace plumb

@@ -1,0 +1,31 @@
+// Dropout with a counter-based generator.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+struct DropoutParams {
+  Real p = 0.5;  ///< the probability that an element is dropped, in [0, 1)
+};
+
+/// {y} or {y, mask} from {x, state}; state is i64 (2): seed and offset, and the offset is written. With i the index of an
+/// element in the row-major order of its logical shape, whatever the layout: word i % 4 of
+/// Philox::block(seed, offset + i / 4, kDropoutStream) decides, and the element is kept if it is at least p 2^32. Kept
+/// elements are multiplied by 1 / (1 - p). The offset grows by the number of blocks used.
+struct DropoutForward {
+  static constexpr char kName[] = "dropout_forward";
+  using Params = DropoutParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+/// Apart from the streams that fill parameters, which may have the same seed.
+inline constexpr uint64_t kDropoutStream = 1;
+
+/// dx from {dy, mask}: dy / (1 - p) where kept, 0 elsewhere.
+struct DropoutBackward {
+  static constexpr char kName[] = "dropout_backward";
+  using Params = DropoutParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+}  // namespace plumb

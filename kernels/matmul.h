@@ -1,0 +1,23 @@
+// Matrix products.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+struct MatmulParams {
+  int32_t transpose_a = 0;
+  int32_t transpose_b = 0;
+};
+
+/// y (..., M, N) from {a, b}: a is (..., M, K), or (..., K, M) if transposed, b (..., K, N) or (..., N, K). Leading
+/// dimensions are batches; an extent of 1 is broadcast. Row-major.
+struct Matmul {
+  static constexpr char kName[] = "matmul";
+  using Params = MatmulParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
+}  // namespace plumb

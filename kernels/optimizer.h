@@ -1,0 +1,34 @@
+// One step of an optimizer over all parameters at once.
+//
+// Inputs: the learning rate (a number of the parameters' dtype), the number of steps done (i64), then for n parameters
+// n weights, n of each state and n gradients, every one of its parameter's spec. All between the rate and the gradients
+// is written. What varies between steps is an input, so that a captured step replays right.
+#pragma once
+
+#include "kernels/functors/optimizer.h"
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// State: velocity, if there is momentum.
+struct SgdUpdate {
+  static constexpr char kName[] = "sgd";
+  using Params = SgdParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// States: mean, mean_square.
+struct AdamUpdate {
+  static constexpr char kName[] = "adam";
+  using Params = AdamParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// States: mean_square, mean if centered, velocity if there is momentum.
+struct RmsPropUpdate {
+  static constexpr char kName[] = "rmsprop";
+  using Params = RmsPropParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+}  // namespace plumb

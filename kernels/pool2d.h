@@ -1,0 +1,64 @@
+// Pooling in two dimensions: its parameters and its kernels.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// Attributes of max_pool2d and avg_pool2d. x is (N, C, IH, IW), y is (N, C, OH, OW) with
+/// OH = (IH + padding[0] + padding[1] - kernel[0]) / stride[0] + 1, rounded down, and OW likewise.
+struct Pool2dParams {
+  int32_t kernel[2] = {2, 2};         ///< height and width of the window
+  int32_t stride[2] = {2, 2};         ///< vertical, horizontal
+  int32_t padding[4] = {0, 0, 0, 0};  ///< top, bottom, left, right; smaller than the window
+  int64_t count_include_pad = 1;      ///< whether an average divides by the whole window (1) or by what lies inside x (0)
+};
+
+/// {y} or {y, index} from {x}. index has y's shape and layout: the position (kh * KW + kw) of the maximum in its window,
+/// u8 or i32 (pool2d_index_dtype). Padding is -infinity. The first of equal maxima counts, and the last of several NaN,
+/// as in PyTorch.
+struct MaxPool2dForward {
+  static constexpr char kName[] = "max_pool2d_forward";
+  using Params = Pool2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// dx from {dy, index}: every element of dy is added where its maximum stood.
+struct MaxPool2dBackward {
+  static constexpr char kName[] = "max_pool2d_backward";
+  using Params = Pool2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// The elements of g (of x's spec) where the maxima stood, from {g, index}: the transpose of the backward kernel.
+struct MaxPool2dGather {
+  static constexpr char kName[] = "max_pool2d_gather";
+  using Params = Pool2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// y from {x}.
+struct AvgPool2dForward {
+  static constexpr char kName[] = "avg_pool2d_forward";
+  using Params = Pool2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// dx from {dy}.
+struct AvgPool2dBackward {
+  static constexpr char kName[] = "avg_pool2d_backward";
+  using Params = Pool2dParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+/// The dtype of a position in the window: u8 where it fits, i32 otherwise.
+constexpr DType pool2d_index_dtype(const Pool2dParams& p) {
+  return int64_t{p.kernel[0]} * p.kernel[1] <= 255 ? DType::kU8 : DType::kI32;
+}
+
+}  // namespace plumb

@@ -1,0 +1,92 @@
+#include "models/layers.h"
+
+#include "ops/convert.h"
+#include "ops/elementwise.h"
+#include "ops/pad2d.h"
+#include "ops/pool2d.h"
+#include "ops/reshape.h"
+
+namespace plumb::models {
+namespace {
+
+// Parameters are f32 and are rounded to the dtype of the activations where they are used.
+Tensor in_dtype(const Tensor& parameter, const Tensor& x) { return parameter ? to(parameter, x.dtype()) : parameter; }
+int64_t count(const Tensor& a, const Tensor& b) { return a.numel() + (b ? b.numel() : 0); }
+
+}  // namespace
+
+Conv2d::Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride, int padding,
+               bool with_bias) {
+  const int64_t area = int64_t{kernel} * kernel;
+  weight = maker.weight(name + ".weight", Shape{out, in, kernel, kernel}, in * area, out * area);
+  if (with_bias) bias = maker.bias(name + ".bias", out, in * area);
+  params.stride[0] = params.stride[1] = stride;
+  for (int32_t& p : params.padding) p = padding;
+}
+
+Tensor Conv2d::operator()(const Tensor& x, const Pass& pass, Activation activation) const {
+  Conv2dParams p = params;
+  p.activation = activation;
+  Tensor y = conv2d(x, in_dtype(weight, x), in_dtype(bias, x), p);
+  pass.note("Conv2d", y, count(weight, bias));
+  if (activation == Activation::kRelu) pass.note("ReLU", y);
+  return y;
+}
+
+Linear::Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out) {
+  weight = maker.weight(name + ".weight", Shape{out, in}, in, out);
+  bias = maker.bias(name + ".bias", out, in);
+}
+
+Tensor Linear::operator()(const Tensor& x, const Pass& pass, Activation activation) const {
+  Tensor y = linear(x, in_dtype(weight, x), in_dtype(bias, x), activation);
+  pass.note("Linear", y, count(weight, bias));
+  if (activation == Activation::kRelu) pass.note("ReLU", y);
+  return y;
+}
+
+BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels) : convention(maker.convention()) {
+  weight = maker.constant(name + ".weight", Shape{channels}, 1);
+  bias = maker.constant(name + ".bias", Shape{channels}, 0);
+  running_mean = maker.buffer(name + ".running_mean", Shape{channels}, 0);
+  running_var = maker.buffer(name + ".running_var", Shape{channels}, 1);
+}
+
+Tensor BatchNorm2d::operator()(const Tensor& x, const Pass& pass) const {
+  Tensor y = batch_norm(x, weight, bias, running_mean, running_var, batch_norm_defaults(convention, pass.train));
+  pass.note("BatchNorm2d", y, count(weight, bias));
+  return y;
+}
+
+Tensor relu_layer(const Tensor& x, const Pass& pass) {
+  Tensor y = relu(x);
+  pass.note("ReLU", y);
+  return y;
+}
+
+Tensor zero_pad(const Tensor& x, int64_t padding, const Pass& pass) {
+  Tensor y = pad2d(x, {padding, padding, padding, padding});
+  pass.note("ZeroPad2d", y);
+  return y;
+}
+
+Tensor max_pool(const Tensor& x, int kernel, const Pass& pass) {
+  Tensor y = max_pool2d(x, {.kernel = {kernel, kernel}, .stride = {kernel, kernel}});
+  pass.note("MaxPool2d", y);
+  return y;
+}
+
+Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass) {
+  PLUMB_CHECK(!pass.train || pass.generator, "dropout: a training pass needs a generator for its masks; set Pass::generator");
+  Tensor y = pass.train ? dropout(x, probability, *pass.generator, true) : x;
+  pass.note("Dropout", y);
+  return y;
+}
+
+Tensor flatten_layer(const Tensor& x, const Pass& pass) {
+  Tensor y = flatten(x);
+  pass.note("Flatten", y);
+  return y;
+}
+
+}  // namespace plumb::models

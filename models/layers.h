@@ -1,0 +1,51 @@
+// Layers: a few parameters and what they do. Each call notes its row in the layer table.
+#pragma once
+
+#include <array>
+
+#include "models/network.h"
+#include "ops/batch_norm.h"
+#include "ops/conv2d.h"
+#include "ops/linear.h"
+
+namespace plumb::models {
+
+/// Convolution with a square kernel.
+struct Conv2d {
+  Tensor weight, bias;
+  Conv2dParams params;
+
+  Conv2d() = default;
+  Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride = 1, int padding = 0,
+         bool with_bias = true);
+  /// y = conv(x), then the activation inside the same kernel.
+  Tensor operator()(const Tensor& x, const Pass& pass, Activation activation = Activation::kNone) const;
+};
+
+/// Fully connected.
+struct Linear {
+  Tensor weight, bias;
+
+  Linear() = default;
+  Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out);
+  Tensor operator()(const Tensor& x, const Pass& pass, Activation activation = Activation::kNone) const;
+};
+
+/// Batch normalisation over (N, H, W), in the convention of the network's maker.
+struct BatchNorm2d {
+  Tensor weight, bias, running_mean, running_var;
+  Convention convention = Convention::kPyTorch;
+
+  BatchNorm2d() = default;
+  BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels);
+  Tensor operator()(const Tensor& x, const Pass& pass) const;
+};
+
+// Layers without parameters.
+Tensor relu_layer(const Tensor& x, const Pass& pass);
+Tensor zero_pad(const Tensor& x, int64_t padding, const Pass& pass);
+Tensor max_pool(const Tensor& x, int kernel, const Pass& pass);
+Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass);
+Tensor flatten_layer(const Tensor& x, const Pass& pass);
+
+}  // namespace plumb::models

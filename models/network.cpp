@@ -1,0 +1,80 @@
+#include "models/network.h"
+
+#include <numeric>
+
+#include "graph/program.h"
+#include "models/alexnet.h"
+#include "models/init.h"
+#include "models/lenet.h"
+#include "models/resnet.h"
+#include "models/vgg16.h"
+#include "ops/fill.h"
+
+namespace plumb::models {
+
+Tensor ParameterMaker::add(std::vector<NamedTensor>& to, const std::string& name, Tensor t) {
+  for (const auto& list : {&parameters, &buffers}) {
+    for (const NamedTensor& known : *list) PLUMB_CHECK(known.name != name, "network: two tensors are named {}", name);
+  }
+  to.push_back({name, t});
+  return t;
+}
+
+Tensor ParameterMaker::weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out) {
+  Tensor t = Tensor::empty(TensorSpec(shape), MemoryClass::kParameter);
+  init_weight(t, convention_, fan_in, fan_out, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
+  return add(parameters, name, t.require_grad());
+}
+
+Tensor ParameterMaker::bias(const std::string& name, int64_t n, int64_t fan_in) {
+  Tensor t = Tensor::empty(TensorSpec(Shape{n}), MemoryClass::kParameter);
+  init_bias(t, convention_, fan_in, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
+  return add(parameters, name, t.require_grad());
+}
+
+Tensor ParameterMaker::constant(const std::string& name, const Shape& shape, double value) {
+  const MemoryScope memory(MemoryClass::kParameter);
+  return add(parameters, name, full(TensorSpec(shape), value).require_grad());
+}
+
+Tensor ParameterMaker::buffer(const std::string& name, const Shape& shape, double value) {
+  const MemoryScope memory(MemoryClass::kParameter);
+  return add(buffers, name, full(TensorSpec(shape), value));
+}
+
+void Network::finish(ParameterMaker&& made) {
+  made_ = std::move(made);
+  for (const NamedTensor& p : made_.parameters) trainable_.push_back(p.tensor);
+}
+
+int64_t Network::parameter_count() const {
+  return std::accumulate(trainable_.begin(), trainable_.end(), int64_t{0},
+                         [](int64_t n, const Tensor& t) { return n + t.numel(); });
+}
+
+std::vector<LayerRow> Network::table() const {
+  std::vector<LayerRow> rows;
+  Pass pass;
+  pass.table = &rows;
+  const NoGrad no_grad;
+  const Tensor x = Tensor::empty(TensorSpec(Shape{1, input_[0], input_[1], input_[2]}), MemoryClass::kInput);
+  capture([&] { return TensorList{forward(x, pass)}; });
+  return rows;
+}
+
+std::unique_ptr<Network> make_network(std::string_view name, uint64_t seed, Convention convention) {
+  ParameterMaker maker(seed, convention);
+  if (name == "alexnet") return std::make_unique<AlexNet>(std::move(maker));
+  if (name == "vgg16" || name == "vgg") return std::make_unique<Vgg16>(std::move(maker));
+  if (name == "lenet") return std::make_unique<LeNet>(std::move(maker));
+  for (const int depth : {20, 32, 44, 56}) {
+    if (name == "resnet" + std::to_string(depth)) return std::make_unique<ResNet>(std::move(maker), depth);
+  }
+  fail("model \"{}\" is unknown; use alexnet, vgg16, lenet, resnet20, resnet32, resnet44 or resnet56", name);
+}
+
+std::vector<std::string> network_names() {
+  return {"alexnet", "vgg16", "lenet", "resnet20", "resnet32", "resnet44", "resnet56"};
+}
+
+}  // namespace plumb::models

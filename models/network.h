@@ -1,0 +1,98 @@
+// What every network has: named parameters, running statistics, and a forward function.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/convention.h"
+#include "core/tensor.h"
+#include "ops/dropout.h"
+
+namespace plumb::models {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/// A row of the layer table: what a layer is, the shape that it puts out, and how many parameters it has.
+struct LayerRow {
+  std::string type;
+  Shape output;
+  int64_t parameters = 0;
+};
+
+/// What a forward pass knows besides its input.
+struct Pass {
+  bool train = false;                      ///< batch statistics and dropout, or running statistics and none
+  Generator* generator = nullptr;          ///< of the dropout masks; needed in training by networks with dropout
+  std::vector<LayerRow>* table = nullptr;  ///< filled with a row a layer when set
+  void note(const char* type, const Tensor& y, int64_t parameters = 0) const {
+    if (table) table->push_back({type, y.shape(), parameters});
+  }
+};
+
+/// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is the same on every
+/// machine.
+class ParameterMaker {
+ public:
+  explicit ParameterMaker(uint64_t seed = 0, Convention convention = Convention::kPyTorch) : seed_(seed), convention_(convention) {}
+  /// The weight of a layer with `fan_in` inputs and `fan_out` outputs a position.
+  Tensor weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out);
+  Tensor bias(const std::string& name, int64_t n, int64_t fan_in);
+  /// A parameter whose elements are all `value`.
+  Tensor constant(const std::string& name, const Shape& shape, double value);
+  /// A running statistic: saved and loaded, not trained.
+  Tensor buffer(const std::string& name, const Shape& shape, double value);
+  Convention convention() const { return convention_; }
+
+  std::vector<NamedTensor> parameters, buffers;
+
+ private:
+  Tensor add(std::vector<NamedTensor>& to, const std::string& name, Tensor t);
+  uint64_t seed_, count_ = 0;
+  Convention convention_;
+};
+
+/// A network for images: a plain struct of parameters with a forward function.
+class Network {
+ public:
+  virtual ~Network() = default;
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+  /// Logits (N, classes) for images x (N, C, H, W) of the shape `input`, in any layout. f32 or bf16 (parameters stay f32
+  /// and are rounded where they are used).
+  virtual Tensor forward(const Tensor& x, const Pass& pass) const = 0;
+
+  const std::string& name() const { return name_; }
+  const Shape& input() const { return input_; }  ///< (C, H, W)
+  int64_t classes() const { return classes_; }
+  /// The parameters by PyTorch's names ("conv1.weight"), in the order of the layers.
+  const std::vector<NamedTensor>& parameters() const { return made_.parameters; }
+  /// Running statistics ("bn1.running_mean").
+  const std::vector<NamedTensor>& buffers() const { return made_.buffers; }
+  /// The handles of the parameters, for grad and for optimizers.
+  const TensorList& trainable() const { return trainable_; }
+  int64_t parameter_count() const;
+  /// The layer table for a batch of one, found without computing.
+  std::vector<LayerRow> table() const;
+
+ protected:
+  Network(std::string name, const Shape& input, int64_t classes) : name_(std::move(name)), input_(input), classes_(classes) {}
+  void finish(ParameterMaker&& made);
+
+ private:
+  std::string name_;
+  Shape input_;
+  int64_t classes_;
+  ParameterMaker made_;
+  TensorList trainable_;
+};
+
+/// "alexnet", "vgg16" (or "vgg"), "lenet", "resnet20", "resnet32", "resnet44" or "resnet56". Throws on another name.
+std::unique_ptr<Network> make_network(std::string_view name, uint64_t seed = 0, Convention convention = Convention::kPyTorch);
+/// The names that make_network knows, without aliases.
+std::vector<std::string> network_names();
+
+}  // namespace plumb::models

@@ -1,0 +1,60 @@
+#include "models/resnet.h"
+
+#include "ops/concat.h"
+#include "ops/elementwise.h"
+#include "ops/pad2d.h"
+#include "ops/pool2d.h"
+#include "ops/reshape.h"
+
+namespace plumb::models {
+
+BasicBlock::BasicBlock(ParameterMaker& maker, const std::string& name, int64_t in_channels, int64_t out_channels, int first_stride)
+    : in(in_channels), out(out_channels), stride(first_stride) {
+  conv1 = Conv2d(maker, name + ".conv1", in, out, 3, stride, 1, false);
+  bn1 = BatchNorm2d(maker, name + ".bn1", out);
+  conv2 = Conv2d(maker, name + ".conv2", out, out, 3, 1, 1, false);
+  bn2 = BatchNorm2d(maker, name + ".bn2", out);
+}
+
+Tensor BasicBlock::shortcut(const Tensor& x) const {
+  if (stride == 1 && in == out) return x;
+  // Every stride-th pixel is an average pooling over one pixel.
+  const Tensor sampled = avg_pool2d(x, {.kernel = {1, 1}, .stride = {stride, stride}});
+  const int64_t before = (out - in) / 2;
+  return pad_channels(sampled, before, out - in - before);
+}
+
+Tensor BasicBlock::operator()(const Tensor& x, const Pass& pass) const {
+  const Tensor h = relu_layer(bn1(conv1(x, pass), pass), pass);
+  const Tensor y = add(bn2(conv2(h, pass), pass), shortcut(x));
+  pass.note("Add", y);
+  return relu_layer(y, pass);
+}
+
+ResNet::ResNet(ParameterMaker&& maker, int depth) : Network("resnet" + std::to_string(depth), Shape{3, 32, 32}, 10) {
+  PLUMB_CHECK(depth >= 8 && (depth - 2) % 6 == 0, "resnet: depth {} is not 6 n + 2", depth);
+  const int n = (depth - 2) / 6;
+  conv1 = Conv2d(maker, "conv1", 3, 16, 3, 1, 1, false);
+  bn1 = BatchNorm2d(maker, "bn1", 16);
+  int64_t in = 16;
+  for (int stage = 1; stage <= 3; ++stage) {
+    const int64_t out = int64_t{16} << (stage - 1);
+    for (int i = 0; i < n; ++i) {
+      const int stride = stage > 1 && i == 0 ? 2 : 1;
+      blocks.emplace_back(maker, "layer" + std::to_string(stage) + "." + std::to_string(i), in, out, stride);
+      in = out;
+    }
+  }
+  fc = Linear(maker, "linear", 64, 10);
+  finish(std::move(maker));
+}
+
+Tensor ResNet::forward(const Tensor& x, const Pass& pass) const {
+  Tensor h = relu_layer(bn1(conv1(x, pass), pass), pass);
+  for (const BasicBlock& block : blocks) h = block(h, pass);
+  h = global_avg_pool2d(h);
+  pass.note("GlobalAvgPool2d", h);
+  return fc(flatten_layer(h, pass), pass);
+}
+
+}  // namespace plumb::models

@@ -1,0 +1,116 @@
+#include "optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/fill.h"
+
+namespace plumb::optim {
+namespace {
+
+void check_parameters(const char* name, std::span<const Tensor> parameters) {
+  PLUMB_CHECK(!parameters.empty(), "{}: there are no parameters", name);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& w = parameters[i];
+    PLUMB_CHECK(w, "{}: parameter {} is an empty tensor", name, i);
+    PLUMB_CHECK(!w.value->is_symbolic(), "{}: parameter {} {} comes from a captured step; make it outside of it", name,
+                i, w.spec());
+    PLUMB_CHECK(w.dtype() == DType::kF32 || w.dtype() == DType::kF64,
+                "{}: parameter {} is {}; parameters are f32 or f64", name, i, w.spec());
+    PLUMB_CHECK(w.dtype() == parameters[0].dtype(),
+                "{}: parameter {} is {} and parameter 0 is {}; use an optimizer each", name, i, w.spec(),
+                parameters[0].dtype());
+    PLUMB_CHECK(w.requires_grad(), "{}: parameter {} {} needs no gradient; call require_grad() on it", name, i,
+                w.spec());
+    for (size_t j = 0; j < i; ++j) {
+      PLUMB_CHECK(w.value->root() != parameters[j].value->root(),
+                  "{}: parameter {} {} is parameter {} again; name it once", name, i, w.spec(), j);
+    }
+  }
+}
+
+void check_rate(const char* name, double rate) {
+  PLUMB_CHECK(!std::isnan(rate),
+              "{}: the learning rate is not a number; set learning_rate (tensorflow1 has no default)", name);
+  PLUMB_CHECK(rate >= 0 && std::isfinite(rate), "{}: the learning rate is {}; use a finite number of at least 0", name,
+              rate);
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const char* name, std::span<const Tensor> parameters, double learning_rate,
+                     std::span<const State> states)
+    : name_(name), kinds_(states.begin(), states.end()) {
+  PLUMB_CHECK(!ctx.recorder, "{}: an optimizer is made while a step is captured; make it before", name);
+  check_parameters(name, parameters);
+  check_rate(name, learning_rate);
+  const MemoryScope memory(MemoryClass::kState);
+  rate_ = full(TensorSpec({}, parameters[0].dtype()), learning_rate);
+  step_ = zeros(TensorSpec({}, DType::kI64));
+  for (const Tensor& w : parameters) parameters_.push_back(w);
+  for (const State& s : kinds_) {
+    for (const Tensor& w : parameters_) states_.push_back(full(w.spec(), s.initial));
+  }
+}
+
+void Optimizer::step(std::span<const Tensor> gradients) {
+  PLUMB_CHECK(gradients.size() == parameters_.size(), "{}: there are {} gradients for {} parameters", name_,
+              gradients.size(), parameters_.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    PLUMB_CHECK(gradients[i],
+                "{}: the gradient of parameter {} is an empty tensor; leave out parameters that are not used", name_,
+                i);
+    PLUMB_CHECK(gradients[i].spec() == parameters_[i].spec(),
+                "{}: the gradient of parameter {} is {}, the parameter is {}", name_, i, gradients[i].spec(),
+                parameters_[i].spec());
+  }
+  const NoGrad no_tape;
+  const Scoped<Phase> phase(ctx.phase, Phase::kUpdate);
+  apply(gradients);
+}
+
+void Optimizer::set_learning_rate(double rate) {
+  check_rate(name_, rate);
+  if (rate_.dtype() == DType::kF32) {
+    rate_.mutable_data<float>()[0] = static_cast<float>(rate);
+  } else {
+    rate_.mutable_data<double>()[0] = rate;
+  }
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+  std::vector<std::pair<std::string, Tensor>> named{{"learning_rate", rate_}, {"step", step_}};
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const size_t n = parameters_.size();
+    named.emplace_back(message("{}.{}", kinds_[i / n].name, i % n), states_[i]);
+  }
+  return named;
+}
+
+PoolVector<In> Optimizer::inputs(std::span<const Tensor> gradients) const {
+  PoolVector<In> in;
+  in.reserve(2 + parameters_.size() + states_.size() + gradients.size());
+  in.push_back({rate_.value.get()});
+  in.push_back({step_.value.get()});
+  for (const std::span<const Tensor> list : {parameters(), std::span(states_), gradients}) {
+    for (const Tensor& t : list) in.push_back({t.value.get()});
+  }
+  return in;
+}
+
+namespace detail {
+
+void check_option(const char* name, const char* what, double value, double low, double high) {
+  PLUMB_CHECK(value >= low && value < high, "{}: {} is {}; use a number from {} to less than {}", name, what, value,
+              low, high);
+}
+
+void check_weight_decay(const char* name, double weight_decay, Convention convention) {
+  check_option(name, "weight_decay", weight_decay, 0, HUGE_VAL);
+  PLUMB_CHECK(weight_decay == 0 || convention != Convention::kTensorFlow1,
+              "{}: weight_decay is {}, and tensorflow1 has none; set it to 0 or use another convention", name,
+              weight_decay);
+}
+
+}  // namespace detail
+}  // namespace plumb::optim

@@ -1,0 +1,71 @@
+// What the optimizers share. They follow one framework's formulas and defaults each (Convention), and update all
+// parameters in one kernel.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/convention.h"
+#include "kernels/gate.h"
+
+namespace plumb::optim {
+
+/// Parameters, and what is remembered about them between steps. A step writes to the memory of the parameters, and
+/// their versions rise: a graph that kept them cannot be differentiated after it.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// One step with the gradients in the order of the parameters, each of its parameter's spec. Nothing is recorded; a
+  /// warm step calls no malloc. Throws on a wrong number of gradients, on an empty one and on one of another spec.
+  void step(std::span<const Tensor> gradients);
+
+  /// A scalar of the parameters' dtype. Kernels read it when they run: a captured step follows it.
+  Tensor& learning_rate() { return rate_; }
+  /// Throws unless rate is a finite number of at least 0.
+  void set_learning_rate(double rate);
+  /// How many steps were done.
+  int64_t steps() const { return step_.data<int64_t>()[0]; }
+  std::span<const Tensor> parameters() const { return parameters_; }
+  /// All that a checkpoint needs besides the parameters: "learning_rate", "step" (i64), and for parameter number i
+  /// "velocity.i", "mean.i", "mean_square.i", as far as the optimizer has them. The tensors are the optimizer's own:
+  /// writing to them restores a checkpoint.
+  std::vector<std::pair<std::string, Tensor>> state() const;
+
+ protected:
+  /// A state that every parameter has, and its first value.
+  struct State {
+    const char* name;
+    double initial = 0;
+  };
+  /// Takes f32 or f64 parameters, all of one dtype, that need a gradient; throws on others and on one that comes twice.
+  Optimizer(const char* name, std::span<const Tensor> parameters, double learning_rate, std::span<const State> states);
+
+  /// The work of a step, on gradients that fit.
+  virtual void apply(std::span<const Tensor> gradients) = 0;
+  /// One step by the kernels of kind K (kernels/optimizer.h).
+  template <class K>
+  void update_by(const typename K::Params& params, std::span<const Tensor> gradients) const {
+    update<K>(params, inputs(gradients), Writes{1, static_cast<uint32_t>(1 + parameters_.size() + states_.size())});
+  }
+
+ private:
+  PoolVector<In> inputs(std::span<const Tensor> gradients) const;
+
+  const char* name_;
+  Tensor rate_, step_;
+  std::vector<Tensor> parameters_;
+  std::vector<State> kinds_;
+  std::vector<Tensor> states_;  // all parameters' first state, then all parameters' second
+};
+
+namespace detail {
+/// Throws "name: what is ..." unless low <= value < high.
+void check_option(const char* name, const char* what, double value, double low, double high);
+/// Throws a sentence if weight decay is asked of TensorFlow 1, which has none.
+void check_weight_decay(const char* name, double weight_decay, Convention convention);
+}  // namespace detail
+
+}  // namespace plumb::optim

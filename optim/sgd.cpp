@@ -1,0 +1,37 @@
+#include "optim/sgd.h"
+
+#include <cmath>
+#include <limits>
+
+namespace plumb::optim {
+namespace {
+
+const Sgd::Options& checked(const Sgd::Options& o) {
+  detail::check_option("sgd", "momentum", o.momentum, 0, HUGE_VAL);
+  detail::check_option("sgd", "dampening", o.dampening, 0, HUGE_VAL);
+  detail::check_weight_decay("sgd", o.weight_decay, o.convention);
+  PLUMB_CHECK(o.dampening == 0 || o.convention == Convention::kPyTorch,
+              "sgd: dampening is {}, and {} has none; set it to 0", o.dampening, o.convention);
+  PLUMB_CHECK(!o.nesterov || (o.momentum > 0 && o.dampening == 0),
+              "sgd: nesterov with momentum {} and dampening {}; it needs a momentum above 0 and no dampening",
+              o.momentum, o.dampening);
+  return o;
+}
+
+}  // namespace
+
+Sgd::Options Sgd::Options::defaults(Convention convention) {
+  Options o{.convention = convention};
+  if (convention == Convention::kKeras) o.learning_rate = 1e-2;
+  if (convention == Convention::kTensorFlow1) o.learning_rate = std::numeric_limits<double>::quiet_NaN();
+  return o;
+}
+
+Sgd::Sgd(std::span<const Tensor> parameters, const Options& options)
+    : Optimizer("sgd", parameters, checked(options).learning_rate,
+                options.momentum > 0 ? std::vector<State>{{"velocity"}} : std::vector<State>{}),
+      params_{options.momentum, options.dampening, options.weight_decay, options.convention, options.nesterov} {}
+
+void Sgd::apply(std::span<const Tensor> gradients) { update_by<SgdUpdate>(params_, gradients); }
+
+}  // namespace plumb::optim

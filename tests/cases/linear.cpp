@@ -1,0 +1,32 @@
+// Cases for linear.
+#include "cases/op_case.h"
+#include "ops/linear.h"
+
+namespace plumb::test {
+namespace {
+
+void add(OpCase& c, const std::string& name, const Shape& x, int64_t out, bool bias, Activation activation = Activation::kNone) {
+  OpVariant v{.name = name, .terms = static_cast<double>(x[-1])};
+  v.inputs.push_back({.spec = x, .activation = false});
+  v.inputs.push_back({.spec = Shape{out, x[-1]}});
+  if (bias) v.inputs.push_back({.spec = Shape{out}});
+  v.run = [activation](std::span<const Tensor> in) { return linear(in[0], in[1], in.size() == 3 ? in[2] : Tensor(), activation); };
+  c.variants.push_back(std::move(v));
+}
+
+const RegisterCase linear_case([] {
+  OpCase c{.name = "linear", .exact = true};
+  add(c, "plain", {33, 64}, 31, false);
+  add(c, "bias", {31, 17}, 10, true);
+  add(c, "bias_relu", {16, 33}, 48, true, Activation::kRelu);
+  add(c, "relu", {5, 1025}, 3, false, Activation::kRelu);
+  add(c, "one_image", {1, 64}, 10, true);
+  add(c, "one_output", {17, 10}, 1, true);
+  add(c, "rank3", {2, 5, 10}, 17, true);
+  add(c, "rank1", {10}, 3, true);
+  add(c, "no_images", {0, 10}, 3, true);
+  return c;
+}());
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,70 @@
+// Cases for sum, mean, max and argmax.
+#include "cases/op_case.h"
+#include "ops/reduce.h"
+
+namespace plumb::test {
+namespace {
+
+using Reduce = Tensor (*)(const Tensor&, Dims, bool);
+
+// Shapes and dimensions that meet every kernel: runs and rows, long and short, cut and whole.
+template <class Dimensions>
+void add(OpCase& c, Reduce reduce, const Shape& x, Dimensions dims, bool keepdims) {
+  int64_t terms = 1;
+  std::string name = to_string(x) + " over";
+  for (const int d : dims) {
+    terms *= x[d];
+    name += " " + std::to_string(d);
+  }
+  c.variants.push_back({.name = name + (keepdims ? " kept" : ""),
+                        .inputs = {{.spec = x}},
+                        .run = [=](std::span<const Tensor> in) { return reduce(in[0], dims, keepdims); },
+                        .terms = static_cast<double>(terms)});
+}
+
+void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
+  // Initialiser lists with static storage: Dims only points at its elements.
+  static constexpr std::initializer_list<int> kFirst = {0}, kSecond = {1}, kLast = {-1}, kPixels = {2, 3}, kBatch = {0, 2, 3},
+                                              kOuter = {0, 1}, kAll = {0, 1, 2, 3}, kMiddle = {1, 2};
+  for (const int64_t n : {1, 31, 33, 1025}) add(c, reduce, {n}, kFirst, false);
+  add(c, reduce, {70001}, kFirst, true);
+  add(c, reduce, {3, 33}, kFirst, false);
+  add(c, reduce, {33, 3}, kLast, false);
+  add(c, reduce, {2, 17, 5}, kSecond, true);
+  add(c, reduce, {0, 5}, kLast, false);
+  for (const bool keepdims : {false, true}) {
+    add(c, reduce, {2, 10, 5, 7}, kSecond, keepdims);
+    add(c, reduce, {2, 17, 3, 4}, kLast, keepdims);
+  }
+  if (one_dimension) return;
+  for (const bool keepdims : {false, true}) {
+    add(c, reduce, {3, 10, 5, 7}, kPixels, keepdims);
+    add(c, reduce, {3, 10, 5, 7}, kBatch, keepdims);
+    add(c, reduce, {3, 10, 5, 7}, kOuter, keepdims);
+    add(c, reduce, {3, 10, 5, 7}, kMiddle, keepdims);
+    add(c, reduce, {3, 10, 5, 7}, kAll, keepdims);
+  }
+}
+
+OpCase reduce_case(std::string name, Reduce reduce, bool exact) {
+  OpCase c{.name = std::move(name), .exact = exact};
+  add_all(c, reduce, false);
+  return c;
+}
+
+OpCase argmax_case() {
+  OpCase c{.name = "argmax", .exact = true, .differentiable = false};
+  add_all(c, &argmax, true);
+  c.variants.push_back({.name = "everything",
+                        .inputs = {{.spec = Shape{3, 10, 5, 7}}},
+                        .run = [](std::span<const Tensor> in) { return argmax(in[0]); }});
+  return c;
+}
+
+const RegisterCase sum_case(reduce_case("sum", &sum, true));
+const RegisterCase mean_case(reduce_case("mean", &mean, false));
+const RegisterCase max_case(reduce_case("max", &max, false));
+const RegisterCase arg_case(argmax_case());
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,160 @@
+// What must hold for every op, checked on every case of tests/cases.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cmath>
+
+#include "cases/op_case.h"
+#include "ops/grad.h"
+#include "support/compare.h"
+#include "support/gradcheck.h"
+#include "support/kernel_check.h"
+
+namespace plumb::test {
+namespace {
+
+std::vector<Tensor> leaves_of(std::span<const Tensor> inputs) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& x : inputs) {
+    if (x.requires_grad()) leaves.push_back(x);
+  }
+  return leaves;
+}
+
+// The output, and the gradients under a random (or whole) cotangent in the order of the inputs.
+struct Results {
+  Tensor y;
+  TensorList dx;
+};
+Results run_case(const OpCase& c, const OpVariant& v, std::span<const Tensor> inputs, Numbers numbers = Numbers::kReal) {
+  Results r{v.run(inputs), {}};
+  if (!c.differentiable) return r;
+  const TensorSpec logical(r.y.shape(), r.y.dtype());
+  const Tensor dy = numbers == Numbers::kReal ? random_tensor(logical, 99) : small_integers(logical, 99);
+  r.dx = grad(r.y, leaves_of(inputs), converted(dy, dy.dtype(), r.y.layout()));
+  return r;
+}
+
+std::vector<Tensor> in_f64(std::span<const Tensor> inputs) {
+  std::vector<Tensor> wide;
+  for (const Tensor& x : inputs) {
+    wide.push_back(is_floating(x.dtype()) ? converted(x, DType::kF64, x.layout()) : x.detached());
+    if (x.requires_grad()) wide.back().require_grad();
+  }
+  return wide;
+}
+
+// An element of dx is a sum of as many terms as there are products that the element of x takes part in.
+double terms_of_gradient(const OpVariant& v, const Tensor& y, const Tensor& dx) {
+  return std::max(1.0, v.terms * static_cast<double>(y.numel()) / static_cast<double>(std::max<int64_t>(1, dx.numel())));
+}
+
+class OpCases : public testing::TestWithParam<const OpCase*> {
+ protected:
+  template <class Body>
+  void for_each_variant(const Body& body) {
+    for (const OpVariant& v : GetParam()->variants) {
+      for (const Layout layout : layouts_of(v)) {
+        SCOPED_TRACE(v.name + " " + to_string(layout));
+        body(v, layout);
+      }
+    }
+  }
+};
+
+TEST_P(OpCases, EveryKernelMatchesTheReferenceAndStaysInItsMemory) {
+  const OpCase& c = *GetParam();
+  KernelCheck check(c.tolerance);
+  for_each_variant([&](const OpVariant& v, Layout layout) {
+    for (const DType dtype : c.dtypes) run_case(c, v, make_inputs(v, dtype, layout));
+  });
+  EXPECT_FALSE(check.checked().empty());
+}
+
+TEST_P(OpCases, ForwardAndBackwardMatchF64) {
+  const OpCase& c = *GetParam();
+  for_each_variant([&](const OpVariant& v, Layout layout) {
+    for (const DType dtype : c.dtypes) {
+      SCOPED_TRACE(to_string(dtype));
+      const std::vector<Tensor> x = make_inputs(v, dtype, layout);
+      // Winograd amplifies rounding; its kernels are held against the reference by the test above.
+      const ChoiceScope direct({.algorithm = algorithm_id("direct")});
+
+      const Results got = run_case(c, v, x), expected = run_case(c, v, in_f64(x));
+
+      const auto bound = [&](double terms) {
+        return c.tolerance * (2 * unit_roundoff(dtype) + std::sqrt(terms) * unit_roundoff(DType::kF32));
+      };
+      EXPECT_TRUE(close(got.y, expected.y, bound(v.terms))) << "forward";
+      for (size_t i = 0; i < got.dx.size(); ++i) {
+        EXPECT_TRUE(close(got.dx[i], expected.dx[i], bound(terms_of_gradient(v, got.y, got.dx[i])))) << "gradient " << i;
+      }
+    }
+  });
+}
+
+TEST_P(OpCases, LayoutsAgree) {
+  const OpCase& c = *GetParam();
+  const Numbers numbers = c.exact ? Numbers::kSmallIntegers : Numbers::kReal;
+  const ChoiceScope direct({.algorithm = algorithm_id("direct")});
+  for (const OpVariant& v : c.variants) {
+    const Results expected = run_case(c, v, make_inputs(v, DType::kF32, Layout::kNchw, numbers), numbers);
+    for (const Layout layout : layouts_of(v)) {
+      SCOPED_TRACE(v.name + " " + to_string(layout));
+
+      const Results got = run_case(c, v, make_inputs(v, DType::kF32, layout, numbers), numbers);
+
+      const auto agree = [&](const Tensor& a, const Tensor& b, double terms) {
+        return c.exact ? equal(a, b) : close(a, b, c.tolerance * (1 + std::sqrt(terms)) * unit_roundoff(DType::kF32));
+      };
+      EXPECT_TRUE(agree(got.y, expected.y, v.terms)) << "forward";
+      for (size_t i = 0; i < got.dx.size(); ++i) {
+        EXPECT_TRUE(agree(got.dx[i], expected.dx[i], terms_of_gradient(v, got.y, got.dx[i]))) << "gradient " << i;
+      }
+    }
+  }
+}
+
+TEST_P(OpCases, GradientsMatchDifferences) {
+  const OpCase& c = *GetParam();
+  if (!c.differentiable) GTEST_SKIP() << "no gradient";
+  for_each_variant([&](const OpVariant& v, Layout layout) {
+    EXPECT_TRUE(gradcheck(v.run, make_inputs(v, DType::kF64, layout)));
+  });
+}
+
+TEST_P(OpCases, SecondDerivativesMatchDifferences) {
+  const OpCase& c = *GetParam();
+  if (!c.differentiable || !c.twice_differentiable) GTEST_SKIP() << "no second derivative";
+  for_each_variant([&](const OpVariant& v, Layout layout) {
+    EXPECT_TRUE(gradgradcheck(v.run, make_inputs(v, DType::kF64, layout), {.samples = 6}));
+  });
+}
+
+TEST_P(OpCases, TwiceGivesTheSameBits) {
+  const OpCase& c = *GetParam();
+  if (!c.deterministic) GTEST_SKIP() << "not deterministic";
+  for_each_variant([&](const OpVariant& v, Layout layout) {
+    const std::vector<Tensor> x = make_inputs(v, DType::kF32, layout);
+
+    const Results first = run_case(c, v, x), second = run_case(c, v, x);
+
+    EXPECT_TRUE(bitwise_equal(second.y, first.y)) << "forward";
+    for (size_t i = 0; i < first.dx.size(); ++i) EXPECT_TRUE(bitwise_equal(second.dx[i], first.dx[i])) << "gradient " << i;
+  });
+}
+
+std::vector<const OpCase*> every_case() {
+  std::vector<const OpCase*> cases;
+  for (const OpCase& c : op_cases()) cases.push_back(&c);
+  return cases;
+}
+std::string name_of(const testing::TestParamInfo<const OpCase*>& info) {
+  std::string name = info.param->name;
+  std::replace_if(name.begin(), name.end(), [](unsigned char ch) { return !std::isalnum(ch); }, '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(, OpCases, testing::ValuesIn(every_case()), name_of);
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,164 @@
+#include "support/kernel_check.h"
+
+#include <cmath>
+#include <optional>
+
+#include "kernels/pack.h"
+#include "support/compare.h"
+#include "support/guarded.h"
+
+namespace plumb::test {
+namespace {
+
+using Specs = std::vector<TensorSpec>;
+
+// A kernel with the specs that it was made for.
+struct Made {
+  std::string algorithm;
+  std::unique_ptr<Kernel> kernel;
+  bool deterministic = true;
+};
+struct Problem {
+  const Prepared& prepared;
+  Specs in, out;
+
+  // Null candidates decline. The parameters and the specs outlive the candidates, as they do in the gate.
+  std::vector<Made> candidates() const {
+    Candidates offered;
+    const int n = prepared.choice.threads ? static_cast<int>(prepared.choice.threads) : threads();
+    prepared.kind->offer(prepared.params.data(), in, out, prepared.choice, n, offered);
+    std::vector<Made> made;
+    for (const auto& c : offered.all()) {
+      if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel), c.deterministic});
+    }
+    return made;
+  }
+};
+
+struct Result {
+  std::vector<Tensor> in, out;  // after the run: kernels may write inputs
+  bool intact = true;
+};
+
+Tensor copy_of(const void* data, const TensorSpec& spec) {
+  Tensor t = Tensor::empty(spec);
+  if (spec.bytes()) std::memcpy(t.value->data, data, spec.bytes());
+  return t;
+}
+
+// The pack of a plain input, made on guarded memory too.
+Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, bool& intact) {
+  const auto packer = make_packer(plain, layout);
+  Guarded pack(pack_bytes(layout)), workspace(packer->info().workspace_bytes);
+  void *from = data.data(), *to = pack.data();
+  packer->run({&from, &to, workspace.data()});
+  intact &= pack.intact() && workspace.intact();
+  return pack;
+}
+
+Result run_guarded(const Problem& p, const Kernel& kernel, const std::vector<Tensor>& inputs) {
+  Result result;
+  std::vector<Guarded> in, out;
+  for (const Tensor& t : inputs) in.emplace_back(t.value->data, t.bytes());
+  for (const TensorSpec& s : p.out) out.emplace_back(s.bytes());
+  const Guarded workspace(kernel.info().workspace_bytes);
+  std::vector<void*> in_data, out_data;
+  for (const Guarded& g : in) in_data.push_back(g.data());
+  for (const Guarded& g : out) out_data.push_back(g.data());
+  std::vector<Guarded> packs;
+  for (const PackRequest& r : kernel.info().packs) {
+    const auto i = static_cast<size_t>(r.input);
+    packs.push_back(packed(p.in[i], in[i], r.layout, result.intact));
+    in_data[i] = packs.back().data();
+  }
+
+  kernel.run({in_data.data(), out_data.data(), workspace.data()});
+
+  for (const auto* zone : {&in, &out, &packs}) {
+    for (const Guarded& g : *zone) result.intact &= g.intact();
+  }
+  result.intact &= workspace.intact();
+  for (size_t i = 0; i < in.size(); ++i) result.in.push_back(copy_of(in[i].data(), p.in[i]));
+  for (size_t i = 0; i < out.size(); ++i) result.out.push_back(copy_of(out[i].data(), p.out[i]));
+  return result;
+}
+
+// What the last candidate, which is the reference where there is one, gives in f64; nothing where there is no such kernel.
+std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs) {
+  Problem wide = p;
+  for (Specs* specs : {&wide.in, &wide.out}) {
+    for (TensorSpec& s : *specs) {
+      if (is_pack(s.layout)) return std::nullopt;
+      if (is_floating(s.dtype)) s.dtype = DType::kF64;
+    }
+  }
+  std::vector<Tensor> converted_inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) converted_inputs.push_back(converted(inputs[i], wide.in[i].dtype, wide.in[i].layout));
+  const std::vector<Made> made = wide.candidates();
+  if (made.empty()) return std::nullopt;
+  return run_guarded(wide, *made.back().kernel, converted_inputs);
+}
+
+double length_of_sums(const Problem& p) {
+  double read = 0, written = 1;
+  for (const TensorSpec& s : p.in) read = std::max(read, static_cast<double>(s.numel()));
+  if (!p.out.empty()) written = std::max(1.0, static_cast<double>(p.out[0].numel()));
+  const double products = p.prepared.kind->flops(p.prepared.params.data(), p.in, p.out) / 2;
+  return std::max(1.0, std::max(read, products) / written);
+}
+
+std::string key_of(const Prepared& p) {
+  std::string key(p.kind->name);
+  key.append(reinterpret_cast<const char*>(p.params.data()), p.params.size() * sizeof(uint64_t));
+  return key.append(reinterpret_cast<const char*>(p.specs.data()), p.specs.size() * sizeof(TensorSpec));
+}
+
+std::string describe(const Prepared& p) {
+  std::string text = p.kind->name;
+  for (const TensorSpec& s : p.in()) text += " " + to_string(s);
+  text += " ->";
+  for (const TensorSpec& s : p.out()) text += " " + to_string(s);
+  return text;
+}
+
+}  // namespace
+
+double amplification(const std::string& algorithm) {
+  if (algorithm == "winograd_f2x2") return 4;
+  if (algorithm == "winograd_f4x4") return 16;
+  return 1;
+}
+
+void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
+  if (!keys_.insert(key_of(prepared)).second) return;
+  SCOPED_TRACE(describe(prepared));
+  const Scoped<Observer*> unwatched(ctx.observer, nullptr);
+  const Problem p{prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}};
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < p.in.size(); ++i) inputs.push_back(copy_of(launch.in[i], p.in[i]));
+  // What the gate packed is a parameter, whose plain form is not part of the run: any numbers do.
+  for (const PackRequest& r : prepared.kernel->info().packs) {
+    inputs[static_cast<size_t>(r.input)] = random_tensor(p.in[static_cast<size_t>(r.input)], 3);
+  }
+
+  const std::optional<Result> expected = oracle(p, inputs);
+  for (const Made& m : p.candidates()) {
+    SCOPED_TRACE("candidate " + m.algorithm + " " + m.kernel->info().name);
+    checked_.insert(std::string(prepared.kind->name) + ":" + m.algorithm);
+    const Result got = run_guarded(p, *m.kernel, inputs), again = run_guarded(p, *m.kernel, inputs);
+    EXPECT_TRUE(got.intact && again.intact) << "it wrote outside of its memory";
+    if (m.deterministic && m.kernel->info().deterministic) {
+      for (size_t i = 0; i < got.out.size(); ++i) EXPECT_TRUE(bitwise_equal(again.out[i], got.out[i])) << "output " << i << ", second run";
+      for (size_t i = 0; i < got.in.size(); ++i) EXPECT_TRUE(bitwise_equal(again.in[i], got.in[i])) << "input " << i << ", second run";
+    }
+    if (!expected) continue;
+    const double sums = std::sqrt(length_of_sums(p)) * unit_roundoff(DType::kF32) * amplification(m.algorithm);
+    const auto check = [&](const char* what, size_t i, const Tensor& t, const Tensor& wide) {
+      EXPECT_TRUE(close(t, wide, factor_ * (unit_roundoff(t.dtype()) + sums))) << what << " " << i << " against f64";
+    };
+    for (size_t i = 0; i < got.out.size(); ++i) check("output", i, got.out[i], expected->out[i]);
+    for (size_t i = 0; i < got.in.size(); ++i) check("input", i, got.in[i], expected->in[i]);
+  }
+}
+
+}  // namespace plumb::test

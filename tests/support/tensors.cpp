@@ -1,0 +1,76 @@
+#include "support/tensors.h"
+
+#include "core/random.h"
+
+namespace plumb::test {
+namespace {
+
+// visit(position in row-major logical order, position in memory).
+template <class Visit>
+void for_each_element(const TensorSpec& spec, Visit visit) {
+  const Strides strides = strides_of(spec);
+  const int64_t n = spec.numel();
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t rest = i, at = 0;
+    for (int d = spec.rank() - 1; d >= 0; --d) {
+      at += rest % spec.shape[d] * strides[d];
+      rest /= spec.shape[d];
+    }
+    visit(static_cast<size_t>(i), at);
+  }
+}
+
+template <class T>
+double to_double(T v) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(v);
+  } else {
+    return static_cast<double>(static_cast<float>(v));
+  }
+}
+template <class T>
+T to_element(double v) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<T>(v);
+  } else {
+    return T(static_cast<float>(v));
+  }
+}
+
+}  // namespace
+
+std::vector<double> to_doubles(const void* data, const TensorSpec& spec) {
+  std::vector<double> values(static_cast<size_t>(spec.numel()));
+  dispatch_dtype(spec.dtype, [&]<class T>() {
+    for_each_element(spec, [&](size_t i, int64_t at) { values[i] = to_double(static_cast<const T*>(data)[at]); });
+  });
+  return values;
+}
+std::vector<double> to_doubles(const Tensor& x) { return to_doubles(x.value->data, x.spec()); }
+
+Tensor from_doubles(std::span<const double> values, const TensorSpec& spec) {
+  PLUMB_CHECK(static_cast<int64_t>(values.size()) == spec.numel(), "a tensor {} was given {} elements", spec, values.size());
+  Tensor x = Tensor::empty(spec);
+  dispatch_dtype(spec.dtype, [&]<class T>() {
+    for_each_element(spec, [&](size_t i, int64_t at) { static_cast<T*>(x.value->data)[at] = to_element<T>(values[i]); });
+  });
+  return x;
+}
+
+Tensor converted(const Tensor& x, DType dtype, Layout layout) {
+  return from_doubles(to_doubles(x), TensorSpec(x.shape(), dtype, layout));
+}
+
+Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low, double high) {
+  std::vector<double> values(static_cast<size_t>(spec.numel()));
+  fill_uniform(values.data(), DType::kF64, spec.numel(), low, high, seed);
+  return from_doubles(values, spec);
+}
+
+Tensor small_integers(const TensorSpec& spec, uint64_t seed, int limit) {
+  std::vector<int32_t> values(static_cast<size_t>(spec.numel()));
+  fill_uniform(values.data(), DType::kI32, spec.numel(), -limit, limit, seed);
+  return from_doubles(std::vector<double>(values.begin(), values.end()), spec);
+}
+
+}  // namespace plumb::test

@@ -1,0 +1,29 @@
+// Tensors for tests: made on the host from a fixed seed, and read in logical order whatever the layout.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace plumb::test {
+
+/// A function of tensors, as gradient checks and cases take it.
+using Function = std::function<Tensor(std::span<const Tensor>)>;
+
+/// The elements in row-major order of the logical dimensions, whatever the layout and the dtype.
+std::vector<double> to_doubles(const Tensor& x);
+/// The same for memory that no tensor holds.
+std::vector<double> to_doubles(const void* data, const TensorSpec& spec);
+/// A tensor from elements in row-major logical order, rounded to the dtype of the spec.
+Tensor from_doubles(std::span<const double> values, const TensorSpec& spec);
+/// The elements of x as another dtype, in another layout: by the test's own loops.
+Tensor converted(const Tensor& x, DType dtype, Layout layout);
+
+/// Numbers from U[low, high): the same for a seed and a shape in every layout.
+Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low = -1, double high = 1);
+/// Whole numbers from [-limit, limit]. Sums of up to 2^24 / limit^2 products of them are exact in f32, in any order.
+Tensor small_integers(const TensorSpec& spec, uint64_t seed, int limit = 4);
+
+}  // namespace plumb::test
