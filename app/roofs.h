@@ -1,19 +1,54 @@
 // What this machine can do at best, measured.
 #pragma once
 
-#include <string>
+#include <vector>
+
+#include "core/dtype.h"
 
 namespace plumb::app {
 
 struct Roofs {
-  double fma_gflops = 0;     ///< f32 multiply-adds from registers, all threads
-  double matmul_gflops = 0;  ///< the best f32 matmul of oneDNN over a few sizes
-  double copy_gbytes = 0;    ///< a parallel copy of memory far larger than the caches, bytes read and written
-  /// The compute roof: the larger of the first two.
+  double fma_gflops = 0;          ///< f32 multiply-adds from registers, all threads
+  double matmul_gflops = 0;       ///< the best f32 matmul of oneDNN over a few sizes
+  double matmul_bf16_gflops = 0;  ///< the same for bf16
+  double copy_gbytes = 0;         ///< a parallel copy of memory far larger than the caches, bytes read and written
+  /// The compute roof in f32: the larger of the first two.
   double gflops() const { return fma_gflops > matmul_gflops ? fma_gflops : matmul_gflops; }
+  /// The compute roof of a dtype.
+  double gflops(DType t) const;
 };
 
-/// Measures them with the calling thread's number of threads; takes about a second.
+/// Measures them with the calling thread's number of threads; takes a few seconds.
 Roofs measure_roofs();
+
+/// How many sets of buffers of `bytes` bytes in all to use in turn, so that each has left the caches when it comes
+/// round; 1 if a single one is larger than these. Small sets stay in the caches even so: there are at most 64.
+int sets_beyond_caches(size_t bytes);
+
+/// The least that any work with so many bytes of input and output must do: read the ones and write the others, once, in
+/// the fastest of several plain ways, from and to memory beyond the caches (sets_beyond_caches).
+class CopyFloor {
+ public:
+  CopyFloor(size_t read_bytes, size_t written_bytes);
+  ~CopyFloor();
+  CopyFloor(const CopyFloor&) = delete;
+  CopyFloor& operator=(const CopyFloor&) = delete;
+
+  void run();
+  /// The fastest of `rounds` runs and of all that were timed before.
+  double best_seconds(int rounds = 10);
+  /// How it moves the bytes, "past the caches" or "through the caches".
+  const char* way() const;
+
+ private:
+  enum Way { kStream, kThrough };
+  void move(Way way, int set);
+  double seconds(Way way);
+  size_t read_, written_;
+  std::vector<char*> from_, to_;
+  size_t next_ = 0;
+  Way way_ = kStream;
+  double best_ = 1e30;
+};
 
 }  // namespace plumb::app

@@ -4,16 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 
-#include "core/memory.h"
-#include "core/random.h"
 #include "kernels/machine.h"
-#include "kernels/pack.h"
+#include "kernels/trial.h"
 
 namespace plumb {
 namespace {
@@ -87,70 +84,6 @@ std::string describe(const Prepared& p) {
   return text;
 }
 
-// Scratch tensors of the problem, filled with random numbers: timing on zeros flatters.
-class Scratch {
- public:
-  explicit Scratch(const Prepared& p) {
-    for (const TensorSpec& s : p.in()) in_.push_back(filled(s));
-    for (const TensorSpec& s : p.out()) out_.push_back(filled(s));
-  }
-  Scratch(const Scratch&) = delete;
-  ~Scratch() {
-    for (const Block& b : blocks_) cpu_memory().put(b.data, b.bytes, MemoryClass::kWorkspace);
-  }
-
-  /// Seconds of one step: packing what the kernel wants packed, and running it.
-  class Trial {
-   public:
-    Trial(Scratch& scratch, const Prepared& p, const Kernel& k) : kernel_(k), in_(scratch.in_), out_(scratch.out_) {
-      workspace_ = scratch.block(k.info().workspace_bytes);
-      for (const PackRequest& r : k.info().packs) {
-        const TensorSpec& plain = p.in()[static_cast<size_t>(r.input)];
-        packers_.push_back({make_packer(plain, r.layout), in_[static_cast<size_t>(r.input)], nullptr, nullptr});
-        packers_.back().pack = scratch.block(pack_bytes(r.layout));
-        packers_.back().workspace = scratch.block(packers_.back().kernel->info().workspace_bytes);
-        in_[static_cast<size_t>(r.input)] = packers_.back().pack;
-      }
-    }
-    double operator()() const {
-      const auto start = std::chrono::steady_clock::now();
-      for (const Packer& p : packers_) p.kernel->run({&p.plain, &p.pack, p.workspace});
-      kernel_.run({in_.data(), out_.data(), workspace_});
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
-
-   private:
-    struct Packer {
-      std::unique_ptr<Kernel> kernel;
-      void* plain;
-      void* pack;
-      void* workspace;
-    };
-    const Kernel& kernel_;
-    std::vector<void*> in_, out_;
-    std::vector<Packer> packers_;
-    void* workspace_;
-  };
-
- private:
-  struct Block {
-    void* data;
-    size_t bytes;
-  };
-  void* block(size_t bytes) {
-    blocks_.push_back({cpu_memory().get(bytes, MemoryClass::kWorkspace), bytes});
-    return blocks_.back().data;
-  }
-  void* filled(const TensorSpec& s) {
-    void* data = block(s.bytes());
-    fill_uniform(data, s.dtype, s.numel(), -1, 1, ++seed_);
-    return data;
-  }
-  std::vector<void*> in_, out_;
-  std::vector<Block> blocks_;
-  uint64_t seed_ = 0;
-};
-
 struct Made {
   std::string algorithm;
   std::unique_ptr<Kernel> kernel;
@@ -158,10 +91,9 @@ struct Made {
 
 // The fastest of several, each by its best time; a candidate that is far behind after its first run is not run again.
 size_t fastest(const Prepared& p, const std::vector<Made>& made) {
-  Scratch scratch(p);
-  std::vector<Scratch::Trial> trials;
-  trials.reserve(made.size());
-  for (const Made& m : made) trials.emplace_back(scratch, p, *m.kernel);
+  Scratch scratch(p.in(), p.out());
+  std::vector<Trial> trials;
+  for (const Made& m : made) trials.emplace_back(scratch, p.in(), *m.kernel);
   std::vector<double> best(made.size());
   for (size_t i = 0; i < made.size(); ++i) best[i] = trials[i]();  // warm-up
   for (size_t i = 0; i < made.size(); ++i) {

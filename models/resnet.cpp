@@ -1,10 +1,8 @@
 #include "models/resnet.h"
 
-#include "ops/concat.h"
 #include "ops/elementwise.h"
-#include "ops/pad2d.h"
 #include "ops/pool2d.h"
-#include "ops/reshape.h"
+#include "ops/slice.h"
 
 namespace plumb::models {
 
@@ -20,8 +18,7 @@ Tensor BasicBlock::shortcut(const Tensor& x) const {
   if (stride == 1 && in == out) return x;
   // Every stride-th pixel is an average pooling over one pixel.
   const Tensor sampled = avg_pool2d(x, {.kernel = {1, 1}, .stride = {stride, stride}});
-  const int64_t before = (out - in) / 2;
-  return pad_channels(sampled, before, out - in - before);
+  return pad(sampled, Shape{0, (out - in) / 2, 0, 0}, sampled.shape().with(1, out));
 }
 
 Tensor BasicBlock::operator()(const Tensor& x, const Pass& pass) const {

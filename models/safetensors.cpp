@@ -1,6 +1,5 @@
 #include "models/safetensors.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,90 +10,82 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 namespace plumb::models {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using Entry = TensorFileReader::Entry;
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian, and data is copied as it is");
 
-constexpr uint64_t kLengthBytes = 8;                // of the header's length, in front of the header
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;   // the format's own limit
+constexpr size_t kLengthBytes = 8;               // the header's length, in front of the header
+constexpr size_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::array<const char*, kDTypeCount> kDTypeNames = {"F32", "F64", "F16", "BF16", "I32", "I64", "U8"};
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// What the header says of one tensor; offsets count from the end of the header.
-struct Described {
-  std::string name;
-  std::optional<DType> dtype;
-  std::optional<Shape> shape;
-  std::optional<std::pair<uint64_t, uint64_t>> offsets;
-};
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  fail("{} is not a valid safetensors file: {}", file, why);
+}
 
-/// Reads the header's JSON as it comes, without building a tree of it, and stops at the first thing that is not as the
-/// format asks: so nesting, repeated names and long lists cost nothing.
+/// Reads the header's JSON piece by piece, without a tree of it, and stops at the first piece that does not belong: so
+/// nesting, repeated names and endless lists cost nothing. The offsets of the entries count from the header's end.
 class HeaderParser final : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderParser(const std::string& file) : file_(file) {}
-  std::vector<Described> tensors;
+  std::vector<Entry> entries;
   std::map<std::string, std::string> metadata;
 
   bool null() override { unexpected("null"); }
   bool boolean(bool) override { unexpected("a boolean"); }
-  bool number_integer(number_integer_t v) override { unexpected(std::to_string(v)); }
-  bool number_float(number_float_t, const string_t& text) override { unexpected("the number " + quoted(text)); }
   bool binary(binary_t&) override { unexpected("binary data"); }
+  bool number_integer(number_integer_t v) override { unexpected(std::to_string(v)); }
+  bool number_float(number_float_t, const string_t& text) override { unexpected(in_quotes(text)); }
   bool number_unsigned(number_unsigned_t v) override {
-    if (at_ != At::kNumbers) unexpected(std::to_string(v));
-    if (count_ == (field_ == "shape" ? kMaxRank : 2)) refuse("the {} of {} has more than {} numbers", field_, what(), count_);
-    if (v > static_cast<uint64_t>(INT64_MAX)) unexpected(std::to_string(v));
+    if (at_ != At::kNumbers || v > static_cast<uint64_t>(INT64_MAX)) unexpected(std::to_string(v));
+    const size_t most = field_ == "shape" ? kMaxRank : 2;
+    if (count_ == most) refuse(message("the {} of {} has more than {} numbers", field_, what(), most));
     numbers_[count_++] = static_cast<int64_t>(v);
     return true;
   }
   bool string(string_t& text) override {
-    if (at_ == At::kMetadata) {
+    if (at_ == At::kText) {
       metadata[field_] = text;
     } else if (at_ == At::kTensor && field_ == "dtype") {
       const auto found = std::find(kDTypeNames.begin(), kDTypeNames.end(), text);
-      PLUMB_CHECK(found != kDTypeNames.end(), "{}: {} has dtype {}, which is not supported; convert it to F32, F64, F16, BF16, I32, I64 or U8",
-                  file_, what(), quoted(text));
-      tensors.back().dtype = static_cast<DType>(found - kDTypeNames.begin());
+      PLUMB_CHECK(found != kDTypeNames.end(), "{}: {} has dtype {}; supported are F32, F64, F16, BF16, I32, I64 and U8",
+                  file_, what(), in_quotes(text));
+      dtype_ = static_cast<DType>(found - kDTypeNames.begin());
     } else {
-      unexpected("the text " + quoted(text));
+      unexpected(in_quotes(text));
     }
     return true;
   }
   bool start_object(size_t) override {
-    if (at_ == At::kStart) {
-      at_ = At::kHeader;
-    } else if (at_ == At::kHeader) {
-      at_ = name_ == kMetadata ? At::kMetadata : At::kTensor;
-      if (at_ == At::kTensor) tensors.emplace_back().name = name_;
-      fields_.clear();
-    } else {
-      unexpected("an object");
-    }
+    if (at_ != At::kStart && at_ != At::kHeader) unexpected("an object");
+    at_ = at_ == At::kStart ? At::kHeader : name_ == kMetadata ? At::kText : At::kTensor;
+    fields_.clear();
     return true;
   }
   bool key(string_t& text) override {
     if (at_ == At::kHeader) {
       name_ = text;
-      if (!names_.insert(text).second) refuse("it has {} twice", what());
+      if (!names_.insert(text).second) refuse("it has " + what() + " twice");
       return true;
     }
     field_ = text;
-    if (!fields_.insert(text).second) refuse("{} has {} twice", what(), quoted(text));
+    if (!fields_.insert(text).second) refuse(what() + " has " + in_quotes(text) + " twice");
     if (at_ == At::kTensor && text != "dtype" && text != "shape" && text != "data_offsets") {
-      refuse("{} has the unknown field {}", what(), quoted(text));
+      refuse(what() + " has the unknown field " + in_quotes(text));
     }
     return true;
   }
   bool end_object() override {
-    if (at_ == At::kTensor) finish_tensor();
+    if (at_ == At::kTensor) add_entry();
     at_ = At::kHeader;
     return true;
   }
@@ -106,50 +97,46 @@ class HeaderParser final : public nlohmann::json_sax<Json> {
   }
   bool end_array() override {
     at_ = At::kTensor;
-    if (field_ == "shape") {
-      try {
-        tensors.back().shape = Shape(std::span<const int64_t>(numbers_.data(), count_));
-      } catch (const Error& e) {
-        refuse("{}: {}", what(), e.what());
-      }
-    } else {
-      if (count_ != 2) refuse("the data_offsets of {} are not two numbers", what());
-      tensors.back().offsets.emplace(numbers_[0], numbers_[1]);
+    if (field_ == "data_offsets") {
+      if (count_ != 2) refuse("the data_offsets of " + what() + " are not two numbers");
+      offsets_.emplace(numbers_[0], numbers_[1]);
+      return true;
+    }
+    try {
+      shape_ = Shape(std::span<const int64_t>(numbers_.data(), count_));
+    } catch (const Error& e) {
+      refuse(what() + ": " + e.what());
     }
     return true;
   }
   bool parse_error(size_t position, const std::string&, const Json::exception&) override {
-    refuse("its header is not JSON from byte {} on", position);
+    refuse(message("its header is not JSON at byte {}", position));
   }
 
  private:
-  enum class At { kStart, kHeader, kMetadata, kTensor, kNumbers };
+  enum class At { kStart, kHeader, kText, kTensor, kNumbers };
 
-  std::string what() const { return (name_ == kMetadata ? "the entry " : "tensor ") + quoted(name_); }
-  template <class... Args>
-  [[noreturn]] void refuse(std::type_identity_t<detail::MessageFormat<Args...>> format, const Args&... args) const {
-    const std::string texts[] = {detail::message_argument(args)...};
-    fail("{} is not a valid safetensors file: {}", file_, detail::join_message(format.text, texts));
-  }
+  std::string what() const { return (name_ == kMetadata ? "the entry " : "tensor ") + in_quotes(name_); }
+  [[noreturn]] void refuse(const std::string& why) const { models::refuse(file_, why); }
   [[noreturn]] void unexpected(const std::string& found) const {
-    switch (at_) {
-      case At::kStart: refuse("its header is {}, not an object", found);
-      case At::kHeader: refuse("{} is {}, not an object", what(), found);
-      case At::kMetadata: refuse("{} of {} is {}, not a text", quoted(field_), what(), found);
-      case At::kTensor: refuse("the {} of {} is {}, not a {}", field_, what(), found, field_ == "dtype" ? "text" : "list");
-      case At::kNumbers: break;
+    if (at_ == At::kHeader) refuse(message("{} is {}, not an object", what(), found));
+    if (at_ == At::kText) refuse(message("{} in {} is {}, not a text", in_quotes(field_), what(), found));
+    if (at_ == At::kNumbers) {
+      refuse(message("the {} of {} has {}, not a whole number from 0 to {}", field_, what(), found, INT64_MAX));
     }
-    refuse("the {} of {} has {} where a whole number from 0 to {} belongs", field_, what(), found, INT64_MAX);
+    refuse(message("the {} of {} is {}, not a {}", field_, what(), found, field_ == "dtype" ? "text" : "list"));
   }
-  void finish_tensor() const {
-    const Described& t = tensors.back();
-    if (!t.dtype || !t.shape || !t.offsets) {
-      refuse("{} has no {}", what(), !t.dtype ? "dtype" : !t.shape ? "shape" : "data_offsets");
+  void add_entry() {
+    const char* missing = !dtype_ ? "dtype" : !shape_ ? "shape" : !offsets_ ? "data_offsets" : nullptr;
+    if (missing) refuse(what() + " has no " + missing);
+    const auto [begin, end] = *offsets_;
+    if (end < begin) refuse(message("the data of {} ends at byte {}, before it begins at {}", what(), end, begin));
+    const TensorSpec spec(*shape_, *dtype_);
+    if (static_cast<size_t>(end - begin) != spec.bytes()) {
+      refuse(message("{} has {} bytes of data, but {} takes {}", what(), end - begin, spec, spec.bytes()));
     }
-    const auto [begin, end] = *t.offsets;
-    if (end < begin) refuse("the data of {} ends at {}, before it begins at {}", what(), end, begin);
-    const TensorSpec spec(*t.shape, *t.dtype);
-    if (end - begin != spec.bytes()) refuse("the data of {} has {} bytes, {} has {}", what(), end - begin, spec, spec.bytes());
+    entries.push_back({name_, spec, begin});
+    dtype_.reset(), shape_.reset(), offsets_.reset();
   }
 
   const std::string& file_;
@@ -158,90 +145,154 @@ class HeaderParser final : public nlohmann::json_sax<Json> {
   std::set<std::string> names_, fields_;
   std::array<int64_t, kMaxRank> numbers_{};
   size_t count_ = 0;
+  std::optional<DType> dtype_;
+  std::optional<Shape> shape_;
+  std::optional<std::pair<int64_t, int64_t>> offsets_;
 };
 
-void read_bytes(const std::string& file, std::FILE* stream, int64_t offset, std::span<std::byte> out) {
-  PLUMB_CHECK(::fseeko(stream, offset, SEEK_SET) == 0, "{} cannot be read: {}", file, reason(errno));
-  const size_t found = std::fread(out.data(), 1, out.size(), stream);
-  PLUMB_CHECK(found == out.size(), "{} cannot be read: {}", file,
-              std::feof(stream) ? "it became shorter while it was read" : reason(errno));
+/// Puts entries in the order of their data and checks that it covers all `bytes` of it without holes and overlaps.
+void order_and_cover(const std::string& file, std::vector<Entry>& entries, size_t bytes) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.offset, a.spec.bytes()) < std::pair(b.offset, b.spec.bytes());
+  });
+  size_t covered = 0;
+  for (const Entry& e : entries) {
+    const auto begin = static_cast<size_t>(e.offset), end = begin + e.spec.bytes();
+    const std::string whose = "the data of tensor " + in_quotes(e.name);
+    if (begin < covered) refuse(file, whose + " overlaps that of another");
+    if (begin > covered) refuse(file, message("{} bytes before {} belong to no tensor", begin - covered, whose));
+    if (end > bytes) refuse(file, message("it is cut short: {} ends at byte {} of {}", whose, end, bytes));
+    covered = end;
+  }
+  if (covered < bytes) refuse(file, message("{} bytes after the last tensor belong to none", bytes - covered));
 }
 
-/// A file that is written aside, takes its place when it is complete, and is removed when it is not.
-class FileAside {
- public:
-  explicit FileAside(const fs::path& path) : path_(path), aside_(path) {
-    aside_ += ".partial";
-    stream_ = std::fopen(aside_.c_str(), "wbe");
-    check(stream_ != nullptr);
-    std::setvbuf(stream_, nullptr, _IONBF, 0);  // the pieces are large
-  }
-  FileAside(const FileAside&) = delete;
-  FileAside& operator=(const FileAside&) = delete;
-  ~FileAside() {
-    if (stream_) std::fclose(stream_);
-    if (!committed_) std::remove(aside_.c_str());
-  }
-  void write(std::span<const std::byte> bytes) { check(std::fwrite(bytes.data(), 1, bytes.size(), stream_) == bytes.size()); }
-  void commit() {
-    check(::fsync(::fileno(stream_)) == 0);
-    check(std::fclose(std::exchange(stream_, nullptr)) == 0);
-    check(std::rename(aside_.c_str(), path_.c_str()) == 0);
-    committed_ = true;
-    // The new name itself reaches the disk with its folder; where folders cannot be synchronised, it does so later.
-    const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
-    if (const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) {
-      ::fsync(fd);
-      ::close(fd);
-    }
-  }
+void read_bytes(const std::string& file, std::FILE* stream, size_t offset, std::span<std::byte> out) {
+  const bool good = ::fseeko(stream, static_cast<off_t>(offset), SEEK_SET) == 0 &&
+                    std::fread(out.data(), 1, out.size(), stream) == out.size();
+  PLUMB_CHECK(good, "{} cannot be read: {}", file, std::feof(stream) ? "it became shorter meanwhile" : reason(errno));
+}
 
- private:
-  void check(bool good) const { PLUMB_CHECK(good, "{} cannot be written: {}", path_.string(), reason(errno)); }
-  fs::path path_, aside_;
-  std::FILE* stream_ = nullptr;
-  bool committed_ = false;
-};
+/// Writes a file aside, which takes its place when it is complete and is removed when it is not.
+void write_aside(const std::string& file, std::span<const std::span<const std::byte>> pieces) {
+  const std::string aside = file + ".partial";
+  std::FILE* stream = std::fopen(aside.c_str(), "wbe");
+  PLUMB_CHECK(stream, "{} cannot be written: {}", file, reason(errno));
+  std::setvbuf(stream, nullptr, _IONBF, 0);  // tensors are large pieces
+  bool good = true;
+  for (const auto& p : pieces) good = good && std::fwrite(p.data(), 1, p.size(), stream) == p.size();
+  good = good && ::fsync(::fileno(stream)) == 0;
+  int error = good ? 0 : errno;
+  if (std::fclose(stream) != 0 && !error) error = errno;
+  if (!error && std::rename(aside.c_str(), file.c_str()) != 0) error = errno;
+  if (!error) return;
+  std::remove(aside.c_str());
+  fail("{} cannot be written: {}", file, reason(error));
+}
 
 std::string json_of(const std::string& file, const std::string& text) {
   try {
     return Json(text).dump();
   } catch (const Json::exception&) {
-    fail("{} cannot be written: the text {} is not UTF-8", file, quoted(text));
+    fail("{} cannot be written: the text {} is not UTF-8", file, in_quotes(text));
   }
 }
 
-/// Length and header, padded so that the data begins at a multiple of eight bytes.
+/// The header behind its length, padded so that the data begins at a multiple of eight bytes.
 std::string header_of(const std::string& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata) {
-  std::string text = "{";
+  std::string text;
   const auto add = [&](const std::string& key, const std::string& value) {
-    text += (text.back() == '{' ? "" : ",") + json_of(file, key) + ":" + value;
+    text += (text.empty() ? "" : ",") + json_of(file, key) + ":" + value;
   };
-  if (!metadata.empty()) {
-    add(kMetadata, "{");
-    for (const auto& [key, value] : metadata) add(key, json_of(file, value));
-    text += "}";
-  }
+  for (const auto& [key, value] : metadata) add(key, json_of(file, value));
+  if (!metadata.empty()) text = json_of(file, kMetadata) + ":{" + text + "}";
   std::set<std::string_view> names{kMetadata};
-  uint64_t offset = 0;
+  size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    PLUMB_CHECK(tensor, "{} cannot be written: tensor {} is empty", file, quoted(name));
-    PLUMB_CHECK(names.insert(name).second, "{} cannot be written: the name {} is taken", file, quoted(name));
-    PLUMB_CHECK(tensor.layout() == Layout::kNchw, "{} cannot be written: tensor {} has layout {}; convert it with to(Layout::kNchw)",
-                file, quoted(name), tensor.layout());
-    std::string shape;
-    for (const int64_t e : tensor.shape()) shape += (shape.empty() ? "" : ",") + std::to_string(e);
-    const uint64_t end = offset + tensor.bytes();
-    add(name, message("{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}", "", "", "", ""));
-    offset = end;
+    PLUMB_CHECK(tensor, "{} cannot be written: tensor {} is empty", file, in_quotes(name));
+    PLUMB_CHECK(names.insert(name).second, "{} cannot be written: the name {} is taken", file, in_quotes(name));
+    PLUMB_CHECK(tensor.layout() == Layout::kNchw, "{} cannot be written: tensor {} is in layout {}; convert it to nchw",
+                file, in_quotes(name), tensor.layout());
+    const Json shape = std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end());
+    const Json offsets = {offset, offset + tensor.bytes()};
+    add(name, std::string("{\"dtype\":\"") + kDTypeNames[static_cast<size_t>(tensor.dtype())] +
+                  "\",\"shape\":" + shape.dump() + ",\"data_offsets\":" + offsets.dump() + "}");
+    offset += tensor.bytes();
   }
-  text += "}";
-  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
-  PLUMB_CHECK(text.size() <= kMaxHeaderBytes, "{} cannot be written: its header has {} bytes, the format allows {}", file,
-              text.size(), kMaxHeaderBytes);
+  text = "{" + text + "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  PLUMB_CHECK(text.size() <= kMaxHeaderBytes, "{} cannot be written: its header has {} bytes, the format allows {}",
+              file, text.size(), kMaxHeaderBytes);
   const uint64_t length = text.size();
-  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+  return std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + text;
 }
 
 }  // namespace
+
+TensorFileReader::TensorFileReader(const fs::path& path) : file_(path.string()) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  PLUMB_CHECK(fs::exists(status), "the file {} is missing", file_);
+  PLUMB_CHECK(fs::is_regular_file(status), "{} is not a regular file", file_);
+  stream_.reset(std::fopen(path.c_str(), "rbe"));
+  PLUMB_CHECK(stream_, "{} cannot be read: {}", file_, reason(errno));
+  std::setvbuf(stream_.get(), nullptr, _IONBF, 0);
+  const size_t size = fs::file_size(path, error);
+  PLUMB_CHECK(!error, "{} cannot be read: {}", file_, error.message());
+  if (size < kLengthBytes) refuse(file_, message("it is cut short: it has {} bytes", size));
+
+  uint64_t length = 0;
+  read_bytes(file_, stream_.get(), 0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > kMaxHeaderBytes) refuse(file_, message("its header has {} bytes, too many for the format", length));
+  if (length > size - kLengthBytes) refuse(file_, message("it is cut short: its header has {} bytes", length));
+  std::string text(length, '\0');
+  read_bytes(file_, stream_.get(), kLengthBytes, std::as_writable_bytes(std::span(text)));
+  if (!text.starts_with('{')) refuse(file_, "its header does not begin with {");
+  if (text.find('\0') != text.npos) refuse(file_, "its header has a zero byte");  // where the parser would stop
+
+  HeaderParser header(file_);
+  Json::sax_parse(text, &header);
+  order_and_cover(file_, header.entries, size - kLengthBytes - length);
+  entries_ = std::move(header.entries);
+  for (Entry& e : entries_) e.offset += static_cast<int64_t>(kLengthBytes + length);
+  metadata_ = std::move(header.metadata);
+}
+
+void TensorFileReader::read(const Entry& entry, Tensor into) const {
+  PLUMB_CHECK(into && into.spec() == entry.spec, "{}: tensor {} is {}; read it into a tensor of that spec", file_,
+              in_quotes(entry.name), entry.spec);
+  dispatch_dtype(into.dtype(), [&]<class T>() {
+    const std::span<T> data = into.mutable_data<T>();
+    read_bytes(file_, stream_.get(), static_cast<size_t>(entry.offset), std::as_writable_bytes(data));
+  });
+}
+
+TensorFile load_safetensors(const fs::path& path) {
+  const TensorFileReader reader(path);
+  TensorFile file{{}, reader.metadata()};
+  for (const Entry& e : reader.entries()) {
+    file.tensors.push_back({e.name, Tensor::empty(e.spec, MemoryClass::kParameter)});
+    reader.read(e, file.tensors.back().tensor);
+  }
+  return file;
+}
+
+void save_safetensors(const fs::path& path, std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata) {
+  const std::string header = header_of(path.string(), tensors, metadata);
+  std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(header))};
+  for (const NamedTensor& t : tensors) {
+    dispatch_dtype(t.tensor.dtype(), [&]<class T>() { pieces.push_back(std::as_bytes(t.tensor.data<T>())); });
+  }
+  write_aside(path.string(), pieces);
+}
+
+std::string in_quotes(std::string_view name) {
+  constexpr size_t kMost = 80;
+  std::string text = "\"";
+  for (const char c : name.substr(0, kMost)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return text + (name.size() > kMost ? "...\"" : "\"");
+}
+
+}  // namespace plumb::models

@@ -1,4 +1,4 @@
-// The safetensors format: named tensors and text in one file that holds no code, as PyTorch and others write and read it.
+// The safetensors format, as PyTorch and others read and write it: named tensors and text in one file, without code.
 #pragma once
 
 #include <cstdio>
@@ -20,8 +20,8 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;
 };
 
-/// An open safetensors file whose header was read and checked, and whose tensors are read one by one when asked for. The
-/// checks are those of the format: the tensors' data covers the file without holes and overlaps, so that what is
+/// An open safetensors file whose header was read and checked, and whose tensors are read one by one when asked for.
+/// The checks are those of the format: the tensors' data covers the file without holes and overlaps, so that what is
 /// allocated for them is never more than the file is long.
 class TensorFileReader {
  public:
@@ -31,9 +31,9 @@ class TensorFileReader {
     int64_t offset = 0;  ///< of the first byte in the file
   };
 
-  /// Opens a file and reads its header. Throws one sentence that names the file and, where there is one, the tensor, for
-  /// whatever is not as the format asks, for dtypes other than F32, F64, F16, BF16, I32, I64 and U8, and for ranks above
-  /// six.
+  /// Opens a file and reads its header. Throws one sentence that names the file and, where there is one, the tensor,
+  /// for whatever is not as the format asks, for dtypes other than F32, F64, F16, BF16, I32, I64 and U8, and for ranks
+  /// above six.
   explicit TensorFileReader(const std::filesystem::path& path);
 
   const std::string& file() const { return file_; }
@@ -57,12 +57,12 @@ class TensorFileReader {
 TensorFile load_safetensors(const std::filesystem::path& path);
 
 /// Writes tensors in the given order: the same tensors give the same bytes. The file is written aside (FILE.partial),
-/// brought to the disk and renamed, so that an old file stays whole whatever happens. Throws a sentence when two tensors
-/// share a name, one is not row-major, a text is not UTF-8, or the file cannot be written.
+/// brought to the disk and renamed, so that an old file stays whole whatever happens. Throws a sentence when two
+/// tensors share a name, one is not row-major, a text is not UTF-8, or the file cannot be written.
 void save_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
 /// A name out of a file for a message: in quotes, on one line, and not long.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 }  // namespace plumb::models

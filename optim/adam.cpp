@@ -1,7 +1,5 @@
 #include "optim/adam.h"
 
-#include <cmath>
-
 namespace plumb::optim {
 namespace {
 
@@ -10,9 +8,9 @@ void refuse_tensorflow1(Convention convention) {
 }
 
 const Adam::Options& checked(const char* name, const Adam::Options& o) {
-  detail::check_option(name, "beta1", o.beta1, 0, 1);
-  detail::check_option(name, "beta2", o.beta2, 0, 1);
-  detail::check_option(name, "epsilon", o.epsilon, 0, HUGE_VAL);
+  detail::check_fraction(name, "beta1", o.beta1);
+  detail::check_fraction(name, "beta2", o.beta2);
+  detail::check_nonnegative(name, "epsilon", o.epsilon);
   detail::check_weight_decay(name, o.weight_decay, o.convention);
   return o;
 }

@@ -32,8 +32,7 @@ void check_parameters(const char* name, std::span<const Tensor> parameters) {
 void check_rate(const char* name, double rate) {
   PLUMB_CHECK(!std::isnan(rate),
               "{}: the learning rate is not a number; set learning_rate (tensorflow1 has no default)", name);
-  PLUMB_CHECK(rate >= 0 && std::isfinite(rate), "{}: the learning rate is {}; use a finite number of at least 0", name,
-              rate);
+  detail::check_nonnegative(name, "the learning rate", rate);
 }
 
 }  // namespace
@@ -100,13 +99,16 @@ PoolVector<In> Optimizer::inputs(std::span<const Tensor> gradients) const {
 
 namespace detail {
 
-void check_option(const char* name, const char* what, double value, double low, double high) {
-  PLUMB_CHECK(value >= low && value < high, "{}: {} is {}; use a number from {} to less than {}", name, what, value,
-              low, high);
+void check_nonnegative(const char* name, const char* what, double value) {
+  PLUMB_CHECK(value >= 0 && std::isfinite(value), "{}: {} is {}; use a finite number of at least 0", name, what, value);
+}
+
+void check_fraction(const char* name, const char* what, double value) {
+  PLUMB_CHECK(value >= 0 && value < 1, "{}: {} is {}; use a number of at least 0 and less than 1", name, what, value);
 }
 
 void check_weight_decay(const char* name, double weight_decay, Convention convention) {
-  check_option(name, "weight_decay", weight_decay, 0, HUGE_VAL);
+  check_nonnegative(name, "weight_decay", weight_decay);
   PLUMB_CHECK(weight_decay == 0 || convention != Convention::kTensorFlow1,
               "{}: weight_decay is {}, and tensorflow1 has none; set it to 0 or use another convention", name,
               weight_decay);

@@ -62,9 +62,11 @@ class Optimizer {
 };
 
 namespace detail {
-/// Throws "name: what is ..." unless low <= value < high.
-void check_option(const char* name, const char* what, double value, double low, double high);
-/// Throws a sentence if weight decay is asked of TensorFlow 1, which has none.
+/// Throws "name: what is ..." unless value is a finite number of at least 0.
+void check_nonnegative(const char* name, const char* what, double value);
+/// The same unless 0 <= value < 1.
+void check_fraction(const char* name, const char* what, double value);
+/// Throws on weight decay that is out of range, or asked of TensorFlow 1, which has none.
 void check_weight_decay(const char* name, double weight_decay, Convention convention);
 }  // namespace detail
 

@@ -1,15 +1,14 @@
 #include "optim/rmsprop.h"
 
-#include <cmath>
 #include <limits>
 
 namespace plumb::optim {
 namespace {
 
 const RmsProp::Options& checked(const RmsProp::Options& o) {
-  detail::check_option("rmsprop", "rho", o.rho, 0, 1);
-  detail::check_option("rmsprop", "epsilon", o.epsilon, 0, HUGE_VAL);
-  detail::check_option("rmsprop", "momentum", o.momentum, 0, HUGE_VAL);
+  detail::check_fraction("rmsprop", "rho", o.rho);
+  detail::check_nonnegative("rmsprop", "epsilon", o.epsilon);
+  detail::check_nonnegative("rmsprop", "momentum", o.momentum);
   detail::check_weight_decay("rmsprop", o.weight_decay, o.convention);
   return o;
 }

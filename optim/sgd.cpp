@@ -1,14 +1,13 @@
 #include "optim/sgd.h"
 
-#include <cmath>
 #include <limits>
 
 namespace plumb::optim {
 namespace {
 
 const Sgd::Options& checked(const Sgd::Options& o) {
-  detail::check_option("sgd", "momentum", o.momentum, 0, HUGE_VAL);
-  detail::check_option("sgd", "dampening", o.dampening, 0, HUGE_VAL);
+  detail::check_nonnegative("sgd", "momentum", o.momentum);
+  detail::check_nonnegative("sgd", "dampening", o.dampening);
   detail::check_weight_decay("sgd", o.weight_decay, o.convention);
   PLUMB_CHECK(o.dampening == 0 || o.convention == Convention::kPyTorch,
               "sgd: dampening is {}, and {} has none; set it to 0", o.dampening, o.convention);

@@ -18,6 +18,7 @@ namespace plumb::cpu {
 struct Channels {
   static constexpr int64_t kCut = kShortSum;  ///< elements of a block of a run
   static constexpr int64_t kTile = 256;       ///< columns that are worked on side by side
+  static constexpr int64_t kRuns = 32;        ///< the same for channels in runs
 
   int64_t numel, channels, inner, per_channel;
   bool runs;
@@ -28,27 +29,24 @@ struct Channels {
     const DimOrder order = memory_order(x.layout, x.rank());
     inner = 1;
     for (int i = x.rank() - 1; order[i] != 1; --i) inner *= x.shape[order[i]];
-    runs = inner >= 32;
+    runs = inner >= 64;
     if (runs) {
       cuts = (inner + kCut - 1) / kCut;
       rows = per_channel / inner * cuts;
       columns = channels;
-      tile = cuts > 1 ? 1 : 64;
+      tile = cuts > 1 ? 1 : kRuns;
     } else {
       const int64_t width = channels * inner;
       columns = width * std::clamp<int64_t>(kTile / width, 1, numel / width);
       rows = (numel + columns - 1) / columns;
+      tile = kTile / inner * inner;  // whole channels
     }
     pieces = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows / (runs ? 4 : 64), 1, 64))));
   }
 
   int64_t first_row(int64_t piece) const { return rows * piece / pieces; }
-  /// How many elements of a piece are in a column.
-  int64_t count(int64_t piece, int64_t column) const {
-    const int64_t first = first_row(piece), last = first_row(piece + 1);
-    if (runs) return elements_before(last) - elements_before(first);
-    return last - first - (last == rows && column >= width_of(rows - 1) ? 1 : 0);
-  }
+  /// How many elements each channel has in a piece.
+  int64_t count(int64_t piece) const { return elements_before(first_row(piece + 1)) - elements_before(first_row(piece)); }
   /// f(column) for each column of a channel.
   template <class F>
   void for_columns(int64_t channel, const F& f) const {
@@ -62,13 +60,14 @@ struct Channels {
   int64_t width_of(int64_t row) const { return std::min(columns, numel - row * columns); }
 
  private:
-  int64_t elements_before(int64_t row) const { return row / cuts * inner + std::min(row % cuts * kCut, inner); }
+  int64_t elements_before(int64_t row) const {  // of each channel
+    return runs ? row / cuts * inner + std::min(row % cuts * kCut, inner) : std::min(numel, row * columns) / channels;
+  }
 };
 
-/// Partial sums of first(i, d) and first(i, d) d over the elements i of each column, d being x[i] less the column's pivot.
-/// Pivots are `mean` of the channel if it is given, and else a mean of few elements, returned in `pivots`: close to the
-/// data, so that squares of differences keep their digits (Chan, Golub, LeVeque: Algorithms for computing the sample
-/// variance, 1983). All arrays are (pieces, columns).
+/// Partial sums of first(i, d) and first(i, d) d over the elements i of each column, d being x[i] less the pivot of the
+/// piece and channel. Pivots are `mean` if it is given, and else means of few elements, returned in `pivots`: close to the
+/// data, so that squares of differences keep their digits. `pivots`, `sums` and `products` are (pieces, columns).
 template <class T, class First>
 class ChannelSums {
  public:
@@ -94,46 +93,56 @@ class ChannelSums {
   static constexpr int64_t kRowsOfPivot = 16, kRowsOfSum = 64;
 
   void add_runs(int64_t piece, int64_t column, int64_t width) const {
-    double *sums = sums_ + piece * v_.columns, *products = products_ + piece * v_.columns;
-    C pivot[64];
+    C pivot[Channels::kRuns];
+    Lanes<C, 2> lanes[Channels::kRuns];
+    std::array<double, 2> total[Channels::kRuns] = {};
     const int64_t begin = v_.first_row(piece), end = v_.first_row(piece + 1);
+    int64_t added = 0;
     for (int64_t row = begin; row < end; ++row) {
       const int64_t cut = row % v_.cuts * Channels::kCut, n = std::min(Channels::kCut, v_.inner - cut);
-      for (int64_t c = column; c < column + width; ++c) {
-        const int64_t at = (row / v_.cuts * v_.channels + c) * v_.inner + cut;
-        C& p = pivot[c - column];
-        if (row == begin) {
-          p = mean_ ? mean_[c] : static_cast<C>(lane_sum<C>(n, [&](int64_t i) { return load(x_ + at + i); }) / static_cast<double>(n));
-          if (!mean_) pivots_[piece * v_.columns + c] = static_cast<double>(p);
-          sums[c] = products[c] = 0;
-        }
-        const auto [s, q] = lane_sums<C, 2>(n, [&, centre = p](int64_t i) {
+      for (int64_t c = 0; c < width; ++c) {
+        const int64_t at = (row / v_.cuts * v_.channels + column + c) * v_.inner + cut;
+        if (row == begin) pivot[c] = mean_ ? mean_[column + c] : mean_of(x_ + at, n);
+        lanes[c].add(n, [&, centre = pivot[c]](int64_t i) {
           const C d = load(x_ + at + i) - centre, f = first_(at + i, d);
           return std::array<C, 2>{f, f * d};
         });
-        sums[c] += s;
-        products[c] += q;
       }
+      added += n;
+      if (added + n <= kShortSum && row + 1 < end) continue;
+      for (int64_t c = 0; c < width; ++c) lanes[c].move_to(total[c]);
+      added = 0;
     }
+    for (int64_t c = 0; c < width; ++c) {
+      const int64_t at = piece * v_.columns + column + c;
+      if (pivots_) pivots_[at] = static_cast<double>(pivot[c]);
+      sums_[at] = total[c][0];
+      products_[at] = total[c][1];
+    }
+  }
+  static C mean_of(const T* x, int64_t n) {
+    return static_cast<C>(lane_sum<C>(n, [&](int64_t i) { return load(x + i); }) / static_cast<double>(n));
   }
 
   void add_columns(int64_t piece, int64_t column, int64_t width) const {
     C pivot[Channels::kTile], sum[Channels::kTile], product[Channels::kTile];
     const int64_t begin = v_.first_row(piece), end = v_.first_row(piece + 1);
-    const int64_t full = v_.width_of(end - 1) == v_.columns ? end : end - 1;  // behind the last row that is not short
-    find_pivots(begin, std::min(full, begin + kRowsOfPivot), column, width, pivot);
+    find_pivots(begin, end, column, width, pivot);
+    for (int64_t j = 0; pivots_ && j < width; ++j) pivots_[piece * v_.columns + column + j] = static_cast<double>(pivot[j]);
     double *sums = sums_ + piece * v_.columns + column, *products = products_ + piece * v_.columns + column;
     std::fill_n(sums, width, 0.0);
     std::fill_n(products, width, 0.0);
     for (int64_t row = begin; row < end;) {
       std::fill_n(sum, width, C(0));
       std::fill_n(product, width, C(0));
-      const int64_t stop = std::min(full, row + kRowsOfSum);
-      for (; row + 4 <= stop; row += 4) add_rows<4>(row, column, width, pivot, sum, product);
-      for (; row < stop; ++row) add_rows<1>(row, column, width, pivot, sum, product);
-      if (row == full && row < end) {
-        add_rows<1>(row, column, std::clamp<int64_t>(v_.width_of(row) - column, 0, width), pivot, sum, product);
-        ++row;
+      for (const int64_t stop = std::min(end, row + kRowsOfSum); row < stop; ++row) {
+        const int64_t at = row * v_.columns + column, n = std::min(width, v_.width_of(row) - column);
+#pragma GCC ivdep
+        for (int64_t j = 0; j < n; ++j) {
+          const C d = load(x_ + at + j) - pivot[j], f = first_(at + j, d);
+          sum[j] += f;
+          product[j] += f * d;
+        }
       }
       for (int64_t j = 0; j < width; ++j) {
         sums[j] += static_cast<double>(sum[j]);
@@ -141,36 +150,24 @@ class ChannelSums {
       }
     }
   }
+  // One for all columns of a channel, so that their sums add up.
   void find_pivots(int64_t begin, int64_t end, int64_t column, int64_t width, C* pivot) const {
     if (mean_) {
       for (int64_t j = 0; j < width; ++j) pivot[j] = mean_[v_.channel_of(column + j)];
       return;
     }
     std::fill_n(pivot, width, C(0));
+    end = std::min(v_.width_of(end - 1) == v_.columns ? end : end - 1, begin + kRowsOfPivot);
     for (int64_t row = begin; row < end; ++row) {
       for (int64_t j = 0; j < width; ++j) pivot[j] += load(x_ + row * v_.columns + column + j);
     }
-    for (int64_t j = 0; j < width; ++j) {
-      pivot[j] /= static_cast<C>(end - begin);
-      pivots_[begin_of(begin) + column + j] = static_cast<double>(pivot[j]);
+    const int64_t all = v_.channels * v_.inner;
+    for (int64_t j = 0; j < std::min(width, all); j += v_.inner) {
+      C sum = 0;
+      for (int64_t i = j; i < j + v_.inner; ++i) sum += pivot[i];
+      std::fill_n(pivot + j, v_.inner, sum / static_cast<C>(v_.inner * (end - begin)));
     }
-  }
-  template <int kRows>
-  void add_rows(int64_t row, int64_t column, int64_t width, const C* pivot, C* sum, C* product) const {
-    const int64_t at = row * v_.columns + column;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < width; ++j) {
-      C s = 0, q = 0;
-#pragma GCC unroll 4
-      for (int k = 0; k < kRows; ++k) {
-        const int64_t i = at + k * v_.columns + j;
-        const C d = load(x_ + i) - pivot[j], f = first_(i, d);
-        s += f;
-        q += f * d;
-      }
-      sum[j] += s;
-      product[j] += q;
-    }
+    for (int64_t j = all; j < width; ++j) pivot[j] = pivot[j - all];
   }
 
   const Channels& v_;
@@ -179,5 +176,32 @@ class ChannelSums {
   First first_;
   double *pivots_, *sums_, *products_;
 };
+
+/// f(j)(i) for every element i, where j is its channel if the tensor is cut into runs, and else its column. In blocks from
+/// the end to the beginning: what sums read last is what caches still hold.
+template <class T, class F>
+void map_channels(const Channels& v, const F& f) {
+  const int64_t length = v.runs ? std::min(v.inner, Channels::kCut) : v.columns;  // of a run or row
+  const int64_t units = v.runs ? v.rows * v.channels : v.rows;
+  const int64_t together = std::max<int64_t>(1, 16384 / length), blocks = (units + together - 1) / together;
+  const auto unit = [&](int64_t u) {
+    if (v.runs) {
+      const int64_t run = u / v.cuts, first = u % v.cuts * Channels::kCut;
+      const int64_t at = run * v.inner + first, n = std::min(length, v.inner - first);
+      const auto g = f(run % v.channels);
+#pragma GCC ivdep
+      for (int64_t i = at; i < at + n; ++i) g(i);
+    } else {
+      const int64_t at = u * length, n = v.width_of(u);
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) f(j)(at + j);
+    }
+  };
+  parallel_for(blocks, kGrainBytes / (together * length * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
+    for (int64_t block = end - 1; block >= begin; --block) {
+      for (int64_t u = block * together; u < std::min(units, (block + 1) * together); ++u) unit(u);
+    }
+  });
+}
 
 }  // namespace plumb::cpu

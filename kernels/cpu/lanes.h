@@ -32,12 +32,14 @@ C lane_max(int64_t n, const Term& term) {
   return lane[0];
 }
 
-/// The N sums over i < n of the arrays term(i); the terms are of type C. term may write what nobody reads before the end.
-template <class C, size_t N, class Term>
-std::array<double, N> lane_sums(int64_t n, const Term& term) {
-  std::array<double, N> total{};
-  for (int64_t begin = 0; begin < n; begin += kShortSum) {
-    C lane[N][kLanes] = {};
+/// N sums that grow side by side.
+template <class C, size_t N>
+struct Lanes {
+  C lane[N][kLanes] = {};
+
+  /// Adds the arrays term(0), ..., term(n - 1). term may write what nobody reads before the end.
+  template <class Term>
+  void add(int64_t n, const Term& term) {
     const auto step = [&](int64_t i, int64_t width) {
 #pragma GCC ivdep
       for (int64_t k = 0; k < width; ++k) {
@@ -45,22 +47,32 @@ std::array<double, N> lane_sums(int64_t n, const Term& term) {
         for (size_t s = 0; s < N; ++s) lane[s][k] += v[s];
       }
     };
-    const int64_t end = std::min(n, begin + kShortSum);
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) step(i, kLanes);
-    step(i, end - i);
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) step(i, kLanes);
+    step(i, n - i);
+  }
+  /// Adds the sums to `total` and starts again from zero.
+  void move_to(std::array<double, N>& total) {
     for (size_t s = 0; s < N; ++s) {
       for (int64_t width = kLanes / 2; width > 0; width /= 2) {
         for (int64_t k = 0; k < width; ++k) lane[s][k] += lane[s][k + width];
       }
       total[s] += static_cast<double>(lane[s][0]);
+      std::fill_n(lane[s], kLanes, C(0));
     }
   }
-  return total;
-}
+};
+
+/// The sum of term(0), ..., term(n - 1). term may write what nobody reads before the end.
 template <class C, class Term>
 double lane_sum(int64_t n, const Term& term) {
-  return lane_sums<C, 1>(n, [&](int64_t i) { return std::array<C, 1>{term(i)}; })[0];
+  std::array<double, 1> total{};
+  for (int64_t begin = 0; begin < n; begin += kShortSum) {
+    Lanes<C, 1> lanes;
+    lanes.add(std::min(kShortSum, n - begin), [&](int64_t i) { return std::array<C, 1>{term(begin + i)}; });
+    lanes.move_to(total);
+  }
+  return total[0];
 }
 
 /// Columns that are worked on side by side.

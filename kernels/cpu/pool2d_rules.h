@@ -1,175 +1,178 @@
-// What pooling does with a run: up to kRun neighbouring elements of its result, worked on together.
+// What pooling does with a run: a few vectors of neighbouring elements of its result, held in registers.
 //
 // A rule has begin(), one step() for each element of the window (backward: for each window that covers the run), and
 // finish(). It knows nothing of layouts: the walks (kernels/cpu/pool2d_walks.h) say where the operands of a step stand.
 #pragma once
 
-#include <algorithm>
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/pool2d_stream.h"
+#include "kernels/cpu/pool2d_run.h"
 #include "kernels/kernel.h"
 
 namespace plumb::cpu::pool {
 
-inline constexpr int64_t kRun = 64;
-
-/// The elements [begin, end) of a run.
-struct Part {
-  int64_t begin, end;
-};
-
-/// body(j) for every j of the part; a whole run has a loop of its own, without a remainder.
-template <class Body>
-[[gnu::always_inline]] inline void each(Part part, const Body& body) {
-  if (part.begin == 0 && part.end == kRun) {
-#pragma GCC ivdep
-    for (int64_t j = 0; j < kRun; ++j) body(j);
-  } else {
-#pragma GCC ivdep
-    for (int64_t j = part.begin; j < part.end; ++j) body(j);
-  }
-}
-
-/// The first n of `values`, in the type of the result.
-template <class T>
-void put(T* to, const float* values, int64_t n, bool streamed) {
-  if constexpr (std::is_same_v<T, float>) {
-    write(to, values, n, streamed);
-  } else {
-    T rounded[kRun];
-    each({0, n}, [&](int64_t j) { rounded[j] = static_cast<T>(values[j]); });
-    write(to, rounded, n, streamed);
-  }
-}
-
 struct NoIndex {};
-template <class Index>
-inline constexpr bool has_index = !std::is_same_v<Index, NoIndex>;
 
 /// y, and where the maxima stood unless Index is NoIndex.
 template <class T, class Index>
-struct MaxForward {
+class MaxForward {
+ public:
   using Element = T;
-  const T* x;
-  T* y;
-  Index* index = nullptr;
-  bool streamed;
+  static constexpr bool kIndexed = !std::is_same_v<Index, NoIndex>;
+  MaxForward(const Launch& l, bool streamed)
+      : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])), streamed_(streamed) {
+    if constexpr (kIndexed) index_ = static_cast<Index*>(l.out[1]);
+  }
 
-  MaxForward(const Launch& l, bool streams)
-      : x(static_cast<const T*>(l.in[0])), y(static_cast<T*>(l.out[0])), streamed(streams) {
-    if constexpr (has_index<Index>) index = static_cast<Index*>(l.out[1]);
-  }
-  struct Run {
-    alignas(64) float best[kRun];
-    alignas(64) int32_t at[has_index<Index> ? kRun : 1];
+  template <class R>
+  struct State {
+    Vec best[R::kVectors];
+    IntVec at[R::kVectors];
   };
-  /// n elements of y at `to`. The first element of window j that is inside x is number row + max(0, edge - j * step).
-  void begin(Run& r, int64_t n, int64_t, int64_t row, int64_t edge, int64_t step) const {
-    each({0, n}, [&](int64_t j) {
-      r.best[j] = -std::numeric_limits<float>::infinity();
-      if constexpr (has_index<Index>) r.at[j] = static_cast<int32_t>(row + std::max<int64_t>(0, edge - j * step));
+  /// The elements of y from `to` on; element number `first` of the window is the first that is inside x.
+  template <class R>
+  void begin(State<R>& s, R run, int64_t, int64_t first) const {
+    run.each([&](int v) {
+      s.best[v] = Vec{} - std::numeric_limits<float>::infinity();
+      s.at[v] = IntVec{} + static_cast<int32_t>(first);
     });
   }
-  /// Element number k of the windows of a part; that of window j is x[from + j * stride].
-  void step(Run& r, Part part, int64_t k, int64_t from, auto stride) const {
-    const auto number = static_cast<int32_t>(k);
-    each(part, [&](int64_t j) {
-      const float v = load(x + from + j * stride);
-      const bool wins = (v > r.best[j]) | (v != v);
-      r.best[j] = wins ? v : r.best[j];
-      if constexpr (has_index<Index>) r.at[j] = wins ? number : r.at[j];
+  /// Element number k of the windows, at x[from].
+  template <class R>
+  void step(State<R>& s, R run, int64_t k, int64_t from) const {
+    run.each([&](int v) {
+      if (PF) __builtin_prefetch(reinterpret_cast<const char*>(x_ + from + v * kLanes) + PF);
+      const Vec e = run.in_windows(x_ + from, v);
+      const IntVec wins = (e > s.best[v]) | (e != e);
+      s.best[v] = wins ? e : s.best[v];
+      if constexpr (kIndexed) s.at[v] = wins ? IntVec{} + static_cast<int32_t>(k) : s.at[v];
     });
   }
-  void finish(Run& r, int64_t n, int64_t to, const float*, auto) const {
-    put(y + to, r.best, n, streamed);
-    if constexpr (has_index<Index>) each({0, n}, [&](int64_t j) { index[to + j] = static_cast<Index>(r.at[j]); });
+  template <class R>
+  void finish(const State<R>& s, R run, int64_t to, const float*) const {
+    run.each([&](int v) {
+      run.store(y_ + to, v, s.best[v], streamed_);
+      if constexpr (kIndexed) run.store(index_ + to, v, s.at[v], false);
+    });
   }
+
+ private:
+  const T* x_;
+  T* y_;
+  Index* index_ = nullptr;
+  bool streamed_;
 };
 
 /// The elements of g at the places of the maxima.
 template <class T, class Index>
-struct MaxGather {
+class MaxGather {
+ public:
   using Element = T;
-  const T* g;
-  const Index* index;
-  T* y;
-  bool streamed;
+  MaxGather(const Launch& l, bool streamed)
+      : g_(static_cast<const T*>(l.in[0])),
+        index_(static_cast<const Index*>(l.in[1])),
+        y_(static_cast<T*>(l.out[0])),
+        streamed_(streamed) {}
 
-  MaxGather(const Launch& l, bool streams)
-      : g(static_cast<const T*>(l.in[0])), index(static_cast<const Index*>(l.in[1])), y(static_cast<T*>(l.out[0])), streamed(streams) {}
-  struct Run {
-    alignas(64) float found[kRun];
-    alignas(64) int32_t at[kRun];
+  template <class R>
+  struct State {
+    Vec found[R::kVectors];
+    IntVec at[R::kVectors];
   };
-  void begin(Run& r, int64_t n, int64_t to, int64_t, int64_t, int64_t) const {
-    each({0, n}, [&](int64_t j) {
-      r.found[j] = 0;
-      r.at[j] = static_cast<int32_t>(index[to + j]);
+  template <class R>
+  void begin(State<R>& s, R run, int64_t to, int64_t) const {
+    run.each([&](int v) {
+      s.found[v] = Vec{};
+      s.at[v] = run.load(index_ + to, v);
     });
   }
-  void step(Run& r, Part part, int64_t k, int64_t from, auto stride) const {
-    const auto number = static_cast<int32_t>(k);
-    each(part, [&](int64_t j) {
-      const float v = load(g + from + j * stride);
-      r.found[j] = r.at[j] == number ? v : r.found[j];
+  template <class R>
+  void step(State<R>& s, R run, int64_t k, int64_t from) const {
+    run.each([&](int v) {
+      const Vec e = run.in_windows(g_ + from, v);
+      s.found[v] = s.at[v] == static_cast<int32_t>(k) ? e : s.found[v];
     });
   }
-  void finish(Run& r, int64_t n, int64_t to, const float*, auto) const { put(y + to, r.found, n, streamed); }
+  template <class R>
+  void finish(const State<R>& s, R run, int64_t to, const float*) const {
+    run.each([&](int v) { run.store(y_ + to, v, s.found[v], streamed_); });
+  }
+
+ private:
+  const T* g_;
+  const Index* index_;
+  T* y_;
+  bool streamed_;
 };
 
 /// The mean.
 template <class T>
-struct AvgForward {
+class AvgForward {
+ public:
   using Element = T;
-  const T* x;
-  T* y;
-  bool streamed;
+  AvgForward(const Launch& l, bool streamed)
+      : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])), streamed_(streamed) {}
 
-  AvgForward(const Launch& l, bool streams)
-      : x(static_cast<const T*>(l.in[0])), y(static_cast<T*>(l.out[0])), streamed(streams) {}
-  struct Run {
-    alignas(64) float sum[kRun];
+  template <class R>
+  struct State {
+    Vec sum[R::kVectors];
   };
-  void begin(Run& r, int64_t n, int64_t, int64_t, int64_t, int64_t) const {
-    each({0, n}, [&](int64_t j) { r.sum[j] = 0; });
+  template <class R>
+  void begin(State<R>& s, R run, int64_t, int64_t) const {
+    run.each([&](int v) { s.sum[v] = Vec{}; });
   }
-  void step(Run& r, Part part, int64_t, int64_t from, auto stride) const {
-    each(part, [&](int64_t j) { r.sum[j] += load(x + from + j * stride); });
+  template <class R>
+  void step(State<R>& s, R run, int64_t, int64_t from) const {
+    run.each([&](int v) { s.sum[v] += run.in_windows(x_ + from, v); });
   }
-  /// The reciprocal of window j's divisor is scale[j * scale_step].
-  void finish(Run& r, int64_t n, int64_t to, const float* scale, auto scale_step) const {
-    each({0, n}, [&](int64_t j) { r.sum[j] *= scale[j * scale_step]; });
-    put(y + to, r.sum, n, streamed);
+  /// `scale` are the reciprocals of the divisors.
+  template <class R>
+  void finish(const State<R>& s, R run, int64_t to, const float* scale) const {
+    run.each([&](int v) { run.store(y_ + to, v, s.sum[v] * run.of_windows(scale, v), streamed_); });
   }
+
+ private:
+  const T* x_;
+  T* y_;
+  bool streamed_;
 };
 
 /// dx of the maximum: dy where the index names this element of the window.
 template <class T, class Index>
-struct MaxBackward {
+class MaxBackward {
+ public:
   using Element = T;
-  const T* dy;
-  const Index* index;
+  explicit MaxBackward(const Launch& l) : dy_(static_cast<const T*>(l.in[0])), index_(static_cast<const Index*>(l.in[1])) {}
 
-  explicit MaxBackward(const Launch& l) : dy(static_cast<const T*>(l.in[0])), index(static_cast<const Index*>(l.in[1])) {}
-  /// Adds to sum[j] what comes through element number k of the window at dy[from + j], j < n.
-  void step(float* sum, int64_t n, int64_t k, int64_t from, const float*, auto) const {
-    const auto number = static_cast<Index>(k);
-    each({0, n}, [&](int64_t j) { sum[j] += index[from + j] == number ? load(dy + from + j) : 0.0f; });
+  /// Adds what comes through element number k of the windows at dy[from].
+  template <class R>
+  void step(Vec* sum, R run, int64_t k, int64_t from, const float*) const {
+    run.each([&](int v) {
+      const IntVec at = run.load(index_ + from, v);
+      sum[v] += at == static_cast<int32_t>(k) ? run.load(dy_ + from, v) : Vec{};
+    });
   }
+
+ private:
+  const T* dy_;
+  const Index* index_;
 };
 
 /// dx of the mean.
 template <class T>
-struct AvgBackward {
+class AvgBackward {
+ public:
   using Element = T;
-  const T* dy;
+  explicit AvgBackward(const Launch& l) : dy_(static_cast<const T*>(l.in[0])) {}
 
-  explicit AvgBackward(const Launch& l) : dy(static_cast<const T*>(l.in[0])) {}
-  void step(float* sum, int64_t n, int64_t, int64_t from, const float* scale, auto scale_step) const {
-    each({0, n}, [&](int64_t j) { sum[j] += load(dy + from + j) * scale[j * scale_step]; });
+  template <class R>
+  void step(Vec* sum, R run, int64_t, int64_t from, const float* scale) const {
+    run.each([&](int v) { sum[v] += run.load(dy_ + from, v) * run.of_windows(scale, v); });
   }
+
+ private:
+  const T* dy_;
 };
 
 }  // namespace plumb::cpu::pool

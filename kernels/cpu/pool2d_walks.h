@@ -9,31 +9,26 @@
 
 namespace plumb::cpu::pool {
 
-template <int64_t n>
-using Constant = std::integral_constant<int64_t, n>;
-
-/// a / b rounded up; at least 0.
+/// a / b rounded up; 0 for a negative a.
 inline int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
+
+struct Range {
+  int64_t begin, end;
+};
 
 /// x (outer, IH, IW, inner) and y (outer, OH, OW, inner) with their windows.
 struct Plan {
   int64_t outer, inner, IH, IW, OH, OW, KH, KW, SH, SW, top, left;
+  int64_t row_bytes;         ///< of a row of x
   bool streamed;             ///< whether the result is large
-  std::vector<float> scale;  ///< 1 / divisor, by the window's rows inside x and then by ow
+  std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
+  std::vector<float> scale;  ///< 1 / divisor, by the number of the window's rows inside x and then by ow
 
   Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p, const TensorSpec& result);
 
-  struct Range {
-    int64_t begin, end;
-  };
-  /// The rows of window `oh` that are inside x, and the columns of window `ow`.
+  /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }
   Range columns(int64_t ow) const { return {std::max<int64_t>(0, left - ow * SW), std::min(KW, IW + left - ow * SW)}; }
-  /// The windows that row ih and column iw are in.
-  Range windows_of_row(int64_t ih) const { return {ceil_div(ih + top - KH + 1, SH), std::min(OH, (ih + top) / SH + 1)}; }
-  Range windows_of_column(int64_t iw) const {
-    return {ceil_div(iw + left - KW + 1, SW), std::min(OW, (iw + left) / SW + 1)};
-  }
   /// The reciprocals for the windows of row oh, by ow.
   const float* scale_of(int64_t oh) const {
     const Range r = rows(oh);
@@ -41,130 +36,150 @@ struct Plan {
   }
 };
 
-/// y, rows [begin, end) of all outer * OH, by lanes.
-struct ForwardLanes {
-  static constexpr char kName[] = "lanes";
-  template <class Rule>
-  static void walk(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-    const Rule rule(l, g.streamed);
-    typename Rule::Run run;
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t plane = row / g.OH, oh = row % g.OH;
-      const auto [h0, h1] = g.rows(oh);
-      const float* scale = g.scale_of(oh);
-      for (int64_t ow = 0; ow < g.OW; ++ow) {
-        const auto [w0, w1] = g.columns(ow);
-        const int64_t to = (row * g.OW + ow) * g.inner;
-        const int64_t corner = ((plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left) * g.inner;
-        for (int64_t lane = 0, n; lane < g.inner; lane += n) {
-          n = run_length(rule.y + to + lane, std::min(kRun, g.inner - lane), g.streamed);
-          rule.begin(run, n, to + lane, h0 * g.KW, w0, 0);
-          for (int64_t kh = h0; kh < h1; ++kh) {
-            for (int64_t kw = w0; kw < w1; ++kw) {
-              rule.step(run, {0, n}, kh * g.KW + kw, corner + (kh * g.IW + kw) * g.inner + lane, Constant<1>());
-            }
-          }
-          rule.finish(run, n, to + lane, scale + ow, Constant<0>());
-        }
-      }
-    }
+/// body(run, lane) for runs over the lanes of the pixel at `result`; streamed ones begin at whole lines where possible.
+template <class T, class Body>
+[[gnu::always_inline]] inline void each_lane_run(const T* result, int64_t lanes, bool streamed, const Body& body) {
+  constexpr int64_t kMost = 4 * kLanes, kSize = static_cast<int64_t>(sizeof(T)), kLine = 64;
+  int64_t lane = 0;
+  if (const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(result) % kLine); streamed && past != 0) {
+    lane = std::min(lanes, (kLine - past) / kSize);
+    if (lane > 0) body(Run<Lanes, 4, false>{lane}, int64_t{0});
   }
-};
+  for (; lane + kMost <= lanes; lane += kMost) body(Run<Lanes, 4, true>{kMost}, lane);
+  if (lanes - lane > kLanes) {
+    body(Run<Lanes, 4, false>{lanes - lane}, lane);
+  } else if (lane < lanes) {
+    body(Run<Lanes, 1, false>{lanes - lane}, lane);
+  }
+}
 
-/// y by columns; kStride is the horizontal stride, or 0 for any.
-template <int64_t kStride>
-struct ForwardColumns {
-  static constexpr char kName[] = "columns";
-  template <class Rule>
-  static void walk(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-    const Rule rule(l, g.streamed);
-    typename Rule::Run run;
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t plane = row / g.OH, oh = row % g.OH;
-      const auto [h0, h1] = g.rows(oh);
-      const float* scale = g.scale_of(oh);
-      for (int64_t ow = 0, n; ow < g.OW; ow += n) {
-        const int64_t to = row * g.OW + ow;
-        n = run_length(rule.y + to, std::min(kRun, g.OW - ow), g.streamed);
-        rule.begin(run, n, to, h0 * g.KW, g.left - ow * g.SW, g.SW);
-        for (int64_t kh = h0; kh < h1; ++kh) {
-          const int64_t from = (plane * g.IH + oh * g.SH - g.top + kh) * g.IW + ow * g.SW - g.left;
-          for (int64_t kw = 0; kw < g.KW; ++kw) {
-            const Part inside{ceil_div(g.left - kw, g.SW) - ow, ceil_div(g.IW + g.left - kw, g.SW) - ow};
-            const Part part{std::max<int64_t>(0, inside.begin), std::min(n, inside.end)};
-            if constexpr (kStride != 0) {
-              rule.step(run, part, kh * g.KW + kw, from + kw, Constant<kStride>());
-            } else {
-              rule.step(run, part, kh * g.KW + kw, from + kw, g.SW);
-            }
-          }
-        }
-        rule.finish(run, n, to, scale + ow, Constant<1>());
-      }
+/// A run of the result from its operands: the elements [h) x [w) of windows whose first element, inside x or not, is at
+/// `corner`.
+template <class Rule, class R>
+[[gnu::always_inline]] inline void pool_windows(const Plan& g, const Rule& rule, R run, int64_t to, int64_t corner, Range h,
+                                                Range w, const float* scale) {
+  typename Rule::template State<R> state;
+  rule.begin(state, run, to, h.begin * g.KW + w.begin);
+  for (int64_t kh = h.begin; kh < h.end; ++kh) {
+    for (int64_t kw = w.begin; kw < w.end; ++kw) {
+      rule.step(state, run, kh * g.KW + kw, corner + (kh * g.IW + kw) * g.inner);
     }
   }
-};
+  rule.finish(state, run, to, scale);
+}
 
-/// dx, rows [begin, end) of all outer * IH, by lanes.
-struct BackwardLanes {
-  static constexpr char kName[] = "lanes";
-  template <class Rule>
-  static void walk(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-    const Rule rule(l);
-    auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
-    alignas(64) float sum[kRun];
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t plane = row / g.IH, ih = row % g.IH;
-      const auto [oh0, oh1] = g.windows_of_row(ih);
-      for (int64_t iw = 0; iw < g.IW; ++iw) {
-        const auto [ow0, ow1] = g.windows_of_column(iw);
-        const int64_t to = (row * g.IW + iw) * g.inner;
-        for (int64_t lane = 0, n; lane < g.inner; lane += n) {
-          n = run_length(dx + to + lane, std::min(kRun, g.inner - lane), g.streamed);
-          each({0, n}, [&](int64_t j) { sum[j] = 0; });
-          for (int64_t oh = oh1 - 1; oh >= oh0; --oh) {
-            for (int64_t ow = ow1 - 1; ow >= ow0; --ow) {
-              const int64_t k = (ih + g.top - oh * g.SH) * g.KW + iw + g.left - ow * g.SW;
-              rule.step(sum, n, k, ((plane * g.OH + oh) * g.OW + ow) * g.inner + lane, g.scale_of(oh) + ow, Constant<0>());
-            }
-          }
-          put(dx + to + lane, sum, n, g.streamed);
-        }
-      }
+/// The sum of what reaches the run through windows [oh) x [ow), those of its first element: element (row, column) of the
+/// padded x. `offset` is the run's place in dy's pixels.
+template <class Rule, class R>
+[[gnu::always_inline]] inline void gather_windows(const Plan& g, const Rule& rule, R run, Vec* sum, int64_t plane,
+                                                  int64_t row, int64_t column, Range oh, Range ow, int64_t offset) {
+  run.each([&](int v) { sum[v] = Vec{}; });
+  for (int64_t i = oh.end - 1; i >= oh.begin; --i) {
+    const float* scale = g.scale_of(i);
+    for (int64_t j = ow.end - 1; j >= ow.begin; --j) {
+      const int64_t k = (row - i * g.SH) * g.KW + column - j * g.SW;
+      rule.step(sum, run, k, ((plane * g.OH + i) * g.OW + j) * g.inner + offset, scale + j);
     }
   }
-};
+}
 
-/// dx by columns. Those that are a stride apart see their windows alike: one phase of them at a time.
-struct BackwardColumns {
-  static constexpr char kName[] = "columns";
-  template <class Rule>
-  static void walk(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-    const Rule rule(l);
-    auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
-    alignas(64) float sum[kRun];
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t plane = row / g.IH, ih = row % g.IH;
-      const auto [oh0, oh1] = g.windows_of_row(ih);
-      for (int64_t phase = 0; phase < g.SW; ++phase) {
-        const int64_t last = ceil_div(g.IW + g.left - phase, g.SW);
-        for (int64_t q = ceil_div(g.left - phase, g.SW), n; q < last; q += n) {
-          n = std::min(kRun, last - q);
-          each({0, n}, [&](int64_t j) { sum[j] = 0; });
-          for (int64_t oh = oh1 - 1; oh >= oh0; --oh) {
-            const int64_t kh = ih + g.top - oh * g.SH, first = (plane * g.OH + oh) * g.OW;
-            for (int64_t kw = phase, back = 0; kw < g.KW; kw += g.SW, ++back) {  // element kw of window q + j - back
-              const int64_t skip = std::max<int64_t>(0, back - q), ow = q + skip - back;
-              const int64_t count = std::min(n, g.OW + back - q) - skip;
-              rule.step(sum + skip, count, kh * g.KW + kw, first + ow, g.scale_of(oh) + ow, Constant<1>());
-            }
-          }
-          auto* to = dx + row * g.IW + q * g.SW + phase - g.left;
-          for (int64_t j = 0; j < n; ++j) store(to + j * g.SW, sum[j]);
+/// Rows [begin, end) of all outer * OH of y.
+template <class Rule>
+void forward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l, g.streamed);
+  const auto* y = static_cast<const typename Rule::Element*>(l.out[0]);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t plane = row / g.OH, oh = row % g.OH;
+    const float* scale = g.scale_of(oh);
+    for (int64_t ow = 0; ow < g.OW; ++ow) {
+      const int64_t to = (row * g.OW + ow) * g.inner;
+      const int64_t corner = ((plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left) * g.inner;
+      const Range h = g.rows(oh), w = g.columns(ow);
+      each_lane_run(y + to, g.inner, g.streamed, [&](auto run, int64_t lane) {
+        pool_windows(g, rule, run, to + lane, corner + lane, h, w, scale + ow);
+      });
+    }
+  }
+}
+
+/// The same by columns. Windows that reach over an edge of x are done one by one.
+template <class Rule, int64_t kStride>
+void forward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l, g.streamed);
+  const Range inside{ceil_div(g.left, g.SW), std::min(g.OW, g.IW + g.left < g.KW ? 0 : (g.IW + g.left - g.KW) / g.SW + 1)};
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t plane = row / g.OH, oh = row % g.OH;
+    const float* scale = g.scale_of(oh);
+    for (int64_t ow = 0, n; ow < g.OW; ow += n) {
+      n = ow >= inside.begin && ow < inside.end ? std::min(kLanes, inside.end - ow) : 1;
+      const int64_t corner = (plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left;
+      const auto pool = [&](auto run) {
+        pool_windows(g, rule, run, row * g.OW + ow, corner, g.rows(oh), g.columns(ow), scale + ow);
+      };
+      n == kLanes ? pool(Run<Columns<kStride>, 1, true>{n, g.SW}) : pool(Run<Columns<kStride>, 1, false>{n, g.SW});
+    }
+  }
+}
+
+/// Rows [begin, end) of all outer * IH of dx.
+template <class Rule>
+void backward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t plane = row / g.IH, ih = row % g.IH;
+    const Range oh = g.windows_of_row[static_cast<size_t>(ih)];
+    for (int64_t iw = 0; iw < g.IW; ++iw) {
+      const Range ow = g.windows_of_column[static_cast<size_t>(iw)];
+      auto* to = dx + (row * g.IW + iw) * g.inner;
+      each_lane_run(to, g.inner, g.streamed, [&](auto run, int64_t lane) {
+        Vec sum[run.kVectors];
+        gather_windows(g, rule, run, sum, plane, ih + g.top, iw + g.left, oh, ow, lane);
+        run.each([&](int v) { run.store(to + lane, v, sum[v], g.streamed); });
+      });
+    }
+  }
+}
+
+/// The same by columns. Columns that are a stride apart see their windows alike, so that a run is of those, and there is
+/// one for each column of the first stride. Runs in which a column lacks windows are of one element.
+template <class Rule, int64_t kStride>
+void backward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
+  const int64_t q_end = ceil_div(g.IW + g.left, g.SW);
+  const Range inside{std::max(ceil_div(g.KW, g.SW) - 1, ceil_div(g.left, g.SW)), std::min(g.OW, (g.IW + g.left) / g.SW)};
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t plane = row / g.IH, ih = row % g.IH;
+    const Range oh = g.windows_of_row[static_cast<size_t>(ih)];
+    for (int64_t q = g.left / g.SW, n; q < q_end; q += n) {
+      n = q >= inside.begin && q < inside.end ? std::min(kLanes, inside.end - q) : 1;
+      const auto sum_of = [&](auto run, int64_t column) {
+        Vec sum[1];
+        const Range ow = g.windows_of_column[static_cast<size_t>(column - g.left)];
+        gather_windows(g, rule, run, sum, plane, ih + g.top, column, oh, ow, 0);
+        return sum[0];
+      };
+      const int64_t first = q * g.SW;
+      auto* to = dx + row * g.IW + first - g.left;
+      if (kStride == 1 && n == kLanes) {
+        const Run<Columns<1>, 1, true> run{n};
+        run.store(to, 0, sum_of(run, first), g.streamed);
+      } else if (kStride == 2 && n == kLanes) {
+        const Run<Columns<1>, 1, true> run{n};
+        const Vec a = sum_of(run, first), b = sum_of(run, first + 1);
+        run.store(to, 0, __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kLow)), g.streamed);
+        run.store(to, 1, __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kHigh)), g.streamed);
+      } else {
+        for (int64_t phase = 0; phase < g.SW; ++phase) {
+          const int64_t iw = first + phase - g.left;
+          if (iw < 0 || iw >= g.IW) continue;
+          const Vec sum = sum_of(Run<Columns<1>, 1, false>{n}, first + phase);
+          for (int64_t j = 0; j < n; ++j) to[phase + j * g.SW] = static_cast<typename Rule::Element>(sum[j]);
         }
       }
     }
   }
-};
+}
 
 }  // namespace plumb::cpu::pool

@@ -199,10 +199,15 @@ class ArgmaxOffsets {  // offsets of the reduced elements in row-major order of 
   ArgmaxOffsets(const TensorSpec& x, uint32_t dims) {
     const Strides strides = strides_of(x);
     for (int d = x.rank() - 1; d >= 0; --d) {
-      if (dims >> d & 1) axes_.push_back({x.shape[d], strides[d], 0});
+      if (!(dims >> d & 1) || x.shape[d] == 1) continue;
+      if (!axes_.empty() && strides[d] == axes_.back().x_stride * axes_.back().extent) {
+        axes_.back().extent *= x.shape[d];
+      } else {
+        axes_.push_back({x.shape[d], strides[d], 0});
+      }
     }
   }
-  int64_t operator()(int64_t i) const { return offset_of(axes_, i, &Axis::x_stride); }
+  int64_t operator()(int64_t i) const { return axes_.size() == 1 ? i * axes_[0].x_stride : offset_of(axes_, i, &Axis::x_stride); }
 
  private:
   std::vector<Axis> axes_;
@@ -216,15 +221,13 @@ class ArgmaxKernel final : public Kernel {
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
     auto* y = static_cast<int64_t*>(l.out[0]);
-    const bool one_axis = plan_.reduced.size() <= 1;
-    const int64_t step = plan_.reduced.empty() ? 1 : plan_.reduced[0].x_stride;
     parallel_for(plan_.outputs, std::max<int64_t>(1, 16384 / std::max<int64_t>(plan_.terms, 1)), [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
         const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
         int64_t best = 0;
         auto largest = load(from);
         for (int64_t i = 1; i < plan_.terms && largest == largest; ++i) {
-          const auto v = load(from + (one_axis ? i * step : offset_(i)));
+          const auto v = load(from + offset_(i));
           if (v > largest || v != v) {
             largest = v;
             best = i;

@@ -6,8 +6,8 @@
 namespace plumb::cpu {
 
 /// y (N, OC, OH, OW) from {x, w} or {x, w, b} by F(m x m, 3x3), m = 2 or 4: f32, x and y NHWC, w plain (OC, IC, 3, 3),
-/// stride, dilation and groups 1, any channels and any padding; adds b and applies params.activation. Asks for w as a pack.
-/// Each output is the same sum in the same order for every number of threads. Null if it does not apply.
+/// stride, dilation and groups 1, any channels and any padding; adds b and applies params.activation. Asks for w as a
+/// pack. Each output is the same sum in the same order for every number of threads. Null if it does not apply.
 std::unique_ptr<Kernel> winograd_forward(const Problem<Conv2dParams>& p, int m);
 
 /// dx from {dy, w}: the forward kernel on dy, with w turned by 180 degrees and its channels exchanged. Conditions as in

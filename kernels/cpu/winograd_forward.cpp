@@ -1,4 +1,5 @@
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/cpu/winograd_pack.h"
 #include "kernels/cpu/winograd_tiles.h"
@@ -7,137 +8,154 @@ namespace plumb::cpu {
 namespace winograd {
 namespace {
 
-struct Shapes {
+struct Task {
   int64_t n;
   Image in, out;
-  int64_t top, left;  // padding of the input; negative crops it
+  int64_t top, left;  // padding of the input; where it is negative, the input is cropped
   bool bias, relu;
 };
 
-// How the work is cut: tiles x panels of output channels, one part a thread; blocks of tiles within a part.
-struct Plan {
-  int64_t tile_parts = 1, panel_parts = 1, block = 1;
-};
+size_t y_bytes(const Task& task) {
+  return static_cast<size_t>(task.n * task.out.h * task.out.w * task.out.c) * sizeof(float);
+}
 
+// Forward, and backward input as the forward of dy. Each thread transforms a block of tiles to points, multiplies the
+// points with the packed weights and transforms the products to outputs, all of it in its second-level cache.
 template <int m>
 class Convolution final : public Kernel {
  public:
-  static constexpr int kSize = m + 2, kPoints = kSize * kSize;
-
-  Convolution(const Shapes& s, const WeightPack& weights, int threads)
+  Convolution(const Task& task, const WeightPack& weights, int threads)
       : Kernel(message("plumb:winograd_nhwc:f{}x{}_3x3:{}", m, m, kIsa)),
-        s_(s),
-        grid_(s.n, s.out, m),
+        task_(task),
+        grid_(task.n, task.out, m),
         weights_(weights),
-        outputs_(weights.panels().vectors) {
-    plan(threads);
-    v_row_ = vectors_of(s.in.c) * kLanes;
-    v_distance_ = odd_lines(plan_.block * v_row_);
-    m_distance_ = odd_lines(plan_.block * outputs_ * kLanes);
-    info().workspace_bytes = static_cast<size_t>(parts() * thread_floats()) * sizeof(float);
+        outputs_(weights.panels().vectors),
+        points_row_(vectors_of(task.in.c) * kLanes),
+        stream_(y_bytes(task) >= simd::kStreamBytes && sizeof(Vec) == kLine) {
+    split(threads);
+    const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
+    const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
+    // Less than two blocks of rows would read the weights too often.
+    block_ = std::min(std::max(fits, 2 * kBlockRows), (grid_.count() + tile_parts_ - 1) / tile_parts_);
+    points_distance_ = odd_lines(block_ * points_row_);
+    products_distance_ = odd_lines(block_ * outputs_ * kLanes);
+    info().workspace_bytes = static_cast<size_t>(tile_parts_ * panel_parts_ * part_floats()) * sizeof(float);
     info().packs.push_back({1, pack_layout(weights)});
   }
 
   void run(const Launch& l) const override {
-    parallel_team(static_cast<int>(parts()), [&](int64_t part, int64_t) {
-      auto* scratch = static_cast<float*>(l.workspace) + part * thread_floats();
-      const Range tiles = piece(grid_.count(), part / plan_.panel_parts, plan_.tile_parts);
-      const Range panels = piece(weights_.panels().count(), part % plan_.panel_parts, plan_.panel_parts);
-      const int64_t blocks = (tiles.size() + plan_.block - 1) / plan_.block;
+    parallel_team(static_cast<int>(tile_parts_ * panel_parts_), [&](int64_t part, int64_t) {
+      float* scratch = static_cast<float*>(l.workspace) + part * part_floats();
+      const Range tiles = piece(grid_.count(), part / panel_parts_, tile_parts_);
+      const Range panels = piece(weights_.panels().count(), part % panel_parts_, panel_parts_);
+      const int64_t blocks = (tiles.size() + block_ - 1) / block_;
       for (int64_t b = 0; b < blocks; ++b) {
         const Range r = piece(tiles.size(), b, blocks);
         run_block(l, scratch, {tiles.begin + r.begin, tiles.begin + r.end}, panels);
       }
+      if (stream_) simd::stream_fence();
     });
   }
 
  private:
-  int64_t parts() const { return plan_.tile_parts * plan_.panel_parts; }
-  int64_t thread_floats() const { return kPoints * (v_distance_ + m_distance_); }
+  static constexpr int kSize = m + 2, kPoints = kSize * kSize;
+  static constexpr size_t kLine = 64;  // bytes of a cache line: less is not streamed
 
-  void plan(int threads) {
-    const int64_t tile_floats = kPoints * (vectors_of(s_.in.c) + outputs_) * kLanes;
-    plan_.block = l2_bytes() / 2 / (tile_floats * 4);
-    plan_.block = std::clamp<int64_t>(plan_.block, 32, 256);
-    if (const char* e = getenv("TB")) plan_.block = atoi(e);
-    double best = 1e300;
+  int64_t part_floats() const { return kPoints * (points_distance_ + products_distance_); }
+
+  // Cuts the work into tile_parts_ x panel_parts_, one part a thread, by an estimate of its time. To cut the tiles
+  // costs nothing, but few tiles a thread are bound by reading the weights; to cut the panels of output channels
+  // repeats the transform of the tiles.
+  void split(int threads) {
+    constexpr double kStart = 10000;  // starts the threads; in vector instructions, as below
     const int64_t panels = weights_.panels().count();
+    double least = part_time(grid_.count(), panels);
     for (int64_t p = 1; p <= std::min<int64_t>(threads, panels); ++p) {
       const int64_t t = std::min<int64_t>(threads / p, grid_.count());
-      const int64_t rows = (grid_.count() + t - 1) / t, width = (panels + p - 1) / p * kPanelVectors;
-      const double c = static_cast<double>(s_.in.c), k = static_cast<double>(width), r = static_cast<double>(rows);
-      const double cost = kPoints * (c * k * std::max(r, 8.) + r * (0.5 * c + 5 * k)) + (t * p > 1 ? 10000 : 0);
-      if (cost < best) best = cost, plan_.tile_parts = t, plan_.panel_parts = p;
+      const double time = kStart + part_time((grid_.count() + t - 1) / t, (panels + p - 1) / p);
+      if (time >= least) continue;
+      least = time;
+      tile_parts_ = t;
+      panel_parts_ = p;
     }
-    plan_.block = std::min(plan_.block, (grid_.count() + plan_.tile_parts - 1) / plan_.tile_parts);
+  }
+  double part_time(int64_t part_tiles, int64_t part_panels) const {
+    constexpr double kWeightTiles = 8, kPerInput = 8, kPerOutput = 6;
+    const auto tiles = static_cast<double>(part_tiles), inputs = static_cast<double>(task_.in.c);
+    const auto vectors = static_cast<double>(part_panels * kPanelVectors);
+    const double products = inputs * vectors * std::max(tiles, kWeightTiles);
+    return kPoints * (products + tiles * (kPerInput * inputs / kLanes + kPerOutput * vectors));
   }
 
   void run_block(const Launch& l, float* scratch, Range tiles, Range panels) const {
-    const auto* x = static_cast<const float*>(l.in[0]);
-    const auto* u = static_cast<const float*>(l.in[1]);
-    float *v = scratch, *mm = scratch + kPoints * v_distance_;
+    const auto *x = static_cast<const float*>(l.in[0]), *u = static_cast<const float*>(l.in[1]);
+    float *points = scratch, *products = scratch + kPoints * points_distance_;
     grid_.for_each(tiles, [&](int64_t t, int64_t n, int64_t y0, int64_t x0) {
-      const Window w = window(s_.in, n, y0 - s_.top, x0 - s_.left, kSize);
-      transform_window<InputRule<m>>(x, w, s_.in.c, v_distance_,
-                                     [&](int64_t i) { return v + t * v_row_ + i * kLanes; });
+      transform_window<InputRule<m>>(x, window(task_.in, n, y0 - task_.top, x0 - task_.left, kSize), task_.in.c,
+                                     points_distance_,
+                                     [&](int64_t v) { return points + t * points_row_ + v * kLanes; });
     });
-    const Panels columns = weights_.panels(), result{tiles.size(), outputs_};
-    for (int64_t point = 0; point < kPoints; ++point) {
+    const Panels from = weights_.panels(), to{tiles.size(), outputs_};
+    for (int64_t i = 0; i < kPoints; ++i) {
       for (int64_t p = panels.begin; p < panels.end; ++p) {
-        multiply_panel<Left::kByRow>(tiles.size(), s_.in.c, columns.width(p), v + point * v_distance_, v_row_,
-                                     u + point * weights_.distance() + columns.offset(p),
-                                     mm + point * m_distance_ + result.offset(p), false);
+        multiply_panel<Left::kByRow>(tiles.size(), task_.in.c, to.width(p), points + i * points_distance_, points_row_,
+                                     u + i * weights_.distance() + from.offset(p),
+                                     products + i * products_distance_ + to.offset(p), false);
       }
     }
-    const Range vectors{panels.begin * kPanelVectors, std::min(panels.end * kPanelVectors, outputs_)};
+    const int64_t begin = panels.begin * kPanelVectors, end = std::min(panels.end * kPanelVectors, outputs_);
     grid_.for_each(tiles, [&](int64_t t, int64_t n, int64_t y0, int64_t x0) {
-      const Window w = window(s_.out, n, y0, x0, m);
-      for (int64_t i = vectors.begin; i < vectors.end; ++i) write(l, w, i, mm + result.at(t, i));
+      const Window w = window(task_.out, n, y0, x0, m);
+      for (int64_t v = begin; v < end; ++v) write_vector(l, w, v, products + to.at(t, v));
     });
   }
 
-  void write(const Launch& l, const Window& w, int64_t v, const float* from) const {
-    const int64_t tail = s_.out.c - v * kLanes;
+  // Vector v of the output channels of a tile.
+  void write_vector(const Launch& l, const Window& w, int64_t v, const float* products) const {
+    const int64_t channels = task_.out.c - v * kLanes;
     float* y = static_cast<float*>(l.out[0]) + v * kLanes;
-    const auto write_with = [&](auto inside, auto whole) {
+    const auto write = [&](auto inside, auto whole) {
       Vec bias{};
-      if (s_.bias) {
-        const auto* b = static_cast<const float*>(l.in[2]) + v * kLanes;
-        bias = whole ? load(b) : load(b, tail);
+      if (task_.bias) {
+        const float* b = static_cast<const float*>(l.in[2]) + v * kLanes;
+        bias = whole ? load(b) : load(b, channels);
       }
-      transform<OutputRule<m>>([&](int i, int j) { return load(from + (i * kSize + j) * m_distance_); },
+      transform<OutputRule<m>>([&](int i, int j) { return load(products + (i * kSize + j) * products_distance_); },
                                [&](int i, int j, Vec value) {
                                  if (!inside && !w.has(i, j)) return;
                                  value += bias;
-                                 if (s_.relu) value = relu(value);
-                                 if (whole) {
-                                   store(y + w.at(i, j), value);
-                                 } else {
-                                   store(y + w.at(i, j), value, tail);
-                                 }
+                                 if (task_.relu) value = relu(value);
+                                 float* to = y + w.at(i, j);
+                                 if (!whole) return store(to, value, channels);
+                                 stream_ ? simd::stream(to, value) : store(to, value);
                                });
     };
-    const std::true_type yes;
-    const std::false_type no;
-    if (tail < kLanes) return write_with(no, no);
-    if (w.is_inside<m>()) return write_with(yes, yes);
-    write_with(no, yes);
+    constexpr std::true_type yes;
+    constexpr std::false_type no;
+    if (channels < kLanes) {
+      write(no, no);
+    } else if (w.is_inside<m>()) {
+      write(yes, yes);
+    } else {
+      write(no, yes);
+    }
   }
 
-  Shapes s_;
+  Task task_;
   TileGrid grid_;
   WeightPack weights_;
-  int64_t outputs_;  // vectors of output channels
-  Plan plan_;
-  int64_t v_row_, v_distance_, m_distance_;
+  int64_t outputs_;     // vectors of output channels
+  int64_t points_row_;  // floats of a transformed tile, at one point
+  bool stream_;         // write the output past the caches
+  int64_t tile_parts_ = 1, panel_parts_ = 1;
+  int64_t block_;  // tiles
+  int64_t points_distance_, products_distance_;
 };
 
-std::unique_ptr<Kernel> make(const Shapes& s, const WeightPack& weights, int threads) {
-  if (weights.m == 2) return std::make_unique<Convolution<2>>(s, weights, threads);
-  return std::make_unique<Convolution<4>>(s, weights, threads);
+std::unique_ptr<Kernel> make(const Task& task, const WeightPack& weights, int threads) {
+  if (weights.m == 2) return std::make_unique<Convolution<2>>(task, weights, threads);
+  return std::make_unique<Convolution<4>>(task, weights, threads);
 }
-
-Image image_of(const TensorSpec& s) { return {s.shape[2], s.shape[3], s.shape[1]}; }
 
 }  // namespace
 }  // namespace winograd
@@ -146,9 +164,9 @@ std::unique_ptr<Kernel> winograd_forward(const Problem<Conv2dParams>& p, int m) 
   using namespace winograd;
   const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
   if (!applies(p.params, x, w, y, m)) return nullptr;
-  if (p.in.size() == 3 && !(p.in[2] == TensorSpec({y.shape[1]}))) return nullptr;
-  return make({x.shape[0], image_of(x), image_of(y), p.params.padding[0], p.params.padding[2], p.in.size() == 3,
-               p.params.activation == Activation::kRelu},
+  const bool bias = p.in.size() == 3, relu = p.params.activation == Activation::kRelu;
+  if (bias && !(p.in[2] == TensorSpec({y.shape[1]}))) return nullptr;
+  return make({x.shape[0], Image(x), Image(y), p.params.padding[0], p.params.padding[2], bias, relu},
               WeightPack(m, false, w), p.threads);
 }
 
@@ -156,7 +174,7 @@ std::unique_ptr<Kernel> winograd_backward_input(const Problem<Conv2dParams>& p, 
   using namespace winograd;
   const TensorSpec &dy = p.in[0], &w = p.in[1], &dx = p.out[0];
   if (!applies(p.params, dx, w, dy, m)) return nullptr;
-  return make({dy.shape[0], image_of(dy), image_of(dx), 2 - p.params.padding[0], 2 - p.params.padding[2], false, false},
+  return make({dy.shape[0], Image(dy), Image(dx), 2 - p.params.padding[0], 2 - p.params.padding[2], false, false},
               WeightPack(m, true, w), p.threads);
 }
 

@@ -6,9 +6,6 @@
 namespace plumb::cpu::winograd {
 namespace {
 
-// Rows of C that are held in registers, beside the vectors of one row of B and an element of A.
-constexpr int64_t kMaxRows = (kRegisters - 4) / kPanelVectors;
-
 using Block = void (*)(int64_t depth, const float* a, int64_t stride, const float* b, float* c, bool accumulate);
 
 template <Left left, int kRows, int kWidth>
@@ -45,15 +42,15 @@ constexpr std::array<Block, sizeof...(rows)> blocks_of(std::integer_sequence<int
 }
 // kBlocks<left, width>[rows - 1]
 template <Left left, int kWidth>
-constexpr auto kBlocks = blocks_of<left, kWidth>(std::make_integer_sequence<int, kMaxRows>());
+constexpr auto kBlocks = blocks_of<left, kWidth>(std::make_integer_sequence<int, kBlockRows>());
 
 }  // namespace
 
 template <Left left>
-void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b, float* c,
-                    bool accumulate) {
+void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b,
+                    float* c, bool accumulate) {
   const auto& blocks = width == 1 ? kBlocks<left, 1> : kBlocks<left, kPanelVectors>;
-  const int64_t groups = (rows + kMaxRows - 1) / kMaxRows;
+  const int64_t groups = (rows + kBlockRows - 1) / kBlockRows;
   for (int64_t g = 0, begin = 0; g < groups; ++g) {
     const int64_t end = rows * (g + 1) / groups;  // groups of nearly equal size: none is left with a row or two
     blocks[static_cast<size_t>(end - begin - 1)](depth, a + begin * (left == Left::kByRow ? stride : 1), stride, b,
@@ -62,7 +59,8 @@ void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, 
   }
 }
 
-template void multiply_panel<Left::kByRow>(int64_t, int64_t, int64_t, const float*, int64_t, const float*, float*, bool);
+template void multiply_panel<Left::kByRow>(int64_t, int64_t, int64_t, const float*, int64_t, const float*, float*,
+                                           bool);
 template void multiply_panel<Left::kByColumn>(int64_t, int64_t, int64_t, const float*, int64_t, const float*, float*,
                                               bool);
 

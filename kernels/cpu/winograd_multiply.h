@@ -1,7 +1,7 @@
 // Products of small matrices for the Winograd kernels, on operands in panels.
 //
-// A panel is up to kPanel columns of a matrix, stored row by row without gaps; panels stand one behind the other. The inner
-// loop then reads consecutive memory only, and columns are padded with zeros to whole vectors.
+// A panel is up to kPanel columns of a matrix, stored row by row without gaps; panels stand one behind the other. The
+// inner loop then reads consecutive memory only, and columns are padded with zeros to whole vectors.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,8 @@ namespace plumb::cpu::winograd {
 
 inline constexpr int64_t kPanelVectors = 2;
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
+/// Rows of C that fit into registers at once, beside the vectors of one row of B and an element of A.
+inline constexpr int64_t kBlockRows = (kRegisters - 4) / kPanelVectors;
 
 /// Where things stand in a matrix of `rows` x `vectors` * kLanes, in panels.
 struct Panels {
@@ -36,9 +38,10 @@ enum class Left {
   kByColumn,  ///< element (r, k) at k * stride + r
 };
 
-/// Columns of C = A B, or C += A B: A is `rows` x `depth` as `left` says, b and c are one panel of `width` vectors.
+/// C = A B, or C += A B, for one panel of `width` vectors of B and C. A is `rows` x `depth` and stands as `left` says.
+/// Each element is summed in the order of `depth`.
 template <Left left>
-void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b, float* c,
-                    bool accumulate);
+void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b,
+                    float* c, bool accumulate);
 
 }  // namespace plumb::cpu::winograd

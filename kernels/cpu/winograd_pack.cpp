@@ -7,9 +7,6 @@
 namespace plumb::cpu::winograd {
 namespace {
 
-constexpr int64_t kTaps = 9;
-constexpr int64_t kChunk = 16;  // input channels that are gathered before they are transformed
-
 template <int m>
 class Packer final : public Kernel {
  public:
@@ -27,8 +24,8 @@ class Packer final : public Kernel {
   }
 
  private:
-  // Input channels from k0 on, for the output channels of panel p. Gathering lane by lane costs less than the stores of the
-  // transform, which is bound by memory.
+  // Input channels from k0 on, for the output channels of panel p. Gathering lane by lane costs less than the stores of
+  // the transform, which is bound by memory.
   void pack_chunk(const float* w, float* u, int64_t p, int64_t k0) const {
     float taps[kChunk][kTaps][kPanel];
     const Panels panels = pack_.panels();

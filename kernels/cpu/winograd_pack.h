@@ -6,8 +6,9 @@
 
 namespace plumb::cpu::winograd {
 
-/// U = G g G^T for every pair of channels: for each of the (m + 2)^2 points a matrix in panels, its rows the channels of the
-/// input and its columns those of the output. `turned` is backward input: taps in reverse, and dy's channels are the input.
+/// U = G g G^T for every pair of channels: for each of the (m + 2)^2 points a matrix in panels, its rows the channels
+/// of the input and its columns those of the output. `turned` is backward input: taps in reverse, and dy's channels are
+/// the input.
 struct WeightPack {
   int m;
   bool turned;

@@ -1,8 +1,8 @@
 // The small matrices of Winograd's algorithm as straight-line code, and their application to both sides of a square.
 //
-// With tiles of M outputs and 3 taps (alpha = M + 2 points): y = A^T [(G g) * (B^T d)] A in two dimensions. InputRule is
-// B^T, WeightRule is G and OutputRule is A^T. Backward weights exchanges the parts of taps and outputs: M taps are elements
-// of dy (GradientRule), three outputs are elements of dw (KernelRule), and B^T is the same.
+// With tiles of M outputs and 3 taps (alpha = M + 2 points): y = A^T [(G g) * (B^T d)] A in two dimensions. InputRule
+// is B^T, WeightRule is G and OutputRule is A^T. Backward weights exchanges the parts of taps and outputs: M taps are
+// elements of dy (GradientRule), three outputs are elements of dw (KernelRule), and B^T is the same.
 #pragma once
 
 #include "kernels/cpu/winograd_vector.h"
@@ -83,8 +83,8 @@ struct KernelRule<2> {
 
 // ---- M = 4: the points 0, p, -p, q, -q and infinity
 //
-// p = sqrt(1/2) and q = sqrt(2) cost as many instructions as the usual 1 and 2, and halve the rounding error: the entries of
-// the matrices stay nearer to 1.
+// p = sqrt(1/2) and q = sqrt(2) cost as many instructions as the usual 1 and 2, and halve the rounding error: the
+// entries of the matrices stay nearer to 1.
 
 inline constexpr float kP = 0.707106781186547524f, kP2 = 0.5f, kQ = 1.41421356237309505f, kQ2 = 2;
 // The rows of G are divided by the products of differences of their point to the others.
@@ -160,8 +160,8 @@ struct KernelRule<4> {
   }
 };
 
-/// Applies a rule to the columns and then to the rows of a square: load(i, j) gives its elements, store(i, j, v) takes the
-/// results.
+/// Applies a rule to the columns and then to the rows of a square: load(i, j) gives its elements, store(i, j, v) takes
+/// the results.
 template <class Rule, class Load, class Store>
 [[gnu::always_inline]] inline void transform(const Load& load_at, const Store& store_at) {
   Vec half[Rule::kOut][Rule::kIn];

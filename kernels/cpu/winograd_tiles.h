@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/spec.h"
 #include "kernels/conv2d.h"
@@ -11,6 +12,10 @@ namespace plumb::cpu::winograd {
 
 /// True if the problem is one that the kernels here can do: f32, NHWC, 3x3 and dense, and nothing empty.
 bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m);
+
+inline constexpr int64_t kTaps = 9;
+/// Input channels whose taps are brought together from w, or to dw, at a time.
+inline constexpr int64_t kChunk = 16;
 
 /// Bytes of the second-level cache of a core.
 int64_t l2_bytes();
@@ -28,13 +33,15 @@ inline Range piece(int64_t n, int64_t i, int64_t pieces) { return {n * i / piece
 /// An NHWC tensor without its batch.
 struct Image {
   int64_t h, w, c;
+
+  explicit Image(const TensorSpec& s) : h(s.shape[2]), w(s.shape[3]), c(s.shape[1]) {}
 };
 
-/// Squares of elements of an image, at (y, x) in it and partly or wholly outside: outside are zeros.
+/// A square of pixels of an image that may lie partly or wholly outside of it, where zeros are.
 struct Window {
-  int64_t offset;          // of element (0, 0); it may be outside
-  int64_t row, column;     // strides
-  Range rows, columns;     // of the square, that are inside
+  int64_t offset;       ///< of pixel (0, 0) of the square, even where that is outside
+  int64_t row, column;  ///< distances in memory
+  Range rows, columns;  ///< the part of the square that is inside
 
   template <int kSize>
   bool is_inside() const {
@@ -43,6 +50,7 @@ struct Window {
   bool has(int i, int j) const { return i >= rows.begin && i < rows.end && j >= columns.begin && j < columns.end; }
   int64_t at(int i, int j) const { return offset + i * row + j * column; }
 };
+/// The square of `size` pixels a side with its first pixel at (y, x) of image n.
 inline Window window(const Image& image, int64_t n, int64_t y, int64_t x, int size) {
   return {((n * image.h + y) * image.w + x) * image.c,
           image.w * image.c,
@@ -51,7 +59,7 @@ inline Window window(const Image& image, int64_t n, int64_t y, int64_t x, int si
           {std::max<int64_t>(0, -x), std::min<int64_t>(size, image.w - x)}};
 }
 
-/// m x m tiles of an output image, batch after batch, row after row; a tile may reach over the edge.
+/// The tiles of m x m pixels of an image, row after row and image after image; the last ones may reach over the edge.
 struct TileGrid {
   int64_t n, rows, columns;
   int m;
@@ -60,7 +68,7 @@ struct TileGrid {
       : n(batch), rows((output.h + tile - 1) / tile), columns((output.w + tile - 1) / tile), m(tile) {}
   int64_t count() const { return n * rows * columns; }
 
-  /// body(t - tiles.begin, n, y, x) for each tile t of a range, (y, x) being its first output.
+  /// body(t - tiles.begin, n, y, x) for each tile t of a range, its first pixel being (y, x) of image n.
   template <class Body>
   void for_each(Range tiles, const Body& body) const {
     int64_t column = tiles.begin % columns, rest = tiles.begin / columns, row = rest % rows, image = rest / rows;
@@ -75,7 +83,8 @@ struct TileGrid {
   }
 };
 
-/// Applies a rule to a window of `channels` channels: transformed vector v of point (i, j) goes to to(v) + point * distance.
+/// Applies a rule to a window, for all channels: vector v of each point goes to to(v) + point * distance. Lanes behind
+/// the last channel become zero.
 template <class Rule, class To>
 void transform_window(const float* image, const Window& window, int64_t channels, int64_t distance, const To& to) {
   const auto vector = [&](auto inside, auto whole, int64_t v) {

@@ -12,7 +12,7 @@ namespace plumb::cpu::winograd {
 inline constexpr int64_t kLanes = 16;
 inline constexpr int kRegisters = 32;
 inline constexpr char kIsa[] = "avx512f";
-#elif defined(__AVX__)
+#elif defined(__AVX2__)
 inline constexpr int64_t kLanes = 8;
 inline constexpr int kRegisters = 16;
 inline constexpr char kIsa[] = "avx2";

@@ -1,7 +1,7 @@
 // A case for every functor of BinaryFunctors.
 #include <cmath>
 
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 #include "ops/elementwise.h"
 
 namespace plumb::test {
@@ -26,7 +26,7 @@ OpCase binary_case() {
   OpCase c{.name = F::kName, .tolerance = 8, .exact = exact_on_small_integers(f)};
   const auto add = [&](const Shape& a, const Shape& b) {
     const auto input = [&](const Shape& s) {
-      return CaseInput{.spec = s, .low = needs_positive ? 0.2 : -2.0, .high = 2.0, .kinks = {-0.1, 0.0, 0.1}};
+      return CaseInput{.spec = s, .low = needs_positive ? 0.2 : -2.0, .high = 2.0, .kinks = {0.0}};
     };
     c.variants.push_back({.name = to_string(a) + " " + to_string(b),
                           .inputs = {input(a), input(b)},

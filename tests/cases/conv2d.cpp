@@ -1,5 +1,5 @@
 // Cases for conv2d: channels of every remainder, windows, strides, dilations, groups and paddings.
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 #include "ops/conv2d.h"
 
 namespace plumb::test {

@@ -1,5 +1,5 @@
 // Cases for linear.
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 #include "ops/linear.h"
 
 namespace plumb::test {

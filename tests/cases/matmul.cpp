@@ -1,5 +1,5 @@
 // Cases for matmul: transposes, batches, broadcasting, vectors of every remainder.
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 #include "ops/matmul.h"
 
 namespace plumb::test {

@@ -1,4 +1,4 @@
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +13,11 @@ std::vector<OpCase>& all() {
   return cases;
 }
 
+// Moves numbers outwards, so that different ones stay different: equal ones are kinks of their own to a maximum.
 void avoid_kinks(std::vector<double>& values, const std::vector<double>& kinks) {
   for (double& v : values) {
     for (const double k : kinks) {
-      if (std::abs(v - k) < kKinkDistance) v = k + (v < k ? -kKinkDistance : kKinkDistance);
+      if (std::abs(v - k) < kKinkDistance) v += v < k ? -kKinkDistance : kKinkDistance;
     }
   }
 }

@@ -4,31 +4,31 @@
 #include <string>
 #include <vector>
 
-#include "support/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::test {
 
 /// How one input is made.
 struct CaseInput {
-  TensorSpec spec;              ///< floats take the dtype that is asked for
+  TensorSpec spec{};            ///< floats take the dtype that is asked for
   bool activation = true;       ///< of rank 4, it takes the layout that is asked for; parameters stay row-major
   double low = -1, high = 1;    ///< range of its numbers
   std::vector<double> kinks{};  ///< values to keep away from by kKinkDistance: the op is not smooth there
   bool differentiable = true;   ///< never for integers
 };
-inline constexpr double kKinkDistance = 0.05;
+inline constexpr double kKinkDistance = 0.125;
 
 /// The op on inputs of certain shapes, with certain attributes.
 struct OpVariant {
-  std::string name;
-  std::vector<CaseInput> inputs;
-  Function run;
+  std::string name{};
+  std::vector<CaseInput> inputs{};
+  Function run{};
   double terms = 1;  ///< products or terms that add up to one element of the output
 };
 
 struct OpCase {
-  std::string name;
-  std::vector<OpVariant> variants;
+  std::string name{};
+  std::vector<OpVariant> variants{};
   double tolerance = 4;            ///< errors may be (1 + sqrt(terms)) units of rounding, times this
   bool exact = false;              ///< on small integers, forward and backward are exact whatever the order of the sums
   bool deterministic = true;       ///< twice the same bits

@@ -1,5 +1,5 @@
 // Cases for sum, mean, max and argmax.
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 #include "ops/reduce.h"
 
 namespace plumb::test {

@@ -1,7 +1,7 @@
 // A case for every functor of UnaryFunctors.
 #include <cmath>
 
-#include "cases/op_case.h"
+#include "tests/cases/op_case.h"
 #include "ops/elementwise.h"
 
 namespace plumb::test {

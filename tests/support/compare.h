@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::test {
 

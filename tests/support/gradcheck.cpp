@@ -1,4 +1,4 @@
-#include "support/gradcheck.h"
+#include "tests/support/gradcheck.h"
 
 #include <cmath>
 

@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "support/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::test {
 
 struct GradcheckOptions {
   double step = 1e-6;       ///< of the central difference
   double tolerance = 1e-6;  ///< |analytic - numeric| <= tolerance max(1, |numeric|)
-  int64_t samples = 48;     ///< elements of an input that are looked at, if it has more
+  int64_t samples = 16;     ///< elements of an input that are looked at, if it has more
   uint64_t seed = 7;        ///< of the cotangent, which is random: with sum() as loss, wrong indices stay unseen
 };
 

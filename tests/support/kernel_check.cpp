@@ -1,11 +1,11 @@
-#include "support/kernel_check.h"
+#include "tests/support/kernel_check.h"
 
 #include <cmath>
 #include <optional>
 
 #include "kernels/pack.h"
-#include "support/compare.h"
-#include "support/guarded.h"
+#include "tests/support/compare.h"
+#include "tests/support/guarded.h"
 
 namespace plumb::test {
 namespace {

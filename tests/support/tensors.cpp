@@ -1,4 +1,4 @@
-#include "support/tensors.h"
+#include "tests/support/tensors.h"
 
 #include "core/random.h"
 

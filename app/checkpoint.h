@@ -1,0 +1,39 @@
+// The state of a training run on disk, from which it goes on bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+
+#include "kernels/choose.h"
+#include "models/network.h"
+
+namespace plumb::app {
+
+/// What a checkpoint says besides its tensors.
+struct Checkpoint {
+  int64_t epochs_done = 0;
+  std::map<std::string, std::string> config;  ///< what the run was asked for, "model" -> "alexnet"
+  Choices choices;                            ///< the kernels that measuring chose
+  std::string layout;
+};
+
+/// Writes FOLDER/checkpoint.safetensors, and makes the folder if there is none. The checkpoint that was there stays
+/// whole until the new one is complete. Tensors are row-major, of any dtype. Throws a sentence when it cannot be
+/// written.
+void save_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state,
+                     const Checkpoint& checkpoint);
+
+/// Fills the tensors of `state` in place from the checkpoint in a folder, bit for bit, and returns the rest. Before it
+/// writes to one it throws a sentence when the checkpoint is missing or not valid, when an entry of `expected` differs
+/// from its config (the first that does is named; the config may have others), or when its tensors are not exactly
+/// those of `state` by name, shape and dtype.
+Checkpoint load_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state,
+                           const std::map<std::string, std::string>& expected);
+
+/// What the checkpoint in a folder says, without reading its tensors.
+Checkpoint peek_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace plumb::app

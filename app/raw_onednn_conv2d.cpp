@@ -1,0 +1,126 @@
+#include "app/raw_onednn_steps.h"
+
+namespace plumb::app {
+namespace {
+
+using dnnl::algorithm;
+using raw::memory;
+using Forward = dnnl::convolution_forward;
+using BackwardInput = dnnl::convolution_backward_data;
+using BackwardWeight = dnnl::convolution_backward_weights;
+
+struct Descs {
+  memory::desc x, w, y;
+};
+
+memory::dims weight_dims(const RawConv2d& c) {
+  const Shape& s = c.w.shape;
+  const int64_t g = c.params.groups;
+  return g == 1 ? memory::dims{s[0], s[1], s[2], s[3]} : memory::dims{g, s[0] / g, s[1], s[2], s[3]};
+}
+memory::desc weight(const RawConv2d& c, bool any) {
+  const auto tag = any                    ? memory::format_tag::any
+                   : c.params.groups == 1 ? memory::format_tag::oihw
+                                          : memory::format_tag::goihw;
+  return {weight_dims(c), raw::dtype(c.w.dtype), tag};
+}
+
+// ---- primitive descriptors, in the words of either API
+
+struct Attributes {
+  memory::dims strides, dilations, before, after;
+  explicit Attributes(const Conv2dParams& p)
+      : strides{p.stride[0], p.stride[1]},
+        dilations{p.dilation[0] - 1, p.dilation[1] - 1},
+        before{p.padding[0], p.padding[2]},
+        after{p.padding[1], p.padding[3]} {}
+};
+
+Forward::primitive_desc forward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
+  const Attributes a(c.params);
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {raw::engine(), kind, how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after};
+#else
+  return {{kind, how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, raw::engine()};
+#endif
+}
+BackwardInput::primitive_desc backward_input_pd(const RawConv2d& c, algorithm how, const Descs& d) {
+  const Attributes a(c.params);
+#if DNNL_VERSION_MAJOR >= 3
+  return {raw::engine(), how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after, forward_pd(c, how, d)};
+#else
+  return {{how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, raw::engine(), forward_pd(c, how, d)};
+#endif
+}
+BackwardWeight::primitive_desc backward_weight_pd(const RawConv2d& c, algorithm how, const Descs& d) {
+  const Attributes a(c.params);
+#if DNNL_VERSION_MAJOR >= 3
+  return {raw::engine(), how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after, forward_pd(c, how, d)};
+#else
+  return {{how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, raw::engine(), forward_pd(c, how, d)};
+#endif
+}
+
+// `as_they_are`: the activations keep their layouts. `convert`: what stands in another format is converted in every
+// run.
+std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_are, bool convert) {
+  const Descs own{raw::plain(c.x), weight(c, false), raw::plain(c.y)};
+  const Descs asked{as_they_are ? own.x : raw::any(c.x), weight(c, true), as_they_are ? own.y : raw::any(c.y)};
+  switch (c.direction) {
+    case Direction::kForward: {
+      const auto pd = forward_pd(c, how, asked);
+      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
+      const memory x = s->operand(own.x, pd.src_desc(), convert), w = s->operand(own.w, pd.weights_desc(), convert);
+      const memory y = s->fresh(pd.dst_desc());
+      s->add(Forward(pd), {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      s->result(y, own.y, convert);
+      return s;
+    }
+    case Direction::kBackwardInput: {
+      const auto pd = backward_input_pd(c, how, asked);
+      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
+      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert),
+                   w = s->operand(own.w, pd.weights_desc(), convert);
+      const memory dx = s->fresh(pd.diff_src_desc());
+      s->add(BackwardInput(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_SRC, dx}});
+      s->result(dx, own.x, convert);
+      return s;
+    }
+    case Direction::kBackwardWeight: {
+      const auto pd = backward_weight_pd(c, how, asked);
+      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
+      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert), x = s->operand(own.x, pd.src_desc(), convert);
+      const memory dw = s->fresh(pd.diff_weights_desc());
+      s->add(BackwardWeight(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, dw}});
+      s->result(dw, own.w, convert);
+      return s;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<RawRun> raw_same(const RawConv2d& c, std::string_view algorithm_name) {
+  const std::string kind = raw_class(algorithm_name);
+  if (kind == "direct") return raw::declining([&] { return conv2d(c, algorithm::convolution_direct, true, true); });
+  if (kind == "blocked") return raw::declining([&] { return conv2d(c, algorithm::convolution_direct, false, true); });
+  if (kind == "winograd")
+    return raw::declining([&] { return conv2d(c, algorithm::convolution_winograd, false, true); });
+  return nullptr;
+}
+
+std::unique_ptr<RawRun> raw_best(const RawConv2d& c) {
+  std::vector<raw::Make> makes;
+  for (const algorithm how :
+       {algorithm::convolution_auto, algorithm::convolution_direct, algorithm::convolution_winograd}) {
+    makes.push_back([&c, how] { return conv2d(c, how, false, false); });
+  }
+  RawConv2d nhwc = c;  // oneDNN's own choice is not always its fastest
+  nhwc.x.layout = nhwc.y.layout = Layout::kNhwc;
+  makes.push_back([nhwc] { return conv2d(nhwc, algorithm::convolution_direct, true, false); });
+  return raw::fastest(makes);
+}
+
+}  // namespace plumb::app

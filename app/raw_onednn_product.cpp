@@ -1,0 +1,164 @@
+#include "app/raw_onednn_steps.h"
+
+namespace plumb::app {
+namespace {
+
+using raw::memory;
+
+// ---- products of matrices as they stand
+
+// A row-major (..., rows, columns) tensor, seen transposed if asked for.
+memory::desc matrix(const TensorSpec& s, bool transposed) {
+  memory::dims dims(s.shape.begin(), s.shape.end());
+  const Strides of = strides_of(s);
+  memory::dims strides(of.of, of.of + s.rank());
+  const size_t last = dims.size() - 1;
+  if (transposed) {
+    std::swap(dims[last], dims[last - 1]);
+    std::swap(strides[last], strides[last - 1]);
+  }
+  return {dims, raw::dtype(s.dtype), strides};
+}
+
+// `any_weights`: b stands in the format that oneDNN asks for.
+std::unique_ptr<RawRun> matmul(const RawMatmul& m, bool any_weights) {
+  const memory::desc a = matrix(m.a, m.transpose_a), plain_b = matrix(m.b, m.transpose_b), y = matrix(m.y, false);
+#if DNNL_VERSION_MAJOR >= 3
+  const memory::desc b =
+      any_weights ? memory::desc(plain_b.get_dims(), plain_b.get_data_type(), memory::format_tag::any) : plain_b;
+  const dnnl::matmul::primitive_desc pd(raw::engine(), a, b, y);
+#else
+  const memory::desc b =
+      any_weights ? memory::desc(plain_b.dims(), plain_b.data_type(), memory::format_tag::any) : plain_b;
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, y), raw::engine());
+#endif
+  auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
+  s->add(dnnl::matmul(pd), {{DNNL_ARG_SRC, s->fresh(pd.src_desc())},
+                            {DNNL_ARG_WEIGHTS, s->fresh(pd.weights_desc())},
+                            {DNNL_ARG_DST, s->fresh(pd.dst_desc())}});
+  return s;
+}
+
+class Gemm final : public RawRun {
+ public:
+  explicit Gemm(const RawMatmul& m) : m_(m), memory_("sgemm") {
+    implementation_ = memory_.implementation();
+    a_ = pointer(m.a), b_ = pointer(m.b), c_ = pointer(m.y);
+  }
+  void run() override {
+    const int64_t rows = m_.y.shape[0], columns = m_.y.shape[1], depth = m_.transpose_a ? m_.a.shape[0] : m_.a.shape[1];
+    dnnl_sgemm(m_.transpose_a ? 'T' : 'N', m_.transpose_b ? 'T' : 'N', rows, columns, depth, 1, a_, m_.a.shape[1], b_,
+               m_.b.shape[1], 0, c_, columns);
+  }
+  double conversion_seconds() override { return 0; }
+
+ private:
+  float* pointer(const TensorSpec& s) { return static_cast<float*>(memory_.fresh(raw::plain(s)).get_data_handle()); }
+  RawMatmul m_;
+  raw::Steps memory_;
+  float *a_, *b_, *c_;
+};
+
+std::unique_ptr<RawRun> gemm(const RawMatmul& m) {
+  if (m.y.dtype != DType::kF32 || m.y.rank() != 2) return nullptr;
+  return std::make_unique<Gemm>(m);
+}
+
+// ---- inner products
+
+using Forward = dnnl::inner_product_forward;
+using BackwardInput = dnnl::inner_product_backward_data;
+using BackwardWeight = dnnl::inner_product_backward_weights;
+
+struct Descs {
+  memory::desc x, w, y;
+};
+
+Forward::primitive_desc forward_pd(const Descs& d) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {raw::engine(), kind, d.x, d.w, d.y};
+#else
+  return {{kind, d.x, d.w, d.y}, raw::engine()};
+#endif
+}
+
+std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool convert) {
+  const Descs own{raw::plain(l.x), raw::plain(l.w), raw::plain(l.y)};
+  const Descs asked{as_they_are ? own.x : raw::any(l.x), raw::any(l.w), as_they_are ? own.y : raw::any(l.y)};
+  const auto forward = forward_pd(asked);
+  switch (l.direction) {
+    case Direction::kForward: {
+      auto s = std::make_unique<raw::Steps>(forward.impl_info_str());
+      const memory x = s->operand(own.x, forward.src_desc(), convert),
+                   w = s->operand(own.w, forward.weights_desc(), convert);
+      const memory y = s->fresh(forward.dst_desc());
+      s->add(Forward(forward), {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      s->result(y, own.y, convert);
+      return s;
+    }
+    case Direction::kBackwardInput: {
+#if DNNL_VERSION_MAJOR >= 3
+      const BackwardInput::primitive_desc pd(raw::engine(), asked.x, asked.w, asked.y, forward);
+#else
+      const BackwardInput::primitive_desc pd({asked.x, asked.w, asked.y}, raw::engine(), forward);
+#endif
+      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
+      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert),
+                   w = s->operand(own.w, pd.weights_desc(), convert);
+      const memory dx = s->fresh(pd.diff_src_desc());
+      s->add(BackwardInput(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_SRC, dx}});
+      s->result(dx, own.x, convert);
+      return s;
+    }
+    case Direction::kBackwardWeight: {
+#if DNNL_VERSION_MAJOR >= 3
+      const BackwardWeight::primitive_desc pd(raw::engine(), asked.x, asked.w, asked.y, forward);
+#else
+      const BackwardWeight::primitive_desc pd({asked.x, asked.w, asked.y}, raw::engine(), forward);
+#endif
+      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
+      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert), x = s->operand(own.x, pd.src_desc(), convert);
+      const memory dw = s->fresh(pd.diff_weights_desc());
+      s->add(BackwardWeight(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, dw}});
+      s->result(dw, own.w, convert);
+      return s;
+    }
+  }
+  return nullptr;
+}
+
+// A direction of linear as a product of matrices.
+RawMatmul as_matmul(const RawLinear& l) {
+  switch (l.direction) {
+    case Direction::kForward: return {l.x, l.w, l.y, false, true};
+    case Direction::kBackwardInput: return {l.y, l.w, l.x, false, false};
+    case Direction::kBackwardWeight: return {l.y, l.x, l.w, true, false};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<RawRun> raw_same(const RawMatmul& m, std::string_view algorithm) {
+  if (algorithm == "matmul") return raw::declining([&] { return matmul(m, false); });
+  if (algorithm == "gemm") return gemm(m);
+  return nullptr;
+}
+
+std::unique_ptr<RawRun> raw_same(const RawLinear& l, std::string_view algorithm) {
+  if (algorithm == "inner_product") return raw::declining([&] { return inner_product(l, true, true); });
+  return raw_same(as_matmul(l), algorithm);
+}
+
+std::unique_ptr<RawRun> raw_best(const RawMatmul& m) {
+  return raw::fastest({[&m] { return matmul(m, true); }, [&m] { return matmul(m, false); }, [&m] { return gemm(m); }});
+}
+
+std::unique_ptr<RawRun> raw_best(const RawLinear& l) {
+  const RawMatmul m = as_matmul(l);
+  return raw::fastest({[&l] { return inner_product(l, false, false); }, [&m] { return matmul(m, true); },
+                       [&m] { return matmul(m, false); }, [&m] { return gemm(m); }});
+}
+
+}  // namespace plumb::app

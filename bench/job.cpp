@@ -1,0 +1,123 @@
+#include "bench/job.h"
+
+#include "app/roofs.h"
+#include "kernels/trial.h"
+
+namespace plumb::bench {
+namespace {
+
+size_t bytes_of(const std::vector<TensorSpec>& specs) {
+  size_t n = 0;
+  for (const TensorSpec& s : specs) n += s.bytes();
+  return n;
+}
+
+double flops_of(const Job& j) { return j.kind->flops(j.params.data(), j.in, j.out); }
+
+Choice choice_for(const std::string& algorithm) {
+  Choice c = ctx.choice;
+  c.search = algorithm == "measured" ? Search::kMeasured : Search::kHeuristic;
+  c.algorithm = algorithm == "measured" ? uint16_t{0} : algorithm_id(algorithm);
+  return c;
+}
+
+Ref<Prepared> prepared(const Job& j, const std::string& algorithm) {
+  const ChoiceScope choice(choice_for(algorithm));
+  return detail::prepare_kernel(*j.kind, j.params.data(), j.in, j.out);
+}
+
+// Several sets of buffers, used in turn.
+struct Rotation {
+  Ref<Prepared> kernel;
+  std::vector<std::unique_ptr<Scratch>> scratches;
+  std::vector<Trial> trials;
+  size_t next = 0;
+};
+
+}  // namespace
+
+Work described(const Job& j) {
+  Work w;
+  w.dtype = j.in.empty() ? j.out[0].dtype : j.in[0].dtype;
+  w.flops = flops_of(j);
+  w.read_bytes = bytes_of(j.in);
+  w.written_bytes = bytes_of(j.out) + j.updated_bytes;
+  return w;
+}
+
+std::vector<std::string> algorithms_of(const Job& j) {
+  Candidates candidates;
+  j.kind->offer(j.params.data(), j.in, j.out, ctx.choice, threads(), candidates);
+  std::vector<std::string> names;
+  for (const auto& c : candidates.all()) names.push_back(c.algorithm);
+  if (names.size() > 1) std::erase(names, "reference");
+  return names;
+}
+
+std::string measured_algorithm(const Job& j) { return prepared(j, "measured")->kernel->info().algorithm; }
+
+Work kernel_work(const Job& j, const std::string& algorithm) {
+  auto r = std::make_shared<Rotation>();
+  r->kernel = prepared(j, algorithm);
+  const KernelInfo& info = r->kernel->kernel->info();
+  if (algorithm != "measured" && info.algorithm != algorithm) return {};
+  Work w = described(j);
+  const int sets = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + w.written_bytes);
+  for (int i = 0; i < sets; ++i) {
+    r->scratches.push_back(std::make_unique<Scratch>(j.in, j.out, j.low, j.high));
+    r->trials.emplace_back(*r->scratches.back(), j.in, *r->kernel->kernel);
+    w.held_bytes += r->scratches.back()->bytes();
+  }
+  w.label = info.algorithm + " " + info.name;
+  w.nominal = info.algorithm.starts_with("winograd");
+  w.conversions = info.conversions + static_cast<int>(info.packs.size());
+  w.run = [r] {
+    r->trials[r->next].run();
+    if (++r->next == r->trials.size()) r->next = 0;
+  };
+  return w;
+}
+
+Work eager_work(const Job& j, std::function<void()> run) {
+  const Ref<Prepared> p = prepared(j, "measured");
+  const KernelInfo& info = p->kernel->info();
+  Work w = described(j);
+  w.label = info.algorithm + " " + info.name;
+  w.nominal = info.algorithm.starts_with("winograd");
+  w.conversions = info.conversions + static_cast<int>(info.packs.size());
+  w.held_bytes = w.read_bytes + w.written_bytes;
+  w.has_share = w.flops > 0;  // its output is the same memory every time
+  w.run = [run = std::move(run), choice = choice_for("measured")] {
+    const ChoiceScope scope(choice);
+    const NoGrad no_grad;
+    run();
+  };
+  return w;
+}
+
+void add_kernel_rows(const Path& path, const Job& j) {
+  add_row(path("measured"), [j] { return kernel_work(j, "measured"); });
+  const auto names = algorithms_of(j);
+  if (names.size() < 2) return;
+  for (const std::string& name : names) {
+    add_row(path(name), [j, name] { return kernel_work(j, name); });
+  }
+}
+
+void add_eager_row(const Path& path, const Job& j, std::function<std::function<void()>()> make) {
+  add_row(path("eager"), [j, make = std::move(make)] { return eager_work(j, make()); });
+}
+
+void add_floor_row(const Path& path, const Job& j) {
+  add_row(path("copy_floor"), [j] {
+    Work w = described(j);
+    auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes);
+    w.label = floor->way();
+    w.has_share = false;
+    w.held_bytes = w.read_bytes + w.written_bytes;
+    w.run = [floor] { floor->run(); };
+    return w;
+  });
+}
+
+}  // namespace plumb::bench

@@ -1,0 +1,46 @@
+#include "ops/elementwise.h"
+
+#include "bench/job.h"
+
+namespace plumb::bench {
+namespace {
+
+// Random numbers for functions that want positive ones.
+void choose_range(Job& j, std::string_view op) {
+  for (const std::string_view positive : {"log", "sqrt", "reciprocal", "pow_scalar", "pow", "div"}) {
+    if (op == positive) j.low = 0.5, j.high = 1.5;
+  }
+}
+
+void add_rows(const char* op, const char* direction, const TensorSpec& x, const std::string& problem, Job j) {
+  choose_range(j, op);
+  const Path path(op, direction, x, problem);
+  add_kernel_rows(path, j);
+  add_floor_row(path, j);
+}
+
+void add_all(const TensorSpec& x, const std::string& problem) {
+  UnaryFunctors::for_each([&]<class F>() {
+    add_rows(F::kName, "forward", x, problem, job<Unary<F, Stage::kForward>>(F{}, {x}, {x}));
+    add_rows(F::kName, "backward", x, problem, job<Unary<F, Stage::kBackward>>(F{}, {x, x}, {x}));
+  });
+  BinaryFunctors::for_each([&]<class F>() {
+    add_rows(F::kName, "forward", x, problem, job<Binary<F, Stage::kForward>>(F{}, {x, x}, {x}));
+    if (std::is_same_v<F, functors::Add>) return;  // its gradients are dy itself
+    add_rows(F::kName, "backward_a", x, problem, job<Binary<F, Stage::kBackward>>(F{}, {x, x, x}, {x}));
+    add_rows(F::kName, "backward_b", x, problem, job<Binary<F, Stage::kBackwardB>>(F{}, {x, x, x}, {x}));
+  });
+}
+
+void add(const Axes& axes) {
+  for (const TensorProblem& p : axes.problems.tensor) {
+    for (const Layout layout : axes.layouts_of(p.shape.rank())) {
+      for (const DType t : axes.dtypes) add_all(TensorSpec(p.shape, t, layout), p.name);
+    }
+  }
+}
+
+const RowSource rows(&add);
+
+}  // namespace
+}  // namespace plumb::bench

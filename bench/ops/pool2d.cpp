@@ -1,0 +1,31 @@
+#include "kernels/pool2d.h"
+
+#include "bench/job.h"
+
+namespace plumb::bench {
+namespace {
+
+void add(const Axes& axes) {
+  for (const PoolProblem& p : axes.problems.pool2d) {
+    for (const Layout layout : axes.layouts) {
+      for (const DType t : axes.dtypes) {
+        const TensorSpec x(p.x, t, layout), y(p.y, t, layout), index(p.y, pool2d_index_dtype(p.params), layout);
+        const auto rows = [&](const char* op, const char* direction, const Job& j) {
+          const Path path(op, direction, x, p.name);
+          add_kernel_rows(path, j);
+          add_floor_row(path, j);
+        };
+        rows("max_pool2d", "forward", job<MaxPool2dForward>(p.params, {x}, {y, index}));
+        rows("max_pool2d", "inference", job<MaxPool2dForward>(p.params, {x}, {y}));
+        rows("max_pool2d", "backward", job<MaxPool2dBackward>(p.params, {y, index}, {x}));
+        rows("avg_pool2d", "forward", job<AvgPool2dForward>(p.params, {x}, {y}));
+        rows("avg_pool2d", "backward", job<AvgPool2dBackward>(p.params, {y}, {x}));
+      }
+    }
+  }
+}
+
+const RowSource rows(&add);
+
+}  // namespace
+}  // namespace plumb::bench

@@ -1,0 +1,109 @@
+// plumb_bench_ops: every op in every direction, layout, dtype and algorithm, beside what oneDNN alone and a plain copy
+// take.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench/reporter.h"
+#include "bench/row.h"
+#include "core/context.h"
+#include "kernels/machine.h"
+
+namespace plumb::bench {
+namespace {
+
+struct Options {
+  std::vector<std::string> shapes, layouts{"nhwc", "nchw", "chwn"}, dtypes{"f32", "bf16"};
+  int64_t batch = 0;
+  int threads = 0;
+};
+
+void add_options(CLI::App& app, Options& o) {
+  app.add_option("--shapes", o.shapes,
+                 "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
+  app.add_option("--batch", o.batch, "Images at once, instead of what the shapes say");
+  app.add_option("--layouts", o.layouts, "Of nchw, nhwc, chwn")->delimiter(',')->capture_default_str();
+  app.add_option("--dtypes", o.dtypes, "Of f32, bf16, f64")->delimiter(',')->capture_default_str();
+  app.add_option("--threads", o.threads, "Threads of the kernels [all]");
+  app.footer(
+      "Google Benchmark's own options (--benchmark_filter=REGEX, --benchmark_list_tests, --benchmark_out=FILE, ...) "
+      "work "
+      "as everywhere. Rows: OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; those of the library "
+      "by "
+      "name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
+  app.allow_extras();
+}
+
+Axes axes_of(const Options& o) {
+  Axes axes;
+  for (const auto& name : o.layouts) axes.layouts.push_back(layout_from_string(name));
+  for (const auto& name : o.dtypes) axes.dtypes.push_back(dtype_from_string(name));
+  if (o.shapes.empty()) axes.problems.read(builtin_shapes(), "the built-in shapes", o.batch);
+  for (const auto& file : o.shapes) axes.problems.read_file(file, o.batch);
+  return axes;
+}
+
+void add_context() {
+  benchmark::AddCustomContext("processor", cpu_model());
+  benchmark::AddCustomContext("isa", cpu_isa());
+  benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));
+  for (const std::string& library : library_versions()) {
+    const size_t space = library.rfind(' ');
+    benchmark::AddCustomContext("library_" + library.substr(0, space), library.substr(space + 1));
+  }
+}
+
+// What Google Benchmark would make by itself from --benchmark_format and --benchmark_out_format.
+std::unique_ptr<benchmark::BenchmarkReporter> reporter_for(const std::string& format) {
+  if (format == "json") return std::make_unique<benchmark::JSONReporter>();
+  return std::make_unique<benchmark::ConsoleReporter>();
+}
+
+std::string flag(const std::vector<std::string>& flags, const std::string& name, const std::string& otherwise) {
+  std::string value = otherwise;
+  for (const std::string& f : flags) {
+    if (f.starts_with("--" + name + "=")) value = f.substr(name.size() + 3);
+  }
+  return value;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Benchmarks of single ops", "plumb_bench_ops");
+  Options o;
+  add_options(app, o);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e);
+  }
+  if (o.threads) set_threads(o.threads);
+  std::vector<std::string> rest = app.remaining();
+  RowSource::add_all(axes_of(o));
+
+  const std::string format = flag(rest, "benchmark_format", "console"), out = flag(rest, "benchmark_out", "");
+  RoofReporter display(reporter_for(format), format != "console");
+  RoofReporter file(reporter_for(flag(rest, "benchmark_out_format", "json")), true);
+  std::vector<char*> words{argv[0]};
+  for (std::string& word : rest) words.push_back(word.data());
+  int count = static_cast<int>(words.size());
+  words.push_back(nullptr);
+  benchmark::Initialize(&count, words.data());
+  if (benchmark::ReportUnrecognizedArguments(count, words.data())) return 2;
+  add_context();
+  benchmark::RunSpecifiedBenchmarks(&display, out.empty() ? nullptr : &file);
+  benchmark::Shutdown();
+  return judge();
+}
+
+}  // namespace
+}  // namespace plumb::bench
+
+int main(int argc, char** argv) {
+  try {
+    plumb::check_processor();
+    plumb::flush_denormals();
+    return plumb::bench::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "plumb_bench_ops: %s\n", e.what());
+    return 2;
+  }
+}

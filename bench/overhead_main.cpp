@@ -1,0 +1,98 @@
+// plumb_bench_overhead: what a call costs on the host, on tensors so small that there is nothing else: eager, with the
+// tape, captured. peers/libtorch_overhead.cpp has the same rows for libtorch.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "core/context.h"
+#include "core/random.h"
+#include "graph/program.h"
+#include "kernels/machine.h"
+#include "ops/conv2d.h"
+#include "ops/elementwise.h"
+#include "ops/grad.h"
+#include "ops/linear.h"
+
+namespace plumb::bench {
+namespace {
+
+constexpr int kCapturedOps = 100;
+
+// A row whose iteration is `ops` calls; the counter says what one of them takes.
+template <class F>
+void add_row(const std::string& path, int ops, F f) {
+  benchmark::RegisterBenchmark(path.c_str(), [ops, f](benchmark::State& state) mutable {
+    for (int i = 0; i < 100; ++i) f();
+    const auto start = std::chrono::steady_clock::now();
+    for (auto _ : state) f();
+    const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    state.counters["ns_per_op"] = ns / static_cast<double>(state.iterations()) / ops;
+  });
+}
+
+// The three ways to call an op on x: eager without recording, with the tape (x needs a gradient), and captured in a
+// row.
+template <class Op>
+void add_op(const std::string& op, const std::string& problem, const Tensor& x, Op f) {
+  const std::string prefix = op + "/forward/cpu/nchw/f32/";
+  add_row(prefix + "eager/" + problem, 1, [=] {
+    const NoGrad no_grad;
+    benchmark::DoNotOptimize(f(x));
+  });
+  Tensor needs = x.detached();
+  needs.require_grad();
+  add_row(prefix + "tape/" + problem, 1, [=] { benchmark::DoNotOptimize(f(needs)); });
+  auto program = std::make_shared<Program>(capture([&] {
+    Tensor y = x;
+    for (int i = 0; i < kCapturedOps; ++i) y = f(y);
+    return TensorList{y};
+  }));
+  add_row(prefix + "captured/" + problem, kCapturedOps, [program] { program->run(); });
+}
+
+Tensor small(const Shape& s, uint64_t seed) { return uniform(TensorSpec(s), -0.1, 0.1, seed); }
+
+void add_rows() {
+  const Tensor a = small(Shape{1}, 1), b = small(Shape{1}, 2);
+  add_op("add", "1", a, [b](const Tensor& x) { return add(x, b); });
+
+  Tensor ga = a.detached(), gb = b.detached();
+  ga.require_grad();
+  gb.require_grad();
+  add_row("mul/gradient/cpu/nchw/f32/tape/1", 1, [ga, gb] { benchmark::DoNotOptimize(grad(mul(ga, gb), {ga, gb})); });
+
+  const Tensor image = small(Shape{1, 16, 8, 8}, 3), filter = small(Shape{16, 16, 3, 3}, 4);
+  Conv2dParams same;
+  for (int32_t& p : same.padding) p = 1;
+  add_op("conv2d", "1x16x8x8", image, [=](const Tensor& x) { return conv2d(x, filter, same); });
+
+  const Tensor rows = small(Shape{8, 64}, 5), weight = small(Shape{64, 64}, 6), bias = small(Shape{64}, 7);
+  add_op("linear", "8x64x64", rows, [=](const Tensor& x) { return linear(x, weight, bias); });
+}
+
+int run(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  ctx.choice.search = Search::kMeasured;
+  add_rows();
+  benchmark::AddCustomContext("processor", cpu_model());
+  benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
+}  // namespace
+}  // namespace plumb::bench
+
+int main(int argc, char** argv) {
+  try {
+    plumb::check_processor();
+    plumb::flush_denormals();
+    return plumb::bench::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "plumb_bench_overhead: %s\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,127 @@
+"""Training steps of Plumbline, PyTorch and TensorFlow, run in turn on the same weights and batch.
+
+Every worker is a process of its own that sleeps while another runs. After a warm-up the workers take turns, a few steps at a
+time; the table shows the median and the spread (10th and 90th percentile) of each, and how many times longer it takes than
+Plumbline in the same rounds.
+
+    python compare.py --plumb build/cpu/bin/plumb_bench_train --torch PYTHON --tensorflow PYTHON --model alexnet
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from networks import write_problem
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Worker:
+    def __init__(self, name, command, environment=None):
+        self.name = name
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(environment or {})}, cwd=HERE)
+        self.info = self.read("ready")
+        self.ms, self.losses, self.peak = [], [], 0
+
+    def read(self, word):
+        for line in self.process.stdout:
+            if line.startswith(word + " "):
+                return json.loads(line[len(word):])
+        raise SystemExit(f"{self.name}: the worker ended with status {self.process.wait()}")
+
+    def run(self, steps, keep=True):
+        self.process.stdin.write(f"run {steps}\n")
+        self.process.stdin.flush()
+        result = self.read("steps")
+        self.peak = result["peak_rss_bytes"]
+        self.losses += result["losses"]
+        if keep:
+            self.ms += result["ms"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def percentile(values, q):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(q * len(values)))]
+
+
+def commands(a, weights, batch_file):
+    common = ["--model", a.model, "--weights", weights, "--batch-file", batch_file, "--batch", a.batch, "--threads", a.threads,
+              "--dtype", a.dtype, "--lr", a.lr]
+    limit = {"OMP_NUM_THREADS": str(a.threads)}
+    for mode in a.plumb_modes.split(","):
+        algorithm, _, execution = mode.partition("/")
+        yield f"plumbline {mode}", [a.plumb, *common, "--optimizer", a.optimizer, "--algorithm", algorithm, "--mode",
+                                    execution or "eager"], limit
+    preloads = [("", limit)]
+    if a.tcmalloc:
+        preloads.append((" + tcmalloc", {**limit, "LD_PRELOAD": a.tcmalloc}))
+    for suffix, environment in preloads:
+        for mode in a.torch_modes.split(",") if a.torch else []:
+            fused = "adam-fused" if a.optimizer == "adam" else a.optimizer
+            yield f"torch {mode}{suffix}", [a.torch, "worker_torch.py", *common, "--optimizer", fused, "--mode", mode], environment
+        for mode in a.tensorflow_modes.split(",") if a.tensorflow else []:
+            yield f"tensorflow {mode}{suffix}", [a.tensorflow, "worker_tensorflow.py", *common, "--optimizer", a.optimizer, "--mode", mode], environment
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plumb", required=True, type=lambda p: pathlib.Path(p).resolve(), help="plumb_bench_train")
+    parser.add_argument("--plumb-modes", default="measured/eager", help="ALGORITHM/MODE,...")
+    parser.add_argument("--torch", help="a Python with the packages of requirements-torch.txt")
+    parser.add_argument("--torch-modes", default="eager,channels_last,compile,compile_channels_last")
+    parser.add_argument("--tensorflow", help="a Python with the packages of requirements-tensorflow.txt")
+    parser.add_argument("--tensorflow-modes", default="eager,function,xla")
+    parser.add_argument("--tcmalloc", help="libtcmalloc.so to preload in a second run of every peer")
+    parser.add_argument("--model", choices=["alexnet", "vgg16"], default="alexnet")
+    parser.add_argument("--batch", type=int, default=250)
+    parser.add_argument("--batches", type=int, default=1, help="different batches, taken in turn")
+    parser.add_argument("--optimizer", choices=["sgd", "adam"], default="sgd")
+    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--warm-up", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=2, help="steps a round")
+    parser.add_argument("--json", help="write the raw numbers to this file")
+    a = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder:
+        weights, batch_file = write_problem(pathlib.Path(folder), a.model, a.batch, batches=a.batches)
+        workers = []
+        for name, command, environment in commands(a, weights, batch_file):
+            print(f"starting {name}", file=sys.stderr, flush=True)
+            workers.append(Worker(name, command, environment))
+            workers[-1].run(a.warm_up, keep=False)
+        for _ in range(a.rounds):
+            for worker in workers:
+                worker.run(a.steps)
+        for worker in workers:
+            worker.close()
+
+    ours = statistics.median(workers[0].ms)
+    print(f"{a.model}, batch {a.batch}, {a.dtype}, {a.optimizer}, {a.threads} threads; {a.rounds} rounds of {a.steps} steps in turn")
+    print(f"{'':38} {'median ms':>10} {'p10':>9} {'p90':>9} {'ratio':>7} {'peak MB':>8} {'first loss':>11} {'first ms':>9}")
+    for w in workers:
+        median = statistics.median(w.ms)
+        print(f"{w.name:38} {median:10.2f} {percentile(w.ms, 0.1):9.2f} {percentile(w.ms, 0.9):9.2f} {median / ours:7.2f} "
+              f"{w.peak / 1e6:8.0f} {w.info['first_loss']:11.6f} {w.info['first_step_ms']:9.0f}")
+    spread = max(w.info["first_loss"] for w in workers) - min(w.info["first_loss"] for w in workers)
+    if a.dtype == "f32" and spread > 1e-3:
+        raise SystemExit(f"the first losses differ by {spread}: these are not the same problem")
+    if a.json:
+        rows = [{"name": w.name, "info": w.info, "ms": w.ms, "losses": w.losses, "peak_rss_bytes": w.peak} for w in workers]
+        pathlib.Path(a.json).write_text(json.dumps({"arguments": vars(a) | {"plumb": str(a.plumb)}, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

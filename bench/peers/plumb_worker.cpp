@@ -1,0 +1,125 @@
+// The Plumbline side of compare.py: training steps on demand (protocol.py says how).
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/report.h"
+#include "app/trainer.h"
+#include "graph/program.h"
+#include "models/safetensors.h"
+#include "models/weights.h"
+#include "ops/convert.h"
+#include "ops/slice.h"
+#include "optim/make.h"
+
+namespace {
+
+using namespace plumb;
+
+struct Options {
+  std::string model, weights, batch_file, optimizer = "sgd", algorithm = "measured", mode = "eager", layout = "auto", dtype = "f32";
+  double lr = 0.01;
+  int64_t batch = 250;
+  int threads = 2;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void serve(const Options& o) {
+  flush_denormals();
+  set_threads(o.threads);
+  const ChoiceScope choice(app::choice_of(o.algorithm));
+  const DType dtype = dtype_from_string(o.dtype);
+  const auto network = models::make_network(o.model);
+  models::load_weights(*network, o.weights);
+  const Layout layout = o.layout == "auto" ? app::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
+  std::vector<Tensor> images, labels;
+  {
+    const models::TensorFile file = models::load_safetensors(o.batch_file);
+    const auto tensor = [&](std::string_view name) {
+      for (const auto& t : file.tensors) {
+        if (t.name == name) return t.tensor;
+      }
+      fail("{} has no tensor {}", o.batch_file, name);
+    };
+    const Tensor all = tensor("images"), classes = tensor("labels");
+    for (int64_t i = 0; i + o.batch <= all.shape()[0]; i += o.batch) {
+      images.push_back(to(to(slice(all, Shape{i, 0, 0, 0}, all.shape().with(0, o.batch)), layout), dtype));
+      labels.push_back(slice(classes, Shape{i}, Shape{o.batch}));
+    }
+  }
+  optim::Settings settings;
+  settings.learning_rate = o.lr;
+  const auto optimizer = optim::make(o.optimizer, network->trainable(), settings);
+  Generator generator(0);
+  const auto train = [&](const Tensor& x, const Tensor& y) {
+    models::Pass pass;
+    pass.train = true;
+    pass.generator = &generator;
+    TensorList result = app::forward_backward(*network, pass, x, y);
+    optimizer->step(std::span<const Tensor>(result).subspan(2));
+    result.resize(1);
+    return result;
+  };
+  StaticFunction captured([&](std::span<const Tensor> in) { return train(in[0], in[1]); });
+  size_t count = 0;
+  const auto step = [&] {
+    const size_t i = count++ % images.size();
+    return o.mode == "captured" ? captured({images[i], labels[i]})[0].item() : train(images[i], labels[i])[0].item();
+  };
+
+  auto start = std::chrono::steady_clock::now();
+  const double first_loss = step();
+  nlohmann::json ready{{"framework", "Plumbline"}, {"mode", o.algorithm + "/" + o.mode}, {"layout", to_string(layout)},
+                       {"environment", app::environment_json()}, {"first_step_ms", seconds_since(start) * 1e3}, {"first_loss", first_loss}};
+  fmt::print("ready {}\n", ready.dump());
+  std::fflush(stdout);
+  for (std::string word; std::cin >> word;) {
+    int steps = 0;
+    std::cin >> steps;
+    std::vector<double> ms, losses;
+    for (int i = 0; i < steps; ++i) {
+      start = std::chrono::steady_clock::now();
+      losses.push_back(step());
+      ms.push_back(seconds_since(start) * 1e3);
+    }
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const nlohmann::json report{{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", usage.ru_maxrss * 1024}};
+    fmt::print("steps {}\n", report.dump());
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app("Training steps on demand, for bench/peers/compare.py");
+  app.add_option("--model", o.model)->required();
+  app.add_option("--weights", o.weights)->required();
+  app.add_option("--batch-file", o.batch_file)->required();
+  app.add_option("--batch", o.batch);
+  app.add_option("--optimizer", o.optimizer);
+  app.add_option("--algorithm", o.algorithm);
+  app.add_option("--mode", o.mode);
+  app.add_option("--layout", o.layout);
+  app.add_option("--dtype", o.dtype);
+  app.add_option("--lr", o.lr);
+  app.add_option("--threads", o.threads);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    serve(o);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "plumb_bench_train: %s\n", e.what());
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,27 @@
+"""What a worker says and hears.
+
+A worker prints "ready {json}" when it can run. For every line "run N" on its standard input it does N training steps and
+prints "steps {json}" with the milliseconds and the loss of each. It ends with its standard input. Between lines it sleeps,
+so that another worker has the machine to itself.
+"""
+
+import json
+import resource
+import sys
+import time
+
+
+def serve(description, step):
+    """Runs step() (which returns the loss as a float) on demand, until standard input ends."""
+    start = time.perf_counter()
+    loss = step()
+    first_ms = (time.perf_counter() - start) * 1e3
+    print("ready", json.dumps({**description, "first_step_ms": first_ms, "first_loss": loss}), flush=True)
+    for line in sys.stdin:
+        steps, losses = [], []
+        for _ in range(int(line.split()[1])):
+            start = time.perf_counter()
+            losses.append(step())
+            steps.append((time.perf_counter() - start) * 1e3)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print("steps", json.dumps({"ms": steps, "losses": losses, "peak_rss_bytes": peak}), flush=True)

@@ -1,0 +1,28 @@
+// The rows beside convolutions and matrix products: the same work against oneDNN alone.
+#pragma once
+
+#include <set>
+
+#include "app/raw_onednn.h"
+#include "bench/job.h"
+
+namespace plumb::bench {
+
+/// Raw work as the work of a row.
+Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw);
+
+/// The rows "raw_same" (of the class of algorithm that measuring picks), "raw_same_CLASS" for every class among the
+/// library's algorithms, and "raw_best".
+template <class Raw>
+void add_raw_rows(const Path& path, const Job& job, const Raw& raw) {
+  if (job.in[0].dtype != DType::kF32 && job.in[0].dtype != DType::kBf16) return;
+  add_row(path("raw_same"), [=] { return raw_work(job, app::raw_same(raw, app::raw_class(measured_algorithm(job)))); });
+  std::set<std::string> classes;
+  for (const std::string& name : algorithms_of(job)) classes.insert(app::raw_class(name));
+  for (const std::string& name : classes) {
+    add_row(path("raw_same_" + name), [=] { return raw_work(job, app::raw_same(raw, name)); });
+  }
+  add_row(path("raw_best"), [=] { return raw_work(job, app::raw_best(raw)); });
+}
+
+}  // namespace plumb::bench

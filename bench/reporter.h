@@ -1,0 +1,33 @@
+// Reporters that give every row its share of the roof.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+namespace plumb::bench {
+
+/// Passes everything on to another reporter, with the counter roof_share added and rows that declined left out. Held
+/// back until the end where the other can wait (JSON, CSV): only then are the roofs known. On the console rows appear
+/// at once, with their share of the roofs as known by then.
+class RoofReporter final : public benchmark::BenchmarkReporter {
+ public:
+  RoofReporter(std::unique_ptr<benchmark::BenchmarkReporter> to, bool at_end) : to_(std::move(to)), at_end_(at_end) {}
+  bool ReportContext(const Context& context) override;
+  void ReportRuns(const std::vector<Run>& runs) override;
+  void Finalize() override;
+
+ private:
+  std::unique_ptr<benchmark::BenchmarkReporter> to_;
+  bool at_end_;
+  std::vector<std::vector<Run>> held_;
+  std::unique_ptr<Context> context_;
+  bool opened_ = false;
+};
+
+/// Says on stderr how many rows declined or failed, and which passed their roof: then the roof is wrong. Returns the
+/// exit status of the program, 0 if all is well.
+int judge();
+
+}  // namespace plumb::bench

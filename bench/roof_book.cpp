@@ -1,0 +1,56 @@
+#include "bench/roof_book.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app/roofs.h"
+
+namespace plumb::bench {
+namespace {
+
+struct Book {
+  app::Roofs machine = app::measure_roofs();
+  std::map<DType, double> seen;                        // GFLOP/s
+  std::map<std::pair<size_t, size_t>, double> floors;  // bytes read and written -> seconds
+};
+Book& book() {
+  static Book b;
+  return b;
+}
+
+double total(const Work& w) { return static_cast<double>(w.read_bytes + w.written_bytes); }
+
+double& floor_of(const Work& w) {
+  const auto key = std::pair(w.read_bytes, w.written_bytes);
+  const auto it = book().floors.find(key);
+  if (it != book().floors.end()) return it->second;
+  return book().floors[key] = app::CopyFloor(w.read_bytes, w.written_bytes).best_seconds();
+}
+
+}  // namespace
+
+double roof_of(const Work& w) {
+  if (w.flops > 0) return std::max(book().machine.gflops(w.dtype), book().seen[w.dtype]);
+  return total(w) / floor_of(w) / 1e9;
+}
+
+void note_rate(const Work& w, double rate) {
+  if (w.flops > 0) {
+    if (!w.nominal) book().seen[w.dtype] = std::max(book().seen[w.dtype], rate);
+  } else if (w.has_share && rate > roof_of(w)) {
+    double& seconds = floor_of(w);
+    seconds = std::min(seconds, app::CopyFloor(w.read_bytes, w.written_bytes).best_seconds(50));
+  }
+}
+
+std::vector<std::pair<std::string, double>> roof_summary() {
+  const Book& b = book();
+  return {{"roof_f32_gflops", roof_of({.dtype = DType::kF32, .flops = 1})},
+          {"roof_bf16_gflops", roof_of({.dtype = DType::kBf16, .flops = 1})},
+          {"fma_gflops", b.machine.fma_gflops},
+          {"matmul_f32_gflops", b.machine.matmul_gflops},
+          {"matmul_bf16_gflops", b.machine.matmul_bf16_gflops},
+          {"copy_gbytes", b.machine.copy_gbytes}};
+}
+
+}  // namespace plumb::bench

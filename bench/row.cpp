@@ -1,0 +1,131 @@
+#include "bench/row.h"
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <list>
+#include <map>
+#include <set>
+
+#include "bench/allocations.h"
+
+namespace plumb::bench {
+namespace {
+
+struct State {
+  std::list<std::pair<std::string, Work>> ready;  // the most recent first
+  std::map<std::string, Work> facts;
+  std::set<std::string> declined;
+  int failed = 0;
+  std::vector<RowSource::Add> sources;
+};
+State& global() {
+  static State s;
+  return s;
+}
+
+// Google Benchmark calls a row several times; repetitions in random order come back to it. Work is kept while there is
+// room.
+Work& ready(const std::string& path, const Prepare& prepare) {
+  constexpr size_t kRoom = size_t{3} << 30;
+  auto& all = global().ready;
+  for (auto it = all.begin(); it != all.end(); ++it) {
+    if (it->first != path) continue;
+    all.splice(all.begin(), all, it);
+    return all.front().second;
+  }
+  Work fresh = prepare();
+  size_t held = fresh.held_bytes;
+  for (auto it = all.begin(); it != all.end();) {
+    held += it->second.held_bytes;
+    it = held > kRoom ? all.erase(it) : std::next(it);
+  }
+  all.emplace_front(path, std::move(fresh));
+  Work& w = all.front().second;
+  for (int i = 0; w.run && i < 2; ++i) w.run();
+  return w;
+}
+
+void measure(benchmark::State& state, Work& w) {
+  using Clock = std::chrono::steady_clock;
+  const int64_t allocations = allocation_count();
+  double fastest = 1e30;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point last = start;
+  for (auto _ : state) {
+    w.run();
+    const Clock::time_point now = Clock::now();
+    fastest = std::min(fastest, std::chrono::duration<double>(now - last).count());
+    last = now;
+  }
+  const auto n = static_cast<double>(state.iterations());
+  const double seconds = std::chrono::duration<double>(last - start).count() / n;
+  state.counters["allocations"] = static_cast<double>(allocation_count() - allocations) / n;
+  state.counters["conversions"] = w.conversions;
+  state.counters["min_us"] = fastest * 1e6;
+  if (w.flops > 0) {
+    state.counters["GFLOP/s"] = w.flops / seconds / 1e9;
+  } else {
+    state.counters["GB/s"] = static_cast<double>(w.read_bytes + w.written_bytes) / seconds / 1e9;
+  }
+  state.SetLabel(w.label);
+}
+
+void run_row(benchmark::State& state, const std::string& path, const Prepare& prepare) {
+  State& g = global();
+  try {
+    Work& w = ready(path, prepare);
+    if (!w.run) {
+      g.declined.insert(path);
+      state.SkipWithError("declined");
+      return;
+    }
+    Work facts = w;
+    facts.run = nullptr;
+    g.facts.insert_or_assign(path, facts);
+    measure(state, w);
+  } catch (const std::exception& e) {
+    ++g.failed;
+    state.SkipWithError(e.what());
+  }
+}
+
+}  // namespace
+
+void add_row(const std::string& path, Prepare prepare) {
+  benchmark::RegisterBenchmark(path.c_str(), [path, prepare = std::move(prepare)](benchmark::State& state) {
+    run_row(state, path, prepare);
+  })->Unit(benchmark::kMicrosecond);
+}
+
+const Work* facts_of(const std::string& path) {
+  const auto it = global().facts.find(path);
+  return it == global().facts.end() ? nullptr : &it->second;
+}
+
+bool declined(const std::string& path) { return global().declined.contains(path); }
+
+RowCounts row_counts() { return {static_cast<int>(global().declined.size()), global().failed}; }
+
+std::vector<Layout> Axes::layouts_of(int rank) const {
+  return rank == 4 ? layouts : std::vector<Layout>{Layout::kNchw};
+}
+
+Path::Path(std::string op_, std::string direction_, const TensorSpec& x, std::string problem_)
+    : op(std::move(op_)),
+      direction(std::move(direction_)),
+      layout(to_string(x.layout)),
+      dtype(to_string(x.dtype)),
+      problem(std::move(problem_)) {}
+
+std::string Path::operator()(std::string_view algorithm) const {
+  return op + "/" + direction + "/cpu/" + layout + "/" + dtype + "/" + std::string(algorithm) + "/" + problem;
+}
+
+RowSource::RowSource(Add add) { global().sources.push_back(add); }
+
+void RowSource::add_all(const Axes& axes) {
+  for (const Add add : global().sources) add(axes);
+}
+
+}  // namespace plumb::bench

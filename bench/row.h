@@ -1,0 +1,69 @@
+// A row of the benchmark: one way to do one piece of work, prepared when it is first run.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/problems.h"
+#include "core/spec.h"
+
+namespace plumb::bench {
+
+/// Work that is ready to run, and what its row says of it.
+struct Work {
+  std::function<void()> run;  ///< empty: this way does not take the problem, and the row is left out
+  std::string label;          ///< the algorithm and the implementation
+  DType dtype = DType::kF32;
+  double flops = 0;          ///< by definition; 0 for work that memory bounds
+  bool nominal = false;      ///< less arithmetic is done than the definition says (Winograd): no part of the roof
+  size_t read_bytes = 0;     ///< inputs
+  size_t written_bytes = 0;  ///< outputs
+  int conversions = 0;       ///< of formats in one run, packing of weights included
+  size_t held_bytes = 0;     ///< memory that it keeps
+  bool has_share = true;     ///< of a roof; the copy that is the roof, and work that stays in the caches, have none
+};
+using Prepare = std::function<Work()>;
+
+/// Registers a row under its path with Google Benchmark. `prepare` may throw Error, which fails the run.
+void add_row(const std::string& path, Prepare prepare);
+/// The work behind a row that was run; null for others.
+const Work* facts_of(const std::string& path);
+/// Whether a row's way does not take its problem, as was found when it was run.
+bool declined(const std::string& path);
+/// How many rows were left out, and how many failed.
+struct RowCounts {
+  int declined = 0, failed = 0;
+};
+RowCounts row_counts();
+
+/// What rows are made of.
+struct Axes {
+  Problems problems;
+  std::vector<Layout> layouts;
+  std::vector<DType> dtypes;
+  /// The layouts in which a tensor of this rank can be: all for rank 4, row-major otherwise.
+  std::vector<Layout> layouts_of(int rank) const;
+};
+
+/// The parts of a row's path.
+struct Path {
+  std::string op, direction;
+  std::string layout;
+  std::string dtype;
+  std::string problem;
+  Path(std::string op, std::string direction, const TensorSpec& x, std::string problem);
+  /// "conv2d/forward/cpu/nhwc/f32/measured/vgg16.conv1_1" for the algorithm "measured".
+  std::string operator()(std::string_view algorithm) const;
+};
+
+/// A file of rows: static RowSource rows(&add_some_rows).
+class RowSource {
+ public:
+  using Add = void (*)(const Axes&);
+  explicit RowSource(Add add);
+  /// Registers all rows of all files.
+  static void add_all(const Axes& axes);
+};
+
+}  // namespace plumb::bench

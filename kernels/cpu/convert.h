@@ -1,0 +1,82 @@
+// Converting one element to another dtype, in a way that loops over elements become vectors.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "core/dtype.h"
+
+namespace plumb::cpu {
+
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+
+/// Float16(v) without branches.
+inline Float16 narrow_half(float v) {
+  const uint32_t bits = std::bit_cast<uint32_t>(v), magnitude = bits & 0x7fffffffu;
+  const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  // Below the smallest normal number: a multiple of 2^-24, rounded by the addition.
+  const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
+  half = magnitude >= 0x477ff000u ? 0x7c00u : half;
+  half = magnitude > 0x7f800000u ? 0x7e00u : half;
+  Float16 h;
+  h.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000u));
+  return h;
+}
+
+/// static_cast<float>(h) without branches.
+inline float widen_half(Float16 h) {
+  const uint32_t magnitude = static_cast<uint32_t>(h.bits & 0x7fffu) << 13, sign = static_cast<uint32_t>(h.bits & 0x8000u) << 16;
+  const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
+  // 2^-14 + the number, less 2^-14: exact, and made of normal numbers only.
+  const float subnormal = std::bit_cast<float>(magnitude + 0x38800000u) - std::bit_cast<float>(0x38800000u);
+  return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<uint32_t>(subnormal) : normal) | sign);
+}
+
+/// v as a float whose last bit is set if anything was lost: rounding it further is like rounding v once.
+inline float narrow_odd(double v) {
+  const float nearest = static_cast<float>(v);
+  const auto back = static_cast<double>(nearest);
+  const uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  const bool too_large = (back < 0 ? -back : back) > (v < 0 ? -v : v);  // infinity, too, becomes the largest number
+  const uint32_t odd = (bits - too_large) | 1u;
+  return std::bit_cast<float>(back == v || v != v ? bits : odd);
+}
+inline float narrow_odd(int64_t v) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (v > -kExact && v < kExact) return narrow_odd(static_cast<double>(v));
+  return narrow_odd(static_cast<double>((v >> 11) | ((v & 2047) != 0)) * 2048);
+}
+
+/// v in the type To, as kernels/cast.h says.
+template <class To, class From>
+To convert(From v) {
+  if constexpr (std::is_same_v<To, From>) {
+    return v;
+  } else if constexpr (std::is_same_v<From, Float16>) {
+    return convert<To>(widen_half(v));
+  } else if constexpr (std::is_same_v<From, Bfloat16>) {
+    return convert<To>(static_cast<float>(v));
+  } else if constexpr (is_half<To>) {
+    if constexpr (std::is_same_v<From, float>) {
+      if constexpr (std::is_same_v<To, Float16>) return narrow_half(v);
+      if constexpr (std::is_same_v<To, Bfloat16>) return Bfloat16(v);
+    } else if constexpr (std::is_same_v<From, int64_t>) {
+      return convert<To>(narrow_odd(v));
+    } else {
+      return convert<To>(narrow_odd(static_cast<double>(v)));
+    }
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    constexpr To kLeast = std::numeric_limits<To>::min(), kMost = std::numeric_limits<To>::max();
+    constexpr auto kLow = static_cast<From>(kLeast);                       // a power of two, or zero: exact
+    constexpr auto kHigh = static_cast<From>(kMost / 2 + 1) * From(2);  // the first number that is too large
+    const bool fits = v > kLow && v < kHigh;  // false for NaN
+    const To limit = v >= kHigh ? kMost : (v <= kLow ? kLeast : To(0));
+    return fits ? static_cast<To>(fits ? v : From(0)) : limit;
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+}  // namespace plumb::cpu

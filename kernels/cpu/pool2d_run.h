@@ -1,0 +1,96 @@
+// A run: a few vectors of neighbouring elements of the result of pooling.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/cpu/simd.h"
+
+namespace plumb::cpu::pool {
+
+using simd::IntVec;
+using simd::kLanes;
+using simd::Vec;
+
+/// The lanes of a vector are lanes of one pixel: they share their windows.
+struct Lanes {};
+/// The lanes of a vector are columns of one row: neighbours have windows that are a stride apart (0: known at run time).
+template <int64_t stride>
+struct Columns {
+  static constexpr int64_t kStride = stride;
+};
+
+namespace detail {
+template <class Index>
+constexpr std::array<int32_t, kLanes> lanes_of(Index index) {
+  std::array<int32_t, kLanes> lanes{};
+  for (int32_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = index(j);
+  return lanes;
+}
+inline constexpr int32_t kHalf = kLanes / 2;
+/// Every second element of two vectors of which the second begins with the last element of the first.
+inline constexpr auto kEven = lanes_of([](int32_t j) { return j < kHalf ? 2 * j : 2 * j + 1; });
+/// The elements of two vectors in turn: the first half of them, and the second.
+inline constexpr auto kLow = lanes_of([](int32_t j) { return j / 2 + (j % 2 ? 2 * kHalf : 0); });
+inline constexpr auto kHigh = lanes_of([](int32_t j) { return kHalf + j / 2 + (j % 2 ? 2 * kHalf : 0); });
+}  // namespace detail
+
+/// n elements in `vectors` vectors, which they fill if `whole`.
+template <class Along, int vectors, bool whole>
+struct Run {
+  static constexpr int kVectors = vectors;
+  int64_t n;
+  int64_t stride = 1;
+
+  /// body(v) for the vectors of the run.
+  template <class Body>
+  [[gnu::always_inline]] static void each(const Body& body) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) body(v);
+  }
+  int64_t left(int v) const { return whole ? kLanes : std::clamp<int64_t>(n - v * kLanes, 0, kLanes); }
+
+  /// Vector v of the n elements at p.
+  template <class T>
+  [[gnu::always_inline]] auto load(const T* p, int v) const {
+    return whole ? simd::load(p + v * kLanes) : simd::load(p + v * kLanes, left(v));
+  }
+  /// Vector v of the elements that the run's windows have at one place; p is that of the first.
+  template <class T>
+  [[gnu::always_inline]] Vec in_windows(const T* p, int v) const {
+    if constexpr (std::is_same_v<Along, Lanes>) {
+      return load(p, v);
+    } else if constexpr (Along::kStride == 1) {
+      return load(p, v);
+    } else if constexpr (Along::kStride == 2) {
+      const int64_t last = 2 * left(v) - 1;
+      const Vec a = whole ? simd::load(p) : simd::load(p, std::min(last, kLanes));
+      const Vec b = whole ? simd::load(p + kLanes - 1) : simd::load(p + kLanes - 1, std::max<int64_t>(0, last - kLanes + 1));
+      return __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kEven));
+    } else {
+      Vec e{};
+      for (int64_t j = 0; j < left(v); ++j) e[j] = static_cast<float>(p[j * stride]);
+      return e;
+    }
+  }
+  /// What there is of each window: one number for all lanes, or one for each column.
+  [[gnu::always_inline]] Vec of_windows(const float* p, int v) const {
+    if constexpr (std::is_same_v<Along, Lanes>) {
+      return Vec{} + *p;
+    } else {
+      return load(p, v);
+    }
+  }
+  template <class T, class V>
+  [[gnu::always_inline]] void store(T* p, int v, V value, bool streamed) const {
+    if (!whole && left(v) < kLanes) {
+      simd::store(p + v * kLanes, value, left(v));
+    } else if (streamed) {
+      simd::stream(p + v * kLanes, value);
+    } else {
+      simd::store(p + v * kLanes, value);
+    }
+  }
+};
+
+}  // namespace plumb::cpu::pool

@@ -1,0 +1,150 @@
+#include "kernels/slice.h"
+
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/move.h"
+#include "kernels/cpu/stream.h"
+
+namespace plumb::cpu {
+namespace {
+
+// Extents of y in memory order, innermost first, and where x stands in each. A dimension that x fills is merged with the
+// next outer one.
+struct Box {
+  int rank = 0;
+  int64_t extent[kMaxRank] = {}, begin[kMaxRank] = {}, length[kMaxRank] = {};
+
+  Box(const TensorSpec& x, const TensorSpec& y, const int64_t* at) {
+    const DimOrder order = memory_order(y.layout, y.rank());
+    for (int i = y.rank() - 1; i >= 0; --i) {
+      const int d = order[i];
+      int64_t size = 1;
+      if (rank > 0 && length[rank - 1] == extent[rank - 1]) size = extent[--rank];
+      extent[rank] = size * y.shape[d];
+      begin[rank] = size * at[d];
+      length[rank] = size * x.shape[d];
+      ++rank;
+    }
+    if (rank == 0) extent[rank] = length[rank] = 1, ++rank;
+  }
+  bool holds(int d, int64_t i) const { return i >= begin[d] && i < begin[d] + length[d]; }
+};
+
+template <class T>
+class PadKernel final : public Kernel {
+ public:
+  PadKernel(const Box& box, T value, int64_t n) : Kernel("plumb:pad"), box_(box), value_(value), n_(n) {
+    // Over y's rows, with x's strides.
+    int64_t stride = 1;
+    for (int d = 0; d < box.rank; ++d) {
+      const auto i = static_cast<size_t>(d);
+      loop_.extent[d] = box.extent[d];
+      loop_.stride[0][i] = stride;
+      origin_ += box.begin[d] * stride;
+      stride *= box.length[d];
+    }
+    loop_.rank = box.rank;
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    const int64_t width = box_.extent[0];
+    parallel_write(static_cast<T*>(l.out[0]), n_, [&](int64_t begin, int64_t end, T* to) {
+      RowCursor row(loop_, begin / width);
+      for (int64_t i = begin % width; begin < end; i = 0, row.next()) {
+        const int64_t n = std::min(width - i, end - begin);
+        write_row(x, row.at() - origin_, in_box(row), i, n, to);
+        to += n;
+        begin += n;
+      }
+    });
+  }
+
+ private:
+  bool in_box(const RowCursor& row) const {
+    for (int d = 1; d < box_.rank; ++d) {
+      if (!box_.holds(d, row.index(d))) return false;
+    }
+    return true;
+  }
+  // The elements [i, i + n) of a row; `at` is where in x its element 0 would be.
+  void write_row(const T* x, int64_t at, bool inside, int64_t i, int64_t n, T* to) const {
+    const int64_t first = box_.begin[0], last = first + box_.length[0];
+    const int64_t from = inside ? std::clamp(first, i, i + n) : i + n, until = std::clamp(last, from, i + n);
+    std::fill(to, to + (from - i), value_);
+    if (until > from) std::memcpy(to + (from - i), x + (at + from), static_cast<size_t>(until - from) * sizeof(T));
+    std::fill(to + (until - i), to + n, value_);
+  }
+
+  Box box_;
+  StridedLoop<1> loop_;
+  int64_t origin_ = 0;
+  T value_;
+  int64_t n_;
+};
+
+// A row of y is one run of each input.
+class ConcatKernel final : public Kernel {
+ public:
+  ConcatKernel(std::vector<int64_t> runs, int64_t rows) : Kernel("plumb:concat"), runs_(std::move(runs)), rows_(rows) {
+    for (const int64_t run : runs_) width_ += run;
+  }
+  void run(const Launch& l) const override {
+    parallel_write(static_cast<uint8_t*>(l.out[0]), rows_ * width_, [&](int64_t begin, int64_t end, uint8_t* to) {
+      int64_t run_begin = 0;  // within the row
+      for (size_t k = 0; k < runs_.size(); ++k) {
+        write_run(static_cast<const uint8_t*>(l.in[k]), run_begin, runs_[k], begin, end, to);
+        run_begin += runs_[k];
+      }
+    });
+  }
+
+ private:
+  // What of the run of one input falls into the bytes [begin, end) of y, row by row.
+  void write_run(const uint8_t* x, int64_t run_begin, int64_t length, int64_t begin, int64_t end, uint8_t* to) const {
+    for (int64_t row = begin / width_; row * width_ < end; ++row) {
+      const int64_t at = row * width_ + run_begin;
+      const int64_t first = std::max(at, begin), last = std::min(at + length, end);
+      if (first < last) std::memcpy(to + (first - begin), x + row * length + (first - at), static_cast<size_t>(last - first));
+    }
+  }
+
+  std::vector<int64_t> runs_;  // bytes
+  int64_t rows_, width_ = 0;
+};
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void Slice::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec& y = p.out[0];
+  const Strides strides = strides_of(p.in[0]);
+  int64_t offset = 0;
+  for (int d = 0; d < y.rank(); ++d) offset += p.params.begin[d] * strides[d];
+  cpu::offer_move(cpu::strided_loop<1>(y, {strides}), offset, y, candidates);
+}
+
+void Pad::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec& y = p.out[0];
+  const cpu::Box box(p.in[0], y, p.params.begin);
+  dispatch_dtype(y.dtype, [&]<class T>() {
+    const T value = cpu::convert<T>(static_cast<double>(p.params.value));
+    candidates.add("rows", [=, n = y.numel()] { return std::make_unique<cpu::PadKernel<T>>(box, value, n); });
+  });
+}
+
+void Concat::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec& y = p.out[0];
+  const DimOrder order = memory_order(y.layout, y.rank());
+  int64_t rows = 1, inner = static_cast<int64_t>(size_of(y.dtype));
+  bool is_inner = false;
+  for (int i = 0; i < y.rank(); ++i) {
+    if (order[i] == p.params.dim) is_inner = true;
+    else (is_inner ? inner : rows) *= y.shape[order[i]];
+  }
+  std::vector<int64_t> runs;
+  for (const TensorSpec& x : p.in) runs.push_back(inner * x.shape[static_cast<int>(p.params.dim)]);
+  candidates.add("rows", [=] { return std::make_unique<cpu::ConcatKernel>(runs, rows); });
+}
+
+}  // namespace plumb

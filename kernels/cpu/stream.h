@@ -1,0 +1,66 @@
+// Writing large results past the caches, so that their memory is not read before it is overwritten.
+#pragma once
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include <cstring>
+
+#include "kernels/cpu/parallel.h"
+
+namespace plumb::cpu {
+
+/// Results of this size and more have left the caches by the time they are read.
+inline constexpr int64_t kStreamBytes = 16 << 20;
+
+/// Copies past the caches. The thread that did it must call stream_fence() before others may read.
+inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
+#ifdef __SSE2__
+  const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % 64));
+  std::memcpy(to, from, static_cast<size_t>(head));
+  int64_t i = head;
+  for (; i + 64 <= bytes; i += 64) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
+#elif defined(__AVX__)
+    for (int64_t k = i; k < i + 64; k += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
+    }
+#else
+    for (int64_t k = i; k < i + 64; k += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
+    }
+#endif
+  }
+  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
+#else
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+#endif
+}
+
+inline void stream_fence() {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
+/// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at `to`,
+/// which is y's own, or a small buffer that is then streamed into y.
+template <class T, class Write>
+void parallel_write(T* y, int64_t n, const Write& write) {
+  constexpr int64_t kSize = sizeof(T), kStaged = (16 << 10) / kSize;
+  const bool streams = n * kSize >= kStreamBytes;
+  parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
+    if (!streams) return write(begin, end, y + begin);
+    alignas(64) T stage[kStaged];
+    for (int64_t next; begin < end; begin = next) {
+      next = std::min(end, begin + kStaged);
+      write(begin, next, stage);
+      stream(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage), (next - begin) * kSize);
+    }
+    stream_fence();
+  });
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,19 @@
+// Reordering elements: permutations of dimensions and conversions between layouts.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+struct PermuteParams {
+  int32_t dims[kMaxRank] = {0, 1, 2, 3, 4, 5};  ///< dimension d of y is dimension dims[d] of x
+};
+
+/// y from {x}, of any dtype. x and y may be in different layouts: with the identity this is a conversion of layout.
+struct Permute {
+  static constexpr char kName[] = "permute";
+  using Params = PermuteParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+}  // namespace plumb

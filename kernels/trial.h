@@ -1,0 +1,63 @@
+// A prepared kernel on scratch memory of its own: what is timed when candidates are measured, and by benchmarks.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace plumb {
+
+/// Inputs and outputs of a piece of work, filled with random numbers: timing on zeros flatters.
+class Scratch {
+ public:
+  /// Floating inputs are from U[low, high), integers from {0, 1}: labels, masks and positions that always exist.
+  Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, double low = -1, double high = 1);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  /// Uninitialised memory that lives as long as the scratch.
+  void* block(size_t bytes);
+  const std::vector<void*>& in() const { return in_; }
+  const std::vector<void*>& out() const { return out_; }
+  /// All bytes that it holds.
+  size_t bytes() const;
+
+ private:
+  struct Block {
+    void* data;
+    size_t bytes;
+  };
+  void* filled(const TensorSpec& s, double low, double high);
+  std::vector<void*> in_, out_;
+  std::vector<Block> blocks_;
+  uint64_t seed_ = 0;
+};
+
+/// A kernel bound to scratch memory. Packing what it wants packed is part of a run: in training the weights have
+/// changed since the last one.
+class Trial {
+ public:
+  /// `in` are the plain specs of the kernel's inputs. Scratch and kernel must outlive it.
+  Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel);
+  void pack() const;
+  void compute() const { kernel_->run({in_.data(), out_.data(), workspace_}); }
+  void run() const {
+    pack();
+    compute();
+  }
+  /// Seconds of one run.
+  double operator()() const;
+
+ private:
+  struct Packer {
+    std::unique_ptr<Kernel> kernel;
+    void* plain;
+    void* pack;
+    void* workspace;
+  };
+  const Kernel* kernel_;
+  std::vector<void*> in_, out_;
+  std::vector<Packer> packers_;
+  void* workspace_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,94 @@
+#include "models/weights.h"
+
+#include <algorithm>
+
+#include "models/safetensors.h"
+
+namespace plumb::models {
+namespace {
+
+using Entry = TensorFileReader::Entry;
+
+constexpr std::string_view kDataParallel = "module.", kBatchCounter = "num_batches_tracked";
+
+std::vector<NamedTensor> tensors_of(const Network& network) {
+  std::vector<NamedTensor> all = network.parameters();
+  all.insert(all.end(), network.buffers().begin(), network.buffers().end());
+  return all;
+}
+
+std::map<std::string, const Entry*> by_name(const TensorFileReader& reader) {
+  const bool wrapped =
+      std::ranges::all_of(reader.entries(), [](const auto& e) { return e.name.starts_with(kDataParallel); });
+  std::map<std::string, const Entry*> entries;
+  for (const auto& e : reader.entries()) {
+    const std::string name = e.name.substr(wrapped ? kDataParallel.size() : 0);
+    if (!name.ends_with(kBatchCounter)) entries[name] = &e;
+  }
+  return entries;
+}
+
+std::string first_few(const std::vector<std::string>& names) {
+  constexpr size_t kFew = 3;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kFew; ++i) text += (i ? ", " : "") + in_quotes(names[i]);
+  return names.size() > kFew ? message("{} and {} more", text, names.size() - kFew) : text;
+}
+
+void check_names(const TensorFileReader& reader, const Network& network, const std::vector<NamedTensor>& wanted,
+                 const std::map<std::string, const Entry*>& found) {
+  std::vector<std::string> missing, unexpected;
+  for (const NamedTensor& t : wanted) {
+    if (!found.contains(t.name)) missing.push_back(t.name);
+  }
+  for (const auto& [name, entry] : found) {
+    if (std::ranges::none_of(wanted, [&](const NamedTensor& t) { return t.name == name; })) unexpected.push_back(name);
+  }
+  if (missing.empty() && unexpected.empty()) return;
+  std::string difference;
+  if (!missing.empty()) difference = "lacks " + first_few(missing);
+  if (!unexpected.empty()) {
+    difference += (missing.empty() ? "has " : ", and has ") + first_few(unexpected) + ", which the network lacks";
+  }
+  fail("{} does not hold the weights of {}: it {}", reader.file(), network.name(), difference);
+}
+
+Tensor read_as_f32(const TensorFileReader& reader, const Entry& entry) {
+  Tensor read = Tensor::empty(entry.spec, MemoryClass::kParameter);
+  reader.read(entry, read);
+  if (entry.spec.dtype == DType::kF32) return read;
+  Tensor rounded = Tensor::empty(entry.spec.with(DType::kF32), MemoryClass::kParameter);
+  dispatch_dtype(entry.spec.dtype, [&]<class T>() {
+    std::ranges::transform(read.data<T>(), rounded.mutable_data<float>().begin(),
+                           [](T v) { return static_cast<float>(v); });
+  });
+  return rounded;
+}
+
+}  // namespace
+
+void load_weights(Network& network, const std::filesystem::path& path) {
+  const TensorFileReader reader(path);
+  std::vector<NamedTensor> wanted = tensors_of(network);
+  const auto found = by_name(reader);
+  check_names(reader, network, wanted, found);
+  for (const NamedTensor& t : wanted) {
+    const TensorSpec& spec = found.at(t.name)->spec;
+    PLUMB_CHECK(spec.shape == t.tensor.shape(), "{}: tensor {} has shape {}, in {} it has {}", reader.file(),
+                in_quotes(t.name), spec.shape, network.name(), t.tensor.shape());
+    PLUMB_CHECK(is_floating(spec.dtype), "{}: tensor {} has dtype {}; weights are f32, f64, f16 or bf16", reader.file(),
+                in_quotes(t.name), spec.dtype);
+  }
+  // All are read before one is written, so that a failing disk leaves the network whole.
+  std::vector<Tensor> fresh;
+  for (const NamedTensor& t : wanted) fresh.push_back(read_as_f32(reader, *found.at(t.name)));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    std::ranges::copy(fresh[i].data<float>(), wanted[i].tensor.mutable_data<float>().begin());
+  }
+}
+
+void save_weights(const Network& network, const std::filesystem::path& path) {
+  save_safetensors(path, tensors_of(network), {{"format", "pt"}});
+}
+
+}  // namespace plumb::models

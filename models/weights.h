@@ -1,0 +1,19 @@
+// The weights of a network in a safetensors file, by PyTorch's names.
+#pragma once
+
+#include <filesystem>
+
+#include "models/network.h"
+
+namespace plumb::models {
+
+/// Fills the parameters and buffers of a network from a safetensors file by name. Takes F32, F64, F16 and BF16, rounded
+/// to f32; a "module." in front of all names (PyTorch's DataParallel) and "num_batches_tracked" are passed over. Throws
+/// a sentence, and leaves the network as it was, when the file is not valid, a tensor is missing, not the network's or
+/// of another shape or kind.
+void load_weights(Network& network, const std::filesystem::path& path);
+
+/// Writes the parameters and buffers of a network, in the order of its layers. Throws as save_safetensors does.
+void save_weights(const Network& network, const std::filesystem::path& path);
+
+}  // namespace plumb::models

@@ -1,0 +1,72 @@
+#include "ops/concat.h"
+
+#include "kernels/gate.h"
+#include "kernels/slice.h"
+#include "ops/slice.h"
+
+namespace plumb {
+namespace {
+
+TensorSpec concat_output(std::span<const Tensor> x, int dim) {
+  PLUMB_CHECK(!x.empty(), "concat: the list of tensors is empty");
+  for (const Tensor& t : x) PLUMB_CHECK(t, "concat: one of {} tensors is empty", x.size());
+  const TensorSpec& first = x[0].spec();
+  PLUMB_CHECK(dim >= 0 && dim < first.rank(), "concat: dimension {} of a tensor {} does not exist", dim, first.shape);
+  int64_t extent = 0;
+  for (const Tensor& t : x) {
+    const TensorSpec& s = t.spec();
+    PLUMB_CHECK(s.dtype == first.dtype && s.layout == first.layout,
+                "concat: tensors are {} and {}; convert them to one dtype and layout with to", first, s);
+    PLUMB_CHECK(s.rank() == first.rank() && s.shape.with(dim, first.shape[dim]) == first.shape,
+                "concat: tensors have shapes {} and {}, which may differ in dimension {} only", first.shape, s.shape, dim);
+    extent += s.shape[dim];
+  }
+  return first.with(first.shape.with(dim, extent));
+}
+
+// One edge for each input: its number is known at run time only.
+class ConcatNode final : public Node {
+ public:
+  ConcatNode(std::span<const Tensor> x, int dim) : dim_(dim) {
+    bytes = sizeof *this;
+    for (const Tensor& t : x) edges_.push_back({t.node, t.shape()});
+  }
+  void backward(const Tensor& dy, GradientSink& sink) override {
+    if (released_) detail::fail_released();
+    static constexpr int64_t kZeros[kMaxRank] = {};
+    Shape begin(std::span(kZeros, static_cast<size_t>(dy.rank())));
+    for (const Edge& e : edges_) {
+      if (e.to) sink.give(e.to.get(), slice(dy, begin, e.shape));
+      begin = begin.with(dim_, begin[dim_] + e.shape[dim_]);
+    }
+  }
+  void release() override { released_ = true; }
+
+ private:
+  struct Edge {
+    Ref<Node> to;
+    Shape shape;
+  };
+  int dim_;
+  bool released_ = false;
+  PoolVector<Edge> edges_;
+};
+
+}  // namespace
+
+Tensor concat(std::span<const Tensor> x, int dim) {
+  if (!x.empty() && x[0] && dim < 0) dim += x[0].rank();
+  const TensorSpec spec = concat_output(x, dim);
+  if (x.size() == 1) return x[0];
+  PoolVector<In> inputs;
+  bool needs_gradient = false;
+  for (const Tensor& t : x) {
+    inputs.push_back({t.value.get()});
+    needs_gradient |= t.requires_grad();
+  }
+  Tensor y = run<Concat>({dim}, inputs, spec);
+  if (ctx.recording && needs_gradient) detail::attach<ConcatNode>(y, x, dim);
+  return y;
+}
+
+}  // namespace plumb

@@ -1,0 +1,43 @@
+#include "ops/convert.h"
+
+#include "kernels/cast.h"
+#include "kernels/gate.h"
+#include "kernels/permute.h"
+
+namespace plumb {
+namespace {
+
+// Whether the elements of x stand in the same order in both layouts, as those of (N, C, 1, 1) do.
+bool same_order(const TensorSpec& x, Layout layout) {
+  const DimOrder a = memory_order(x.layout, x.rank()), b = memory_order(layout, x.rank());
+  int i = 0;
+  for (int j = 0; j < x.rank(); ++j) {
+    if (x.shape[b[j]] == 1) continue;
+    while (x.shape[a[i]] == 1) ++i;
+    if (a[i++] != b[j]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor to(const Tensor& x, Layout layout) {
+  PLUMB_CHECK(x, "to: x is an empty tensor");
+  if (x.layout() == layout) return x;
+  PLUMB_CHECK(!is_pack(layout) && !is_pack(x.layout()), "to: x is {} and the layout {}; convert between nchw, nhwc and chwn",
+              x.spec(), layout);
+  PLUMB_CHECK(x.rank() == 4, "to: x has shape {}; layout {} is for tensors of rank 4, use nchw", x.shape(), layout);
+  const TensorSpec spec = x.spec().with(layout);
+  Tensor y = same_order(x.spec(), layout) ? Tensor(Value::alias(x.value, spec)) : run<Permute>({}, {x}, spec);
+  return record(std::move(y), wrt(x, [from = x.layout()](const Tensor& dy) { return to(dy, from); }));
+}
+
+Tensor to(const Tensor& x, DType dtype) {
+  PLUMB_CHECK(x, "to: x is an empty tensor");
+  if (x.dtype() == dtype) return x;
+  Tensor y = run<Cast>({}, {x}, x.spec().with(dtype));
+  if (!is_floating(dtype)) return y;
+  return record(std::move(y), wrt(x, [from = x.dtype()](const Tensor& dy) { return to(dy, from); }));
+}
+
+}  // namespace plumb

@@ -1,0 +1,30 @@
+#include "ops/dropout.h"
+
+#include "kernels/gate.h"
+#include "ops/elementwise.h"
+
+namespace plumb {
+
+Generator::Generator(uint64_t seed) {
+  const int64_t start[2] = {static_cast<int64_t>(seed), 0};
+  state = Tensor::from(std::span<const int64_t>(start), TensorSpec(Shape{2}, DType::kI64), MemoryClass::kState);
+}
+
+Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
+  PLUMB_CHECK(x, "dropout: x is an empty tensor");
+  detail::check_floating("dropout", x.spec());
+  PLUMB_CHECK(p >= 0 && p < 1, "dropout: p is {}; it must be at least 0 and less than 1", p);
+  if (!train || p == 0) return x;
+  if (!ctx.recording || !x.requires_grad()) return run<DropoutForward>({p}, {x, generator.state}, x.spec(), Writes{1, 1});
+  const TensorSpec out[2] = {x.spec(), x.spec().with(DType::kU8)};
+  auto [y, mask] = run<DropoutForward>({p}, {x, generator.state}, out, Writes{1, 1});
+  return record(std::move(y), wrt(x, [p, mask = mask](const Tensor& dy) { return dropout_backward(dy, mask, p); }));
+}
+
+Tensor dropout_backward(const Tensor& dy, const Tensor& mask, double p) {
+  PLUMB_CHECK(dy && mask && mask.spec() == dy.spec().with(DType::kU8), "dropout: the mask must be u8, of dy's shape and layout");
+  return record(run<DropoutBackward>({p}, {dy, mask}, dy.spec()),
+                wrt(dy, [p, mask = Kept(mask)](const Tensor& g) { return dropout_backward(g, mask(), p); }));
+}
+
+}  // namespace plumb
