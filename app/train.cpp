@@ -137,7 +137,7 @@ void train(TrainConfig c) {
   if (c.threads) set_threads(c.threads);
   const ChoiceScope choice(choice_of(c.algorithm));
   const DType dtype = dtype_from_string(c.dtype);
-  const auto probe = models::make_network(c.model, c.seed, convention_from_string(c.convention));  // also refuses unknown names
+  auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
   const data::TrainTest sets = load_for(c.model, c.data, c.limit);
 
   int64_t first_epoch = 0;
@@ -149,10 +149,10 @@ void train(TrainConfig c) {
     PLUMB_CHECK(c.layout == "auto" || layout_from_string(c.layout) == layout,
                 "train: the checkpoint was trained in layout {}, not {}", saved.layout, c.layout);
   } else {
-    layout = c.layout == "auto" ? fastest_layout(*probe, dtype, c.batch) : layout_from_string(c.layout);
+    layout = c.layout == "auto" ? fastest_layout(*network, dtype, c.batch) : layout_from_string(c.layout);
   }
 
-  Trainer trainer(c, layout, sets.train, sets.test);
+  Trainer trainer(c, layout, std::move(network), sets.train, sets.test);
   if (!c.init.empty()) models::load_weights(trainer.network(), c.init);
   if (c.resume) {
     first_epoch = load_checkpoint(c.checkpoint, trainer.state(), fixed_config(c)).epochs_done;

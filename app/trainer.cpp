@@ -118,9 +118,10 @@ Evaluation evaluate(const models::Network& network, data::Loader& loader) {
   return e;
 }
 
-Trainer::Trainer(const TrainConfig& config, Layout layout, const data::Dataset& train, const data::Dataset& test)
+Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
+                 const data::Dataset& train, const data::Dataset& test)
     : config_(config),
-      network_(models::make_network(config.model, config.seed, convention_from_string(config.convention))),
+      network_(std::move(network)),
       generator_(config.seed),
       train_(train, loader_options(config, layout, true)),
       test_(test, loader_options(config, layout, false)),

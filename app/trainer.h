@@ -65,7 +65,8 @@ Evaluation evaluate(const models::Network& network, data::Loader& loader);
 class Trainer {
  public:
   /// `layout` is settled by then. Keeps references to both splits.
-  Trainer(const TrainConfig& config, Layout layout, const data::Dataset& train, const data::Dataset& test);
+  Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network, const data::Dataset& train,
+          const data::Dataset& test);
 
   /// Called after every step with its number in the epoch and how long it took.
   using OnStep = std::function<void(int64_t step, int64_t steps, double ms, const StepResult&)>;

@@ -18,6 +18,8 @@ Book& book() {
   return b;
 }
 
+double arithmetic_roof(DType t) { return std::max(book().machine.gflops(t), book().seen[t]); }
+
 double total(const Work& w) { return static_cast<double>(w.read_bytes + w.written_bytes); }
 
 double& floor_of(const Work& w) {
@@ -30,7 +32,7 @@ double& floor_of(const Work& w) {
 }  // namespace
 
 double roof_of(const Work& w) {
-  if (w.flops > 0) return std::max(book().machine.gflops(w.dtype), book().seen[w.dtype]);
+  if (w.flops > 0) return arithmetic_roof(w.dtype);
   return total(w) / floor_of(w) / 1e9;
 }
 
@@ -45,8 +47,8 @@ void note_rate(const Work& w, double rate) {
 
 std::vector<std::pair<std::string, double>> roof_summary() {
   const Book& b = book();
-  return {{"roof_f32_gflops", roof_of({.dtype = DType::kF32, .flops = 1})},
-          {"roof_bf16_gflops", roof_of({.dtype = DType::kBf16, .flops = 1})},
+  return {{"roof_f32_gflops", arithmetic_roof(DType::kF32)},
+          {"roof_bf16_gflops", arithmetic_roof(DType::kBf16)},
           {"fma_gflops", b.machine.fma_gflops},
           {"matmul_f32_gflops", b.machine.matmul_gflops},
           {"matmul_bf16_gflops", b.machine.matmul_bf16_gflops},

@@ -9,7 +9,7 @@
 namespace plumb::cpu {
 
 inline constexpr int64_t kLanes = 32;
-/// Sums in the narrow type are this long at most, and are added up in double.
+/// At most so many numbers go into the lanes before these are added up in double.
 inline constexpr int64_t kShortSum = 4096;
 
 /// The largest of term(0), ..., term(n - 1); -infinity if there are none. A NaN is passed over.
@@ -82,9 +82,9 @@ inline constexpr int64_t kColumns = 128;
 template <class C, class Term>
 void column_sums(int64_t n, int64_t width, C* total, const Term& term) {
   double wide[kColumns] = {};
-  for (int64_t begin = 0; begin < n; begin += kShortSum) {
+  for (int64_t begin = 0; begin < n; begin += kShortSum / kLanes) {
     C narrow[kColumns] = {};
-    for (int64_t k = begin; k < std::min(n, begin + kShortSum); ++k) {
+    for (int64_t k = begin; k < std::min(n, begin + kShortSum / kLanes); ++k) {
 #pragma GCC ivdep
       for (int64_t j = 0; j < width; ++j) narrow[j] += term(k, j);
     }

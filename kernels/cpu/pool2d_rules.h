@@ -42,7 +42,7 @@ class MaxForward {
   template <class R>
   void step(State<R>& s, R run, int64_t k, int64_t from) const {
     run.each([&](int v) {
-      if (PF) __builtin_prefetch(reinterpret_cast<const char*>(x_ + from + v * kLanes) + PF);
+      if (PF) __builtin_prefetch(reinterpret_cast<const char*>(x_ + from + v * kLanes) + PF, 0, 2);
       const Vec e = run.in_windows(x_ + from, v);
       const IntVec wins = (e > s.best[v]) | (e != e);
       s.best[v] = wins ? e : s.best[v];

@@ -1,0 +1,265 @@
+// plumb layout: every layer of a network in every direction and layout, beside oneDNN with all formats left to it.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+
+#include "app/command.h"
+#include "app/raw_onednn.h"
+#include "app/report.h"
+#include "app/trainer.h"
+#include "core/random.h"
+#include "kernels/trial.h"
+
+namespace plumb::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LayoutConfig {
+  std::string model, json, algorithm = "measured", dtype = "f32";
+  int64_t batch = 250;
+  int threads = 0;
+};
+
+// A piece of work in a training step. Layers with weights have their parameter's name, others that of the kernel.
+struct Piece {
+  std::string layer;
+  const Prepared* kernel;
+  std::string direction;  // "forward", "backward_input", ...
+};
+
+struct Timing {
+  double seconds = 0;      // of a run, packing of weights included
+  double conversions = 0;  // seconds of these for packing and for conversions inside the kernel
+};
+
+// ---- the work of a step
+
+bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") || kernel.starts_with("linear_"); }
+
+std::string direction_of(std::string_view kernel) {
+  for (const std::string_view d : {"backward_input", "backward_weight", "backward", "forward"}) {
+    if (kernel.ends_with(d)) return std::string(d);
+  }
+  return "";
+}
+
+std::vector<std::string> layers_with_weights(const models::Network& network) {
+  std::vector<std::string> names;
+  for (const auto& p : network.parameters()) {
+    if (p.tensor.rank() > 1) names.push_back(p.name.substr(0, p.name.rfind('.')));
+  }
+  return names;
+}
+
+// Backward meets the layers in the reverse of the order in which forward did.
+std::vector<Piece> pieces_of(const Program& program, const models::Network& network) {
+  const std::vector<std::string> names = layers_with_weights(network);
+  std::map<std::string, size_t> met;
+  std::vector<Piece> pieces;
+  for (const Prepared* p : program.kernels()) {
+    const std::string kernel = p->kind->name, direction = direction_of(kernel);
+    if (kernel == "repack") continue;  // timed with the kernel that wants the pack
+    if (!has_weight(kernel)) {
+      pieces.push_back({kernel, p, direction});
+      continue;
+    }
+    const size_t i = met[direction]++;
+    PLUMB_CHECK(i < names.size(), "layout: {} has more kernels with weights than layers", network.name());
+    pieces.push_back({direction == "forward" ? names[i] : names[names.size() - 1 - i], p, direction});
+  }
+  return pieces;
+}
+
+Program training_step(const models::Network& network, Layout layout, const LayoutConfig& c) {
+  const Shape& in = network.input();
+  const TensorSpec spec(Shape{c.batch, in[0], in[1], in[2]}, dtype_from_string(c.dtype), layout);
+  const Tensor images = uniform(spec, 0, 1, 1);
+  const Tensor labels = uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes()), 2);
+  Generator generator(0);
+  models::Pass pass;
+  pass.train = true;
+  pass.generator = &generator;
+  return capture([&] { return forward_backward(network, pass, images, labels); });
+}
+
+// ---- timing
+
+template <class F>
+double best_of(F&& seconds) {
+  seconds();
+  double best = 1e30, spent = 0;
+  for (int i = 0; i < 20 && (i < 3 || spent < 0.3); ++i) {
+    const double s = seconds();
+    spent += s;
+    best = std::min(best, s);
+  }
+  return best;
+}
+
+template <class F>
+double seconds_of(F&& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Direction raw_direction(const std::string& direction) {
+  for (const Direction d : kDirections) {
+    if (direction == to_string(d)) return d;
+  }
+  fail("layout: direction {} is unknown", direction);
+}
+
+RawConv2d raw_conv2d(const Prepared& p, const std::string& direction) {
+  const auto in = p.in(), out = p.out();
+  Conv2dParams params;
+  std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
+  params.activation = Activation::kNone;
+  switch (const Direction d = raw_direction(direction)) {
+    case Direction::kForward: return {d, in[0], in[1], out[0], params};
+    case Direction::kBackwardInput: return {d, out[0], in[1], in[0], params};
+    case Direction::kBackwardWeight: return {d, in[1], out[0], in[0], params};
+  }
+  return {};
+}
+
+RawLinear raw_linear(const Prepared& p, const std::string& direction) {
+  const auto in = p.in(), out = p.out();
+  switch (const Direction d = raw_direction(direction)) {
+    case Direction::kForward: return {d, in[0], in[1], out[0]};
+    case Direction::kBackwardInput: return {d, out[0], in[1], in[0]};
+    case Direction::kBackwardWeight: return {d, in[1], out[0], in[0]};
+  }
+  return {};
+}
+
+// Conversions inside a kernel are oneDNN's, and timed on the same work written against it alone.
+double inner_conversions(const Piece& piece) {
+  const KernelInfo& info = piece.kernel->kernel->info();
+  if (!info.conversions) return 0;
+  const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
+                       ? raw_same(raw_conv2d(*piece.kernel, piece.direction), info.algorithm)
+                       : raw_same(raw_linear(*piece.kernel, piece.direction), info.algorithm);
+  if (!raw) return 0;
+  raw->run();
+  return best_of([&] { return raw->conversion_seconds(); });
+}
+
+Timing time(const Piece& piece) {
+  const Prepared& p = *piece.kernel;
+  Scratch scratch(p.in(), p.out());
+  const Trial trial(scratch, p.in(), *p.kernel);
+  Timing t;
+  t.seconds = best_of([&] { return trial(); });
+  if (p.kernel->info().conversions) {
+    t.conversions = inner_conversions(piece);
+  } else if (!p.kernel->info().packs.empty()) {
+    t.conversions = best_of([&] { return seconds_of([&] { trial.pack(); }); });
+  }
+  return t;
+}
+
+// What oneDNN takes with every format left to it; nothing for kernels without weights.
+class Best {
+ public:
+  double seconds(const Piece& piece) {
+    if (!has_weight(piece.kernel->kind->name)) return 0;
+    const std::string key = piece.layer + " " + piece.direction;
+    const auto it = known_.find(key);
+    if (it != known_.end()) return it->second;
+    const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
+                         ? raw_best(raw_conv2d(*piece.kernel, piece.direction))
+                         : raw_best(raw_linear(*piece.kernel, piece.direction));
+    return known_[key] = raw ? best_of([&] { return seconds_of([&] { raw->run(); }); }) : 0;
+  }
+
+ private:
+  std::map<std::string, double> known_;  // the same in all layouts
+};
+
+// ---- the report
+
+Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
+  const KernelInfo& info = piece.kernel->kernel->info();
+  Json j{{"layer", piece.layer},        {"direction", piece.direction}, {"layout", to_string(layout)},
+         {"implementation", info.name}, {"algorithm", info.algorithm},  {"ms", t.seconds * 1e3}};
+  if (info.flops > 0) {
+    j["gflops_per_s"] = info.flops / t.seconds / 1e9;
+  } else {
+    j["gbytes_per_s"] = info.bytes / t.seconds / 1e9;
+  }
+  j["conversions"] = info.conversions + static_cast<int>(info.packs.size());
+  j["conversions_ms"] = t.conversions * 1e3;
+  if (best > 0) j["onednn_best_ms"] = best * 1e3;
+  return j;
+}
+
+void print(const Json& r) {
+  const bool counts_flops = r.contains("gflops_per_s");
+  const double rate = counts_flops ? r["gflops_per_s"].get<double>() : r["gbytes_per_s"].get<double>();
+  const std::string best =
+      r.contains("onednn_best_ms") ? fmt::format("{:.3f}", r["onednn_best_ms"].get<double>()) : "-";
+  fmt::print("{:<22} {:<16} {:<5} {:>10.3f} {:>8.1f} {} {:>10.3f} {:>10}  {} {}\n", r["layer"].get<std::string>(),
+             r["direction"].get<std::string>(), r["layout"].get<std::string>(), r["ms"].get<double>(), rate,
+             counts_flops ? "GFLOP/s" : "GB/s   ", r["conversions_ms"].get<double>(), best,
+             r["algorithm"].get<std::string>(), r["implementation"].get<std::string>());
+}
+
+void layout(const LayoutConfig& c) {
+  check_writable(c.json);
+  PLUMB_CHECK(c.batch >= 1, "layout: batch {} is none; use 1 or more", c.batch);
+  if (c.threads) set_threads(c.threads);
+  const ChoiceScope choice(choice_of(c.algorithm));
+  const auto network = models::make_network(c.model);
+  Json report{{"model", network->name()}, {"batch", c.batch}, {"dtype", c.dtype}, {"environment", environment_json()}};
+  report["rows"] = Json::array();
+  Best best;
+  fmt::print("{:<22} {:<16} {:<5} {:>10} {:>16} {:>10} {:>10}  {}\n", "layer", "direction", "", "ms", "rate",
+             "convert ms", "oneDNN ms", "algorithm implementation");
+  for (const Layout l : kPublicLayouts) {
+    const Program program = training_step(*network, l, c);
+    double total = 0, conversions = 0, weights = 0, weights_best = 0;
+    for (const Piece& piece : pieces_of(program, *network)) {
+      const Timing t = time(piece);
+      const double floor = best.seconds(piece);
+      const bool is_conversion = piece.layer == "permute";
+      total += t.seconds;
+      conversions += is_conversion ? t.seconds : t.conversions;
+      if (floor > 0) weights += t.seconds, weights_best += floor;
+      report["rows"].push_back(row_of(piece, l, t, floor));
+      print(report["rows"].back());
+    }
+    const std::string name = to_string(l);
+    report["totals"][name] = {{"ms", total * 1e3},
+                              {"conversions_ms", conversions * 1e3},
+                              {"with_weights_ms", weights * 1e3},
+                              {"onednn_best_ms", weights_best * 1e3}};
+    fmt::print(
+        "{}: {:.1f} ms a step of forward and backward, {:.1f} of them conversions; layers with weights {:.1f} ms, "
+        "oneDNN "
+        "with all formats left to it {:.1f} ms\n\n",
+        name, total * 1e3, conversions * 1e3, weights * 1e3, weights_best * 1e3);
+  }
+  if (!c.json.empty()) write_text(c.json, report.dump(1) + "\n");
+}
+
+}  // namespace
+
+void add_layout(CLI::App& app) {
+  auto* cmd = app.add_subcommand("layout", "Time every layer, direction and layout of a network, conversions included");
+  auto c = std::make_shared<LayoutConfig>();
+  cmd->add_option("model", c->model, "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56")
+      ->required();
+  cmd->add_option("--batch", c->batch, "Images at once")->capture_default_str();
+  cmd->add_option("--dtype", c->dtype, "f32, or bf16 activations with f32 parameters")->capture_default_str();
+  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
+      ->capture_default_str();
+  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
+  cmd->add_option("--json", c->json, "Write the same to this file");
+  cmd->callback([c] { layout(*c); });
+}
+
+}  // namespace plumb::app

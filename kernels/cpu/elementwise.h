@@ -1,0 +1,85 @@
+// The loop around elementwise functions. One kernel class for all: only the innermost row is compiled for each function,
+// dtype and pattern of strides.
+#pragma once
+
+#include <array>
+#include <cstring>
+
+#include "kernels/cpu/element.h"
+#include "kernels/cpu/strided.h"
+#include "kernels/elementwise.h"
+
+namespace plumb::cpu {
+
+inline constexpr size_t kMaxOperands = 4;
+
+/// One row of n elements: op on in[k] + i * stride[k], to out[i].
+using Row = void (*)(const void* op, void* out, const void* const* in, const int64_t* stride, int64_t n);
+
+/// What is to be run: the function's attributes as bytes, and its rows for operands that are all dense, dense but for a
+/// constant last one, and anything.
+struct RowFunction {
+  std::array<std::byte, 16> op;
+  Row dense, last_constant, any;
+  size_t inputs;
+};
+
+/// The kernel of a function on operands that broadcast to out.
+std::unique_ptr<Kernel> elementwise_kernel(const RowFunction& f, std::span<const TensorSpec> in, const TensorSpec& out);
+
+namespace detail {
+
+template <class Op, class T, class StrideOf>
+void row_of(const void* op_bytes, void* out_data, const void* const* in_data, int64_t n, StrideOf stride) {
+  const Op op = *static_cast<const Op*>(op_bytes);
+  auto* out = static_cast<T*>(out_data);
+  std::array<const T*, Op::kInputs> in;
+  for (size_t k = 0; k < Op::kInputs; ++k) in[k] = static_cast<const T*>(in_data[k]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    std::array<Compute<T>, Op::kInputs> v;
+    for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k] + i * stride(k));
+    store(out + i, op(v));
+  }
+}
+template <class Op, class T>
+void dense_row(const void* op, void* out, const void* const* in, const int64_t*, int64_t n) {
+  row_of<Op, T>(op, out, in, n, [](size_t) { return int64_t{1}; });
+}
+template <class Op, class T>
+void last_constant_row(const void* op, void* out, const void* const* in, const int64_t*, int64_t n) {
+  row_of<Op, T>(op, out, in, n, [](size_t k) { return int64_t{k + 1 != Op::kInputs}; });
+}
+template <class Op, class T>
+void any_row(const void* op, void* out, const void* const* in, const int64_t* stride, int64_t n) {
+  row_of<Op, T>(op, out, in, n, [stride](size_t k) { return stride[k]; });
+}
+
+}  // namespace detail
+
+/// Op has kInputs and operator()(std::array<C, kInputs>). kBroadcasts: its operands may have other strides than 1; kRare:
+/// one row for all strides will do (second derivatives), which compiles in a fraction of the time.
+template <class Op, class T>
+RowFunction row_function(const Op& op) {
+  static_assert(sizeof(Op) <= 16 && std::is_trivially_copyable_v<Op>);
+  RowFunction f{{}, nullptr, nullptr, nullptr, Op::kInputs};
+  if constexpr (!std::is_empty_v<Op>) std::memcpy(f.op.data(), &op, sizeof op);
+  if constexpr (Op::kRare) {
+    f.dense = f.last_constant = f.any = &detail::any_row<Op, T>;
+  } else {
+    f.dense = &detail::dense_row<Op, T>;
+    if constexpr (Op::kBroadcasts) {
+      f.last_constant = &detail::last_constant_row<Op, T>;
+      f.any = &detail::any_row<Op, T>;
+    }
+  }
+  return f;
+}
+
+inline void add_candidate(const RowFunction& f, const Problem<NoParams>& p, Candidates& candidates) {
+  candidates.add("loop", [f, in = std::vector<TensorSpec>(p.in.begin(), p.in.end()), out = p.out[0]] {
+    return elementwise_kernel(f, in, out);
+  });
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,105 @@
+#include "core/context.h"
+
+#include <gtest/gtest.h>
+
+#include <omp.h>
+
+#include <thread>
+
+#include "core/tensor.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+TEST(Context, ScopesRestoreWhatWasBefore) {
+  const Context before = ctx;
+  {
+    const NoGrad no_grad;
+    const MemoryScope memory(MemoryClass::kState);
+    const ChoiceScope choice({.search = Search::kMeasured, .threads = 1});
+    EXPECT_FALSE(ctx.recording);
+    EXPECT_EQ(ctx.memory_class, MemoryClass::kState);
+    EXPECT_EQ(ctx.choice.search, Search::kMeasured);
+    {
+      const Scoped<bool> again(ctx.recording, true);
+      EXPECT_TRUE(ctx.recording);
+    }
+    EXPECT_FALSE(ctx.recording);
+  }
+  EXPECT_EQ(ctx.recording, before.recording);
+  EXPECT_EQ(ctx.memory_class, before.memory_class);
+  EXPECT_TRUE(ctx.choice == before.choice);
+}
+
+TEST(Context, ScopesRestoreAfterAnException) {
+  try {
+    const NoGrad no_grad;
+    fail("out");
+  } catch (const Error&) {
+  }
+  EXPECT_TRUE(ctx.recording);
+}
+
+TEST(Context, EachThreadHasItsOwn) {
+  const NoGrad no_grad;
+  bool recording = false;
+
+  std::thread([&] { recording = ctx.recording; }).join();
+
+  EXPECT_TRUE(recording);
+}
+
+TEST(Context, ValuesTakeTheMemoryClassOfTheScope) {
+  const MemoryStats before = cpu_memory().stats();
+  const auto live = [&](MemoryClass c) {
+    const auto i = static_cast<size_t>(c);
+    return cpu_memory().stats().live_bytes[i] - before.live_bytes[i];
+  };
+  {
+    const MemoryScope memory(MemoryClass::kState);
+    const Ref<Value> v = Value::make(TensorSpec(Shape{1024}), ctx.memory_class);
+    EXPECT_EQ(live(MemoryClass::kState), 4096);
+    EXPECT_EQ(live(MemoryClass::kActivation), 0);
+  }
+  EXPECT_EQ(live(MemoryClass::kState), 0);
+}
+
+TEST(Context, AlgorithmsHaveOneNumberEach) {
+  EXPECT_EQ(algorithm_id(""), 0);
+  const uint16_t direct = algorithm_id("direct"), gemm = algorithm_id("gemm");
+  EXPECT_NE(direct, 0);
+  EXPECT_NE(direct, gemm);
+  EXPECT_EQ(algorithm_id("direct"), direct);
+  EXPECT_EQ(algorithm_name(direct), "direct");
+  EXPECT_TRUE(test::refused([] { algorithm_name(65535); }, "algorithm number 65535 is unknown"));
+}
+
+TEST(Context, ThreadsAreTheChoiceOrTheTeam) {
+  EXPECT_EQ(threads(), omp_get_max_threads());
+  {
+    const ChoiceScope three({.threads = 3});
+    EXPECT_EQ(threads(), 3);
+  }
+  EXPECT_TRUE(test::refused([] { set_threads(0); }, "threads: 0 were asked for"));
+  EXPECT_EQ(threads(), omp_get_max_threads());
+}
+
+TEST(Context, SetThreadsHoldsForTheCallingThreadOnly) {
+  std::thread([] {
+    set_threads(1);
+    EXPECT_EQ(threads(), 1);
+    EXPECT_EQ(omp_get_max_threads(), 1);
+  }).join();
+  EXPECT_EQ(ctx.choice.threads, 0);
+}
+
+TEST(Device, NamesGoBothWays) {
+  EXPECT_EQ(to_string(Device{}), "cpu");
+  EXPECT_EQ(to_string(Device{DeviceType::kCuda, 1}), "cuda:1");
+  EXPECT_EQ(device_from_string("cpu"), Device{});
+  EXPECT_TRUE(test::refused([] { device_from_string("gpu"); }, "device \"gpu\" is unknown"));
+}
+
+}  // namespace
+}  // namespace plumb

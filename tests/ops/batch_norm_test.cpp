@@ -1,0 +1,255 @@
+#include "ops/batch_norm.h"
+
+#include <cmath>
+
+#include "ops/fill.h"
+#include "ops/grad.h"
+#include "tests/support/compare.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/kernel_check.h"
+
+namespace plumb::test {
+namespace {
+
+BatchNormParams params(bool train) { return batch_norm_defaults(Convention::kPyTorch, train); }
+
+/// All inputs of the op, with random parameters and statistics.
+struct Inputs {
+  Tensor x, gamma, beta, mean, var;
+  explicit Inputs(const TensorSpec& s, double low = -1, double high = 1) {
+    const TensorSpec c({s.shape[1]}, s.dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+    x = random_tensor(s, 1, low, high);
+    gamma = random_tensor(c, 2, 0.5, 1.5);
+    beta = random_tensor(c, 3);
+    mean = random_tensor(c, 4);
+    var = random_tensor(c, 5, 0.5, 2);
+  }
+  Tensor run(const BatchNormParams& p) const { return batch_norm(x, gamma, beta, mean, var, p); }
+};
+
+/// By the definition, in double and in logical order.
+struct Expected {
+  std::vector<double> y, mean, var, running_mean, running_var;
+  Expected(const Inputs& in, const BatchNormParams& p) : y(to_doubles(in.x)) {
+    const auto channels = static_cast<size_t>(in.x.shape()[1]), inner = static_cast<size_t>(in.x.rank() == 4 ? in.x.shape()[2] * in.x.shape()[3] : 1);
+    const std::vector<double> gamma = to_doubles(in.gamma), beta = to_doubles(in.beta);
+    running_mean = to_doubles(in.mean);
+    running_var = to_doubles(in.var);
+    const auto channel_of = [&](size_t i) { return i / inner % channels; };
+    const double n = static_cast<double>(y.size()) / static_cast<double>(channels);
+    mean = running_mean;
+    var = running_var;
+    if (p.train) {
+      mean.assign(channels, 0);
+      var.assign(channels, 0);
+      for (size_t i = 0; i < y.size(); ++i) mean[channel_of(i)] += y[i] / n;
+      for (size_t i = 0; i < y.size(); ++i) var[channel_of(i)] += (y[i] - mean[channel_of(i)]) * (y[i] - mean[channel_of(i)]) / n;
+      for (size_t c = 0; c < channels; ++c) {
+        running_mean[c] += p.momentum * (mean[c] - running_mean[c]);
+        running_var[c] += p.momentum * ((p.unbiased_running_variance ? var[c] * n / (n - 1) : var[c]) - running_var[c]);
+      }
+    }
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t c = channel_of(i);
+      y[i] = (y[i] - mean[c]) / std::sqrt(var[c] + p.epsilon) * gamma[c] + beta[c];
+    }
+  }
+};
+
+/// Columns, folded and tiled; short and long runs; runs that are cut.
+const std::vector<Shape> kShapes = {{3, 1},        {17, 3},       {33, 10},       {130, 300},     {1025, 17},    {3, 17, 1, 1}, {2, 3, 5, 7},
+                                    {33, 3, 2, 2}, {5, 33, 8, 9}, {2, 65, 16, 4}, {2, 3, 70, 70}, {70, 5, 3, 3}, {1, 1, 33, 1}};
+
+template <class Body>
+void for_each_spec(std::initializer_list<DType> dtypes, const Body& body) {
+  for (const Shape& s : kShapes) {
+    for (const Layout layout : kPublicLayouts) {
+      if (s.rank() != 4 && layout != Layout::kNchw) continue;
+      for (const DType dtype : dtypes) {
+        SCOPED_TRACE(to_string(TensorSpec(s, dtype, layout)));
+        body(TensorSpec(s, dtype, layout));
+      }
+    }
+  }
+}
+
+TEST(BatchNorm, MatchesItsDefinition) {
+  for (const Convention convention : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
+    for (const bool train : {false, true}) {
+      const BatchNormParams p = batch_norm_defaults(convention, train);
+      for_each_spec({DType::kF64, DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
+        const Inputs in(s);
+        const Expected expected(in, p);
+        const double roundoff = unit_roundoff(in.gamma.dtype());
+
+        const Tensor y = in.run(p);
+
+        EXPECT_EQ(y.spec(), s);
+        EXPECT_TRUE(close(to_doubles(y), expected.y, 2 * unit_roundoff(s.dtype) + 16 * roundoff));
+        EXPECT_TRUE(close(to_doubles(in.mean), expected.running_mean, 8 * roundoff));
+        EXPECT_TRUE(close(to_doubles(in.var), expected.running_var, 8 * roundoff));
+      });
+    }
+  }
+}
+
+TEST(BatchNorm, KernelsMatchF64AndStayInTheirMemory) {
+  KernelCheck check(16);
+  for (const bool train : {false, true}) {
+    for_each_spec({DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
+      Inputs in(s);
+      in.gamma.require_grad();
+      const Tensor y = in.run(params(train));
+      grad(y, {in.gamma}, random_tensor(s, 7));
+      in.x.require_grad();
+      const Tensor z = in.run(params(train));
+      grad(z, {in.x}, random_tensor(s, 7));
+    });
+  }
+  EXPECT_EQ(check.checked().size(), 2u);
+}
+
+TEST(BatchNorm, GradientsAndSecondDerivativesMatchDifferences) {
+  for (const bool train : {false, true}) {
+    for_each_spec({DType::kF64}, [&](const TensorSpec& s) {
+      Inputs in(s);
+      const Tensor wanted[3] = {in.x.require_grad(), in.gamma.require_grad(), in.beta.require_grad()};
+      const auto f = [&](std::span<const Tensor> x) {
+        return batch_norm(x[0], x[1], x[2], converted(in.mean, DType::kF64, Layout::kNchw), converted(in.var, DType::kF64, Layout::kNchw), params(train));
+      };
+
+      EXPECT_TRUE(gradcheck(f, wanted, {.samples = 4}));
+      EXPECT_TRUE(s.numel() > 2000 || gradgradcheck(f, wanted, {.samples = 3}));
+    });
+  }
+}
+
+TEST(BatchNorm, ARecordedBackwardGivesTheSameGradients) {
+  for (const bool train : {false, true}) {
+    for_each_spec({DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
+      Inputs in(s);
+      const Tensor wanted[3] = {in.x.require_grad(), in.gamma.require_grad(), in.beta.require_grad()};
+      const Tensor dy = random_tensor(s, 9), y = in.run(params(train));
+
+      const TensorList fused = grad(y, wanted, dy, {.retain_graph = true});
+      const TensorList recorded = grad(y, wanted, dy, {.create_graph = true});
+
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(recorded[i].spec(), fused[i].spec());
+        EXPECT_TRUE(close(recorded[i], fused[i], 8 * unit_roundoff(fused[i].dtype()) + 1e-5)) << i;
+      }
+    });
+  }
+}
+
+TEST(BatchNorm, GradientsOfSomeInputsAreThoseOfAll) {
+  Inputs in({{3, 17, 5, 7}, DType::kF32});
+  const Tensor dy = random_tensor(in.x.spec(), 9);
+  const Tensor gamma = in.gamma.detached().require_grad(), x = in.x.detached().require_grad();
+  const auto only = [&](const Tensor& a, const Tensor& b) { return batch_norm(a, b, in.beta, in.mean, in.var); };
+  const Tensor both[2] = {x, gamma};
+
+  const TensorList all = grad(only(x, gamma), both, dy);
+
+  EXPECT_TRUE(bitwise_equal(grad(only(x, in.gamma), {x}, dy)[0], all[0]));
+  EXPECT_TRUE(bitwise_equal(grad(only(in.x, gamma), {gamma}, dy)[0], all[1]));
+}
+
+TEST(BatchNorm, KeepsItsDigitsWhereTheMeanIsLarge) {
+  for_each_spec({DType::kF32}, [&](const TensorSpec& s) {
+    const Inputs in(s, 1e4 - 1, 1e4 + 1);
+    const Expected expected(in, params(true));
+
+    const Tensor y = in.run({.momentum = 1.0, .unbiased_running_variance = 0});
+
+    EXPECT_TRUE(close(to_doubles(in.mean), expected.mean, 1e-7));
+    EXPECT_TRUE(close(to_doubles(in.var), expected.var, 2e-6));
+    EXPECT_TRUE(close(to_doubles(y), expected.y, 4e-6));
+  });
+}
+
+TEST(BatchNorm, KeepsItsDigitsWhereTheFirstElementsAreFarOff) {
+  for_each_spec({DType::kF32}, [&](const TensorSpec& s) {
+    Inputs in(s, 99, 101);
+    std::vector<double> x = to_doubles(in.x);
+    std::fill_n(x.begin(), std::max<size_t>(1, x.size() / 10), 0.0);  // the first images are black
+    in.x = from_doubles(x, s);
+    const Expected expected(in, params(true));
+
+    const Tensor y = in.run({.momentum = 1.0, .unbiased_running_variance = 0});
+
+    EXPECT_TRUE(close(to_doubles(in.var), expected.var, 4e-6));
+    EXPECT_TRUE(close(to_doubles(y), expected.y, 4e-6));
+  });
+}
+
+TEST(BatchNorm, DoesNotDependOnTheNumberOfThreads) {
+  const int before = threads();
+  for_each_spec({DType::kF32}, [&](const TensorSpec& s) {
+    const auto step = [&](int n) {
+      set_threads(n);
+      Inputs in(s);
+      const Tensor wanted[3] = {in.x.require_grad(), in.gamma.require_grad(), in.beta.require_grad()};
+      const Tensor y = in.run(params(true));
+      const TensorList d = grad(y, wanted, random_tensor(s, 9));
+      return std::vector<Tensor>{y.detached(), in.mean, in.var, d[0], d[1], d[2]};
+    };
+    const std::vector<Tensor> expected = step(1);
+    for (const int n : {2, 3}) {
+      const std::vector<Tensor> got = step(n);
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(bitwise_equal(got[i], expected[i])) << n << " threads, " << i;
+    }
+  });
+  set_threads(before);
+}
+
+TEST(BatchNorm, RunningStatisticsThatWereWrittenAreNotUsedInBackward) {
+  Inputs in({{3, 5}, DType::kF32});
+  in.x.require_grad();
+  const Tensor y = in.run(params(false));
+  in.run(params(true));
+  EXPECT_TRUE(refused([&] { grad(y, {in.x}, ones(y.spec())); }, "was written to in between"));
+}
+
+TEST(BatchNorm, AnEmptyBatchIsFineInEvaluation) {
+  Inputs in({{0, 5, 2, 2}, DType::kF32});
+  const Tensor wanted[2] = {in.x.require_grad(), in.gamma.require_grad()};
+  const Tensor y = in.run(params(false));
+  const TensorList d = grad(y, wanted, ones(y.spec()));
+  EXPECT_EQ(d[0].spec(), in.x.spec());
+  EXPECT_TRUE(equal(d[1], zeros(in.gamma.spec())));
+}
+
+TEST(BatchNorm, RefusesWhatItCannotDo) {
+  EXPECT_TRUE(refused([] { Inputs(Shape{1, 3}).run(params(true)); },
+                      "training needs more than one value a channel, and x (1, 3) has 1"));
+  EXPECT_TRUE(refused([] { Inputs(Shape{0, 3, 2, 2}).run(params(true)); }, "x (0, 3, 2, 2) has 0"));
+  EXPECT_TRUE(refused([] { Inputs(Shape{2, 3, 4}).run(params(true)); }, "must be (N, C) or (N, C, H, W)"));
+  const Inputs in(Shape{4, 3});
+  EXPECT_TRUE(refused([&] { batch_norm(Tensor(), in.gamma, in.beta, in.mean, in.var); }, "x is an empty tensor"));
+  EXPECT_TRUE(refused([&] { batch_norm(in.x, Tensor(), in.beta, in.mean, in.var); }, "gamma is an empty tensor"));
+  EXPECT_TRUE(refused([&] { batch_norm(in.x, in.gamma, ones(Shape{4}), in.mean, in.var); }, "beta is f32 (4) nchw"));
+  EXPECT_TRUE(refused([&] { batch_norm(in.x, in.gamma, in.beta, in.mean, in.var, {.epsilon = -1.0}); }, "epsilon"));
+}
+
+TEST(BatchNorm, DefaultsAreEachFrameworks) {
+  const BatchNormParams torch = batch_norm_defaults(Convention::kPyTorch);
+  EXPECT_EQ(torch.epsilon, Real(1e-5));
+  EXPECT_EQ(torch.momentum, Real(0.1));
+  EXPECT_TRUE(torch.unbiased_running_variance && torch.train);
+  const BatchNormParams keras = batch_norm_defaults(Convention::kKeras, false);
+  EXPECT_EQ(keras.epsilon, Real(1e-3));
+  EXPECT_EQ(keras.momentum, Real(0.01));
+  EXPECT_FALSE(keras.unbiased_running_variance || keras.train);
+  EXPECT_TRUE(batch_norm_defaults(Convention::kTensorFlow1).unbiased_running_variance);
+}
+
+TEST(Convention, NamesGoBothWays) {
+  for (const Convention c : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
+    EXPECT_EQ(convention_from_string(to_string(c)), c);
+  }
+  EXPECT_TRUE(refused([] { convention_from_string("caffe"); }, "use pytorch, keras or tensorflow1"));
+}
+
+}  // namespace
+}  // namespace plumb::test
