@@ -1,9 +1,19 @@
-# What the library is built on. oneDNN 2.x calls its package dnnl, 3.x may call it either way.
-find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(dnnl CONFIG REQUIRED)
-find_package(Eigen3 3.4 CONFIG REQUIRED)
-find_package(nlohmann_json 3.9 CONFIG REQUIRED)
+# What the library is built on. oneDNN is dnnl to CMake, in 2.x and 3.x.
+macro(plumb_require package)  # a macro: find_package sets variables
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "plumbline needs ${package} (${ARGN}), which was not found; scripts/setup installs it")
+  endif()
+endmacro()
+plumb_require(Threads)
+plumb_require(OpenMP COMPONENTS CXX)
+plumb_require(dnnl CONFIG)
+plumb_require(Eigen3 3.4 CONFIG)
+plumb_require(nlohmann_json 3.9 CONFIG)
+if(dnnl_VERSION VERSION_LESS 2.6)
+  message(FATAL_ERROR "plumbline needs oneDNN 2.6 or newer; ${dnnl_DIR} is ${dnnl_VERSION}")
+endif()
+message(STATUS "plumbline: oneDNN ${dnnl_VERSION}")
 
 # Header-only libraries that no installed header shows: used as system includes, not exported.
 add_library(plumb_eigen INTERFACE)

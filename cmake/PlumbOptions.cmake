@@ -6,8 +6,8 @@ set(PLUMB_SANITIZE "" CACHE STRING "Sanitizers for the project's own targets: em
 option(PLUMB_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PLUMB_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(PLUMB_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
-option(PLUMB_BUILD_APP "Build the plumb command" ON)
-option(PLUMB_INSTALL "Make the install target" ON)
+option(PLUMB_BUILD_APP "Build the plumb command" ${PROJECT_IS_TOP_LEVEL})
+option(PLUMB_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
 option(PLUMB_WERROR "Warnings are errors on the project's own targets" ${PROJECT_IS_TOP_LEVEL})
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -15,7 +15,8 @@ constexpr std::array<const char*, kMemoryClassCount> kNames = {"parameter", "gra
                                                                "workspace", "pack",     "input"};
 constexpr size_t kAlignment = 256;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Under AddressSanitizer nothing is cached, so that every use after a release is seen.
+// Under AddressSanitizer nothing is cached and blocks are not rounded up, so that every use after a release and every access
+// beyond the end is seen.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kCaching = false;
 #else
@@ -35,6 +36,10 @@ SizeClass size_class(size_t bytes) {
 }
 
 void* system_get(size_t bytes) {
+  if constexpr (!kCaching) {
+    void* exact = nullptr;
+    return posix_memalign(&exact, kAlignment, bytes) == 0 ? exact : nullptr;
+  }
   if (bytes < kHugePage) return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   // Anonymous memory on huge pages: fewer faults and fewer misses of the address cache.
   void* block = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
@@ -87,10 +92,11 @@ void* Allocator::get(size_t bytes, MemoryClass c) {
 
 void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c) {
   constexpr size_t kLargest = size_t{1} << 62;
-  void* block = bytes < kLargest ? system_get(block_bytes) : nullptr;
+  const size_t asked = kCaching ? block_bytes : bytes;
+  void* block = bytes < kLargest ? system_get(asked) : nullptr;
   if (!block && bytes < kLargest) {
     trim();
-    block = system_get(block_bytes);
+    block = system_get(asked);
   }
   PLUMB_CHECK(block, "out of memory: {} bytes for {} ({} bytes are in use); use a smaller batch", bytes, c,
               stats().live_total());

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <new>
 
+#include "core/context.h"
+
 namespace plumb {
 
 struct Pool::Shared {
@@ -19,6 +21,7 @@ Pool::Shared& Pool::shared() {
 void* Pool::refill(int c, size_t bytes) {
 #ifndef __SANITIZE_ADDRESS__
   if (c < kClasses) {
+    if (!watched_) watch();
     Shared& s = shared();
     const std::lock_guard lock(s.mutex);
     List &from = s.lists[c], &to = lists_[c];
@@ -60,6 +63,11 @@ void Pool::spill(int c) noexcept {
     to.head = object;
     ++to.count;
   }
+}
+
+void Pool::watch() noexcept {
+  watched_ = true;
+  detail::watch_thread_end();
 }
 
 void Pool::drain() noexcept {

@@ -35,6 +35,7 @@ class Pool {
       free_object->next = list.head;
       list.head = free_object;
       if (++list.count > limit(c)) [[unlikely]] spill(c);
+      if (!watched_) [[unlikely]] watch();
       return;
     }
 #endif
@@ -62,9 +63,11 @@ class Pool {
   static Shared& shared();
   void* refill(int c, size_t bytes);
   void spill(int c) noexcept;
+  void watch() noexcept;  // so that drain() is called when the thread ends
   static void release(void* object, int c) noexcept;
 
   List lists_[kClasses];
+  bool watched_ = false;
 };
 
 /// A standard allocator on the pool of the calling thread.

@@ -11,12 +11,12 @@ struct Pool2dParams {
   int32_t kernel[2] = {2, 2};         ///< height and width of the window
   int32_t stride[2] = {2, 2};         ///< vertical, horizontal
   int32_t padding[4] = {0, 0, 0, 0};  ///< top, bottom, left, right; smaller than the window
-  int64_t count_include_pad = 1;      ///< whether an average divides by the whole window (1) or by what lies inside x (0)
+  int64_t count_include_pad = 1;  ///< whether an average divides by the whole window (1) or by what lies inside x (0)
 };
 
-/// {y} or {y, index} from {x}. index has y's shape and layout: the position (kh * KW + kw) of the maximum in its window,
-/// u8 or i32 (pool2d_index_dtype). Padding is -infinity. The first of equal maxima counts, and the last of several NaN,
-/// as in PyTorch.
+/// {y} or {y, index} from {x}. index has y's shape and layout: the position (kh * KW + kw) of the maximum in its
+/// window, u8 or i32 (pool2d_index_dtype). Padding is -infinity. The first of equal maxima counts, and the last of
+/// several NaN, as in PyTorch.
 struct MaxPool2dForward {
   static constexpr char kName[] = "max_pool2d_forward";
   using Params = Pool2dParams;

@@ -11,13 +11,14 @@ int64_t output_extent(const char* op, const char* dimension, int64_t extent, int
                       int64_t before, int64_t after) {
   PLUMB_CHECK(kernel >= 1 && stride >= 1, "{}: kernel {} and stride {} along {} must be positive", op, kernel, stride,
               dimension);
-  PLUMB_CHECK(before >= 0 && after >= 0 && before < kernel && after < kernel,
-              "{}: padding {} and {} along {} must be smaller than the kernel {} and not negative; pad x with an op of its "
-              "own for more",
-              op, before, after, dimension, kernel);
+  PLUMB_CHECK(
+      before >= 0 && after >= 0 && before < kernel && after < kernel,
+      "{}: padding {} and {} along {} must be smaller than the kernel {} and not negative; pad x with an op of its "
+      "own for more",
+      op, before, after, dimension, kernel);
   PLUMB_CHECK(extent >= 1 && extent + before + after >= kernel,
-              "{}: a kernel of {} does not fit into {} elements of x and padding {} and {} along {}", op, kernel, extent,
-              before, after, dimension);
+              "{}: a kernel of {} does not fit into {} elements of x and padding {} and {} along {}", op, kernel,
+              extent, before, after, dimension);
   return (extent + before + after - kernel) / stride + 1;
 }
 
@@ -25,8 +26,9 @@ Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p
 
 Tensor max_gather(const Tensor& g, const Tensor& index, const Pool2dParams& p) {
   const TensorSpec y = index.spec().with(g.dtype());
-  return record(run<MaxPool2dGather>(p, {g, index}, y),
-                wrt(g, [p, index = Kept(index), s = g.spec()](const Tensor& dy) { return max_backward(dy, index(), p, s); }));
+  return record(
+      run<MaxPool2dGather>(p, {g, index}, y),
+      wrt(g, [p, index = Kept(index), s = g.spec()](const Tensor& dy) { return max_backward(dy, index(), p, s); }));
 }
 
 Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p, const TensorSpec& x) {

@@ -42,7 +42,6 @@ class Forward final : public Kernel {
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
-    auto* y = static_cast<T*>(l.out[0]);
     auto* partial = static_cast<double*>(l.workspace);
     const Coefficients<C> k(partial + (p_.train ? 3 * partial_ : 0), v_.columns);
     if (p_.train) {
@@ -57,9 +56,9 @@ class Forward final : public Kernel {
         k.set(v_, c, static_cast<double>(mean[c]), inv_std * static_cast<double>(gamma[c]), static_cast<double>(beta[c]));
       });
     }
-    map_channels<T>(v_, [=](int64_t j) {
+    map_channels(v_, static_cast<T*>(l.out[0]), [=](int64_t j) {
       return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j]](int64_t i) {
-        store(y + i, (load(x + i) - centre) * slope + shift);
+        return (load(x + i) - centre) * slope + shift;
       };
     });
   }
@@ -119,10 +118,9 @@ class Backward final : public Kernel {
     ChannelSums<T, decltype(first)>(v_, x, static_cast<const C*>(l.in[3]), first, nullptr, partial, partial + partial_).run();
     for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
     if (!needs_dx_) return;
-    auto* dx = static_cast<T*>(l.out[2]);
-    map_channels<T>(v_, [=](int64_t j) {
+    map_channels(v_, static_cast<T*>(l.out[2]), [=](int64_t j) {
       return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j], scale = k.scale[j]](int64_t i) {
-        store(dx + i, load(dy + i) * scale + ((load(x + i) - centre) * slope + shift));
+        return load(dy + i) * scale + ((load(x + i) - centre) * slope + shift);
       };
     });
   }

@@ -11,6 +11,7 @@
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 
@@ -177,30 +178,34 @@ class ChannelSums {
   double *pivots_, *sums_, *products_;
 };
 
-/// f(j)(i) for every element i, where j is its channel if the tensor is cut into runs, and else its column. In blocks from
-/// the end to the beginning: what sums read last is what caches still hold.
+/// Sets every y[i] to f(j)(i), where j is the channel of i if the tensor is cut into runs, and else its column. In blocks
+/// from the end to the beginning: what sums read last is what caches still hold.
 template <class T, class F>
-void map_channels(const Channels& v, const F& f) {
-  const int64_t length = v.runs ? std::min(v.inner, Channels::kCut) : v.columns;  // of a run or row
-  const int64_t units = v.runs ? v.rows * v.channels : v.rows;
-  const int64_t together = std::max<int64_t>(1, 16384 / length), blocks = (units + together - 1) / together;
-  const auto unit = [&](int64_t u) {
-    if (v.runs) {
-      const int64_t run = u / v.cuts, first = u % v.cuts * Channels::kCut;
-      const int64_t at = run * v.inner + first, n = std::min(length, v.inner - first);
-      const auto g = f(run % v.channels);
-#pragma GCC ivdep
-      for (int64_t i = at; i < at + n; ++i) g(i);
-    } else {
-      const int64_t at = u * length, n = v.width_of(u);
-#pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) f(j)(at + j);
-    }
-  };
-  parallel_for(blocks, kGrainBytes / (together * length * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
+void map_channels(const Channels& v, T* y, const F& f) {
+  constexpr int64_t kBlock = (16 << 10) / static_cast<int64_t>(sizeof(T));
+  const bool streams = v.numel * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
+  const int64_t width = v.runs ? v.inner : v.columns;
+  parallel_for((v.numel + kBlock - 1) / kBlock, kGrainBytes / (16 << 10), [&](int64_t begin, int64_t end) {
+    alignas(64) T stage[kBlock];
     for (int64_t block = end - 1; block >= begin; --block) {
-      for (int64_t u = block * together; u < std::min(units, (block + 1) * together); ++u) unit(u);
+      const int64_t first = block * kBlock, last = std::min(v.numel, first + kBlock);
+      T* const to = streams ? stage : y + first;
+      for (int64_t i = first, next; i < last; i = next) {
+        const int64_t row = i / width, n = std::min(last, (row + 1) * width) - i;
+        next = i + n;
+        if (v.runs) {
+          const auto g = f(row % v.channels);
+#pragma GCC ivdep
+          for (int64_t k = 0; k < n; ++k) store(to + (i - first) + k, g(i + k));
+        } else {
+          const int64_t column = i - row * width;
+#pragma GCC ivdep
+          for (int64_t k = 0; k < n; ++k) store(to + (i - first) + k, f(column + k)(i + k));
+        }
+      }
+      if (streams) stream(reinterpret_cast<uint8_t*>(y + first), reinterpret_cast<const uint8_t*>(stage), (last - first) * static_cast<int64_t>(sizeof(T)));
     }
+    if (streams) stream_fence();
   });
 }
 

@@ -14,24 +14,25 @@ class RowsKernel final : public Kernel {
       : Kernel("plumb:move:rows"), loop_(loop), offset_(offset), n_(n) {}
   void run(const Launch& l) const override {
     const T* x = static_cast<const T*>(l.in[0]) + offset_;
-    const int64_t width = loop_.extent[0], step = loop_.stride[0][0];
+    const int64_t step = loop_.stride[0][0], row_step = loop_.stride[0][1];
     parallel_write(static_cast<T*>(l.out[0]), n_, [&](int64_t begin, int64_t end, T* to) {
-      RowCursor row(loop_, begin / width);
-      for (int64_t i = begin % width; begin < end; i = 0, row.next()) {
-        const int64_t n = std::min(width - i, end - begin);
-        const T* from = x + row.at() + i * step;
+      for_runs(loop_, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
+        const T* from = x + row.at + i * step;
         if (step == 1) {
-          std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+          copy_rows(reinterpret_cast<uint8_t*>(to), n * kSize, reinterpret_cast<const uint8_t*>(from), row_step * kSize,
+                    n * kSize, rows);
         } else {
-          for (int64_t k = 0; k < n; ++k) to[k] = from[k * step];
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t k = 0; k < n; ++k) to[r * n + k] = from[r * row_step + k * step];
+          }
         }
-        to += n;
-        begin += n;
-      }
+        to += n * rows;
+      });
     });
   }
 
  private:
+  static constexpr int64_t kSize = sizeof(T);
   StridedLoop<1> loop_;
   int64_t offset_, n_;
 };
@@ -75,7 +76,7 @@ template <class T>
 class TransposeKernel final : public Kernel {
  public:
   TransposeKernel(const StridedLoop<1>& loop, int j, int64_t offset, int64_t n)
-      : Kernel("plumb:move:transpose"), offset_(offset), streams_(n * kSize >= kStreamBytes / 2) {
+      : Kernel("plumb:move:transpose"), offset_(offset) {
     int64_t y_stride[kMaxRank] = {1};
     for (int d = 1; d < loop.rank; ++d) y_stride[d] = y_stride[d - 1] * loop.extent[d - 1];
     const auto x_stride = [&](int d) { return loop.stride[0][static_cast<size_t>(d)]; };
@@ -88,10 +89,12 @@ class TransposeKernel final : public Kernel {
     take(of_j_, j, y_stride[j]);
     for (int d = 1; d < loop.rank; ++d) {  // the next dimension of x, wherever it is in y
       for (int e = 1; e < loop.rank; ++e) {
-        if (!taken[e] && x_stride(e) == of_j_.total && of_j_.total < kSegment) take(of_j_, e, y_stride[e]);
+        if (!taken[e] && x_stride(e) == of_j_.total && of_j_.total < kTile<T>) take(of_j_, e, y_stride[e]);
       }
     }
-    for (int d = 1; d < loop.rank && !taken[d] && of_i_.total < kSegment; ++d) take(of_i_, d, x_stride(d));
+    for (int d = 1; d < loop.rank && !taken[d] && of_i_.total < kTile<T>; ++d) take(of_i_, d, x_stride(d));
+    // The scattered writes of a transposition wait for memory sooner than runs do.
+    streams_ = n * kSize >= (is_thin() ? kStreamBytes : kStreamBytes / 4);
     cut();
     panels_ = i_.count * j_.count;
     for (int d = 0; d < loop.rank; ++d) {
@@ -199,7 +202,7 @@ class TransposeKernel final : public Kernel {
   }
 
   int64_t offset_;
-  bool streams_, along_x_ = false;
+  bool streams_ = false, along_x_ = false;
   Chain of_i_, of_j_;  // neighbours in y, with their steps in x; and neighbours in x, with their steps in y
   Pieces i_, j_;
   Outer outer_[kMaxRank];

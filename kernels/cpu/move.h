@@ -1,6 +1,9 @@
 // Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/cpu/strided.h"
 #include "kernels/kernel.h"
 
@@ -17,33 +20,68 @@ decltype(auto) dispatch_size(size_t bytes, F&& f) {
   }
 }
 
-/// Walks over the rows of a strided loop with one operand (runs along its dimension 0) and knows where each starts.
-class RowCursor {
- public:
-  RowCursor(const StridedLoop<1>& loop, int64_t row) : loop_(loop) {
-    for (int d = 1; d < loop_.rank; ++d) {
-      index_[d] = row % loop_.extent[d];
-      row /= loop_.extent[d];
-      at_ += index_[d] * stride(d);
+/// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions each.
+inline void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
+  const auto copy_by = [&]<size_t kBlock>(std::integral_constant<size_t, kBlock>) {
+    const int64_t last = bytes - static_cast<int64_t>(kBlock);
+    for (int64_t r = 0; r < rows; ++r, to += to_step, from += from_step) {
+      for (int64_t k = 0; k < last; k += static_cast<int64_t>(kBlock)) std::memcpy(to + k, from + k, kBlock);
+      std::memcpy(to + last, from + last, kBlock);  // overlaps the block before
     }
+  };
+  if (bytes > 1024) {
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * to_step, from + r * from_step, static_cast<size_t>(bytes));
+  } else if (bytes >= 64) {
+    copy_by(std::integral_constant<size_t, 64>());
+  } else if (bytes >= 16) {
+    copy_by(std::integral_constant<size_t, 16>());
+  } else if (bytes >= 4) {
+    copy_by(std::integral_constant<size_t, 4>());
+  } else if (bytes > 0) {
+    copy_by(std::integral_constant<size_t, 1>());
   }
-  int64_t at() const { return at_; }
-  int64_t index(int d) const { return index_[d]; }
-  void next() {
-    for (int d = 1; d < loop_.rank; ++d) {
-      at_ += stride(d);
-      if (++index_[d] < loop_.extent[d]) return;
-      at_ -= index_[d] * stride(d);
-      index_[d] = 0;
-    }
-  }
+}
 
- private:
-  int64_t stride(int d) const { return loop_.stride[0][static_cast<size_t>(d)]; }
-  const StridedLoop<1>& loop_;
-  int64_t index_[kMaxRank] = {};
-  int64_t at_ = 0;
+/// Where one row of a strided loop (a run along its dimension 0) stands.
+struct RowPlace {
+  int64_t index[kMaxRank] = {};  ///< from dimension 1 on
+  int64_t at = 0;                ///< offset in the operand
 };
+
+/// Cuts the elements [begin, end) of a strided loop into runs: body(place, i, n, rows) stands for the elements [i, i + n) of
+/// the row at `place` and of the rows - 1 next ones along dimension 1. Runs come in order.
+template <class Body>
+void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body& body) {
+  const int64_t width = loop.extent[0];
+  const auto stride = [&](int d) { return loop.stride[0][static_cast<size_t>(d)]; };
+  RowPlace place;
+  for (int64_t d = 1, row = begin / width; d < loop.rank; ++d) {
+    place.index[d] = row % loop.extent[d];
+    row /= loop.extent[d];
+    place.at += place.index[d] * stride(static_cast<int>(d));
+  }
+  const auto advance = [&](int64_t rows) {
+    for (int d = 1; d < loop.rank; ++d, rows = 1) {
+      place.at += rows * stride(d);
+      if ((place.index[d] += rows) < loop.extent[d]) return;
+      place.at -= place.index[d] * stride(d);
+      place.index[d] = 0;
+    }
+  };
+  if (const int64_t i = begin % width; i > 0) {
+    const int64_t n = std::min(width - i, end - begin);
+    body(place, i, n, 1);
+    advance(1);
+    begin += n;
+  }
+  for (int64_t left = (end - begin) / width, rows; left > 0; left -= rows) {
+    rows = loop.rank > 1 ? std::min(left, loop.extent[1] - place.index[1]) : 1;
+    body(place, 0, width, rows);
+    advance(rows);
+    begin += rows * width;
+  }
+  if (begin < end) body(place, 0, end - begin, 1);
+}
 
 /// Offers to write y, whose memory order `loop` runs over, from the elements of x at the loop's strides plus `offset`.
 void offer_move(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y, Candidates&);

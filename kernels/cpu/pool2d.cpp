@@ -7,9 +7,17 @@
 namespace plumb::cpu {
 namespace pool {
 
-Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p, const TensorSpec& result)
-    : IH(x.shape[2]), IW(x.shape[3]), OH(y.shape[2]), OW(y.shape[3]), KH(p.kernel[0]), KW(p.kernel[1]),
-      SH(p.stride[0]), SW(p.stride[1]), top(p.padding[0]), left(p.padding[2]), streamed(result.bytes() >= simd::kStreamBytes) {
+Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
+    : IH(x.shape[2]),
+      IW(x.shape[3]),
+      OH(y.shape[2]),
+      OW(y.shape[3]),
+      KH(p.kernel[0]),
+      KW(p.kernel[1]),
+      SH(p.stride[0]),
+      SW(p.stride[1]),
+      top(p.padding[0]),
+      left(p.padding[2]) {
   const int64_t N = x.shape[0], C = x.shape[1];
   outer = x.layout == Layout::kNchw ? N * C : (x.layout == Layout::kNhwc ? N : C);
   inner = x.layout == Layout::kNchw ? 1 : (x.layout == Layout::kNhwc ? C : N);
@@ -34,42 +42,48 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p, cons
 
 namespace {
 
-using Walk = void (*)(const Plan&, const Launch&, int64_t begin, int64_t end);
+// A walk, and the number of rows that it goes over.
+struct Work {
+  int64_t rows;
+  void (*walk)(const Plan&, const Launch&, int64_t begin, int64_t end);
+};
 
 class PoolKernel final : public Kernel {
  public:
-  PoolKernel(std::string name, Plan plan, const TensorSpec& result, Walk walk)
-      : Kernel(std::move(name)), plan_(std::move(plan)), walk_(walk) {
-    rows_ = plan_.outer * result.shape[2];
-    grain_ = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, plan_.row_bytes));
-  }
+  PoolKernel(std::string name, Plan plan, Work work)
+      : Kernel(std::move(name)),
+        plan_(std::move(plan)),
+        work_(work),
+        grain_(std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, plan_.row_bytes))) {}
   void run(const Launch& l) const override {
-    parallel_for(rows_, grain_, [&](int64_t begin, int64_t end) {
-      walk_(plan_, l, begin, end);
-      if (plan_.streamed) simd::stream_fence();
-    });
+    parallel_for(work_.rows, grain_, [&](int64_t begin, int64_t end) { work_.walk(plan_, l, begin, end); });
   }
 
  private:
   Plan plan_;
-  Walk walk_;
-  int64_t rows_, grain_;
+  Work work_;
+  int64_t grain_;
 };
 
 template <class Rule>
-Walk forward_walk(const Plan& g) {
-  if (g.inner != 1) return &forward_lanes<Rule>;
-  return g.SW == 1 ? &forward_columns<Rule, 1> : (g.SW == 2 ? &forward_columns<Rule, 2> : &forward_columns<Rule, 0>);
+Work forward_work(const Plan& g) {
+  const int64_t rows = g.outer * g.OH;
+  if (g.inner != 1) return {rows, &forward_lanes<Rule>};
+  return {rows,
+          g.SW == 1 ? &forward_columns<Rule, 1> : (g.SW == 2 ? &forward_columns<Rule, 2> : &forward_columns<Rule, 0>)};
 }
 template <class Rule>
-Walk backward_walk(const Plan& g) {
-  if (g.inner != 1) return &backward_lanes<Rule>;
-  return g.SW == 1 ? &backward_columns<Rule, 1> : (g.SW == 2 ? &backward_columns<Rule, 2> : &backward_columns<Rule, 0>);
+Work backward_work(const Plan& g) {
+  const int64_t rows = g.outer * g.IH;
+  if (g.inner != 1) return {rows, &backward_lanes<Rule>};
+  if (g.tiles()) return {g.outer * g.OH, &backward_tiles<Rule>};
+  return {rows, g.SW == 1 ? &backward_columns<Rule, 1>
+                          : (g.SW == 2 ? &backward_columns<Rule, 2> : &backward_columns<Rule, 0>)};
 }
 
-void offer(const char* op, const Plan& g, const TensorSpec& result, Walk walk, Candidates& candidates) {
+void offer(const char* op, const Plan& g, Work work, Candidates& candidates) {
   candidates.add("loop", [=] {
-    return std::make_unique<PoolKernel>(message("plumb:{}:{}", op, g.inner != 1 ? "lanes" : "columns"), g, result, walk);
+    return std::make_unique<PoolKernel>(message("plumb:{}:{}", op, g.inner != 1 ? "lanes" : "columns"), g, work);
   });
 }
 
@@ -87,47 +101,47 @@ void dispatch(DType t, F&& f) {
 namespace plumb {
 
 void MaxPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
-  const cpu::pool::Plan g(p.in[0], p.out[0], p.params, p.out[0]);
+  const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
-    const auto walk = p.out.size() == 1                  ? forward_walk<MaxForward<T, NoIndex>>(g)
-                      : p.out[1].dtype == DType::kU8 ? forward_walk<MaxForward<T, uint8_t>>(g)
-                                                     : forward_walk<MaxForward<T, int32_t>>(g);
-    offer(kName, g, p.out[0], walk, c);
+    const Work work = p.out.size() == 1              ? forward_work<MaxForward<T, NoIndex>>(g)
+                      : p.out[1].dtype == DType::kU8 ? forward_work<MaxForward<T, uint8_t>>(g)
+                                                     : forward_work<MaxForward<T, int32_t>>(g);
+    offer(kName, g, work, c);
   });
 }
 
 void MaxPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
-  const cpu::pool::Plan g(p.out[0], p.in[0], p.params, p.out[0]);
+  const cpu::pool::Plan g(p.out[0], p.in[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
-    const auto walk = u8 ? backward_walk<MaxBackward<T, uint8_t>>(g) : backward_walk<MaxBackward<T, int32_t>>(g);
-    offer(kName, g, p.out[0], walk, c);
+    const Work work = u8 ? backward_work<MaxBackward<T, uint8_t>>(g) : backward_work<MaxBackward<T, int32_t>>(g);
+    offer(kName, g, work, c);
   });
 }
 
 void MaxPool2dGather::cpu(const Problem<Params>& p, Candidates& c) {
-  const cpu::pool::Plan g(p.in[0], p.out[0], p.params, p.out[0]);
+  const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
-    const auto walk = u8 ? forward_walk<MaxGather<T, uint8_t>>(g) : forward_walk<MaxGather<T, int32_t>>(g);
-    offer(kName, g, p.out[0], walk, c);
+    const Work work = u8 ? forward_work<MaxGather<T, uint8_t>>(g) : forward_work<MaxGather<T, int32_t>>(g);
+    offer(kName, g, work, c);
   });
 }
 
 void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
-  const cpu::pool::Plan g(p.in[0], p.out[0], p.params, p.out[0]);
+  const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
-    cpu::pool::offer(kName, g, p.out[0], cpu::pool::forward_walk<cpu::pool::AvgForward<T>>(g), c);
+    cpu::pool::offer(kName, g, cpu::pool::forward_work<cpu::pool::AvgForward<T>>(g), c);
   });
 }
 
 void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
-  const cpu::pool::Plan g(p.out[0], p.in[0], p.params, p.out[0]);
+  const cpu::pool::Plan g(p.out[0], p.in[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
-    cpu::pool::offer(kName, g, p.out[0], cpu::pool::backward_walk<cpu::pool::AvgBackward<T>>(g), c);
+    cpu::pool::offer(kName, g, cpu::pool::backward_work<cpu::pool::AvgBackward<T>>(g), c);
   });
 }
 

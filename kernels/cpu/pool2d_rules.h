@@ -20,10 +20,12 @@ class MaxForward {
  public:
   using Element = T;
   static constexpr bool kIndexed = !std::is_same_v<Index, NoIndex>;
-  MaxForward(const Launch& l, bool streamed)
-      : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])), streamed_(streamed) {
+  MaxForward(const Launch& l) : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])) {
     if constexpr (kIndexed) index_ = static_cast<Index*>(l.out[1]);
   }
+
+  /// What the elements of windows are read from.
+  const T* source() const { return x_; }
 
   template <class R>
   struct State {
@@ -42,7 +44,6 @@ class MaxForward {
   template <class R>
   void step(State<R>& s, R run, int64_t k, int64_t from) const {
     run.each([&](int v) {
-      if (PF) __builtin_prefetch(reinterpret_cast<const char*>(x_ + from + v * kLanes) + PF, 0, 2);
       const Vec e = run.in_windows(x_ + from, v);
       const IntVec wins = (e > s.best[v]) | (e != e);
       s.best[v] = wins ? e : s.best[v];
@@ -52,8 +53,8 @@ class MaxForward {
   template <class R>
   void finish(const State<R>& s, R run, int64_t to, const float*) const {
     run.each([&](int v) {
-      run.store(y_ + to, v, s.best[v], streamed_);
-      if constexpr (kIndexed) run.store(index_ + to, v, s.at[v], false);
+      run.store(y_ + to, v, s.best[v]);
+      if constexpr (kIndexed) run.store(index_ + to, v, s.at[v]);
     });
   }
 
@@ -61,7 +62,6 @@ class MaxForward {
   const T* x_;
   T* y_;
   Index* index_ = nullptr;
-  bool streamed_;
 };
 
 /// The elements of g at the places of the maxima.
@@ -69,11 +69,10 @@ template <class T, class Index>
 class MaxGather {
  public:
   using Element = T;
-  MaxGather(const Launch& l, bool streamed)
-      : g_(static_cast<const T*>(l.in[0])),
-        index_(static_cast<const Index*>(l.in[1])),
-        y_(static_cast<T*>(l.out[0])),
-        streamed_(streamed) {}
+  MaxGather(const Launch& l)
+      : g_(static_cast<const T*>(l.in[0])), index_(static_cast<const Index*>(l.in[1])), y_(static_cast<T*>(l.out[0])) {}
+
+  const T* source() const { return g_; }
 
   template <class R>
   struct State {
@@ -96,14 +95,13 @@ class MaxGather {
   }
   template <class R>
   void finish(const State<R>& s, R run, int64_t to, const float*) const {
-    run.each([&](int v) { run.store(y_ + to, v, s.found[v], streamed_); });
+    run.each([&](int v) { run.store(y_ + to, v, s.found[v]); });
   }
 
  private:
   const T* g_;
   const Index* index_;
   T* y_;
-  bool streamed_;
 };
 
 /// The mean.
@@ -111,8 +109,9 @@ template <class T>
 class AvgForward {
  public:
   using Element = T;
-  AvgForward(const Launch& l, bool streamed)
-      : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])), streamed_(streamed) {}
+  AvgForward(const Launch& l) : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])) {}
+
+  const T* source() const { return x_; }
 
   template <class R>
   struct State {
@@ -129,13 +128,12 @@ class AvgForward {
   /// `scale` are the reciprocals of the divisors.
   template <class R>
   void finish(const State<R>& s, R run, int64_t to, const float* scale) const {
-    run.each([&](int v) { run.store(y_ + to, v, s.sum[v] * run.of_windows(scale, v), streamed_); });
+    run.each([&](int v) { run.store(y_ + to, v, s.sum[v] * run.of_windows(scale, v)); });
   }
 
  private:
   const T* x_;
   T* y_;
-  bool streamed_;
 };
 
 /// dx of the maximum: dy where the index names this element of the window.
@@ -143,7 +141,8 @@ template <class T, class Index>
 class MaxBackward {
  public:
   using Element = T;
-  explicit MaxBackward(const Launch& l) : dy_(static_cast<const T*>(l.in[0])), index_(static_cast<const Index*>(l.in[1])) {}
+  explicit MaxBackward(const Launch& l)
+      : dy_(static_cast<const T*>(l.in[0])), index_(static_cast<const Index*>(l.in[1])) {}
 
   /// Adds what comes through element number k of the windows at dy[from].
   template <class R>

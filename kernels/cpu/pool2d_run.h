@@ -14,7 +14,8 @@ using simd::Vec;
 
 /// The lanes of a vector are lanes of one pixel: they share their windows.
 struct Lanes {};
-/// The lanes of a vector are columns of one row: neighbours have windows that are a stride apart (0: known at run time).
+/// The lanes of a vector are columns of one row: neighbours have windows that are a stride apart (0: known at run
+/// time).
 template <int64_t stride>
 struct Columns {
   static constexpr int64_t kStride = stride;
@@ -65,7 +66,8 @@ struct Run {
     } else if constexpr (Along::kStride == 2) {
       const int64_t last = 2 * left(v) - 1;
       const Vec a = whole ? simd::load(p) : simd::load(p, std::min(last, kLanes));
-      const Vec b = whole ? simd::load(p + kLanes - 1) : simd::load(p + kLanes - 1, std::max<int64_t>(0, last - kLanes + 1));
+      const Vec b =
+          whole ? simd::load(p + kLanes - 1) : simd::load(p + kLanes - 1, std::max<int64_t>(0, last - kLanes + 1));
       return __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kEven));
     } else {
       Vec e{};
@@ -76,21 +78,23 @@ struct Run {
   /// What there is of each window: one number for all lanes, or one for each column.
   [[gnu::always_inline]] Vec of_windows(const float* p, int v) const {
     if constexpr (std::is_same_v<Along, Lanes>) {
-      return Vec{} + *p;
+      return *p - Vec{};
     } else {
       return load(p, v);
     }
   }
   template <class T, class V>
-  [[gnu::always_inline]] void store(T* p, int v, V value, bool streamed) const {
-    if (!whole && left(v) < kLanes) {
-      simd::store(p + v * kLanes, value, left(v));
-    } else if (streamed) {
-      simd::stream(p + v * kLanes, value);
-    } else {
-      simd::store(p + v * kLanes, value);
-    }
+  [[gnu::always_inline]] void store(T* p, int v, V value) const {
+    whole ? simd::store(p + v * kLanes, value) : simd::store(p + v * kLanes, value, left(v));
   }
 };
+
+/// Stores the n elements of `even` and of `odd` in turn.
+template <class T, class Along, bool whole>
+[[gnu::always_inline]] inline void store_in_turn(T* p, Vec even, Vec odd, Run<Along, 1, whole> run) {
+  const Run<Along, 2, whole> both{2 * run.n};
+  both.store(p, 0, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(detail::kLow)));
+  both.store(p, 1, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(detail::kHigh)));
+}
 
 }  // namespace plumb::cpu::pool

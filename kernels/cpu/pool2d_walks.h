@@ -19,13 +19,16 @@ struct Range {
 /// x (outer, IH, IW, inner) and y (outer, OH, OW, inner) with their windows.
 struct Plan {
   int64_t outer, inner, IH, IW, OH, OW, KH, KW, SH, SW, top, left;
-  int64_t row_bytes;         ///< of a row of x
-  bool streamed;             ///< whether the result is large
+  int64_t row_bytes;                                     ///< of a row of x
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
   std::vector<float> scale;  ///< 1 / divisor, by the number of the window's rows inside x and then by ow
 
-  Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p, const TensorSpec& result);
+  Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p);
 
+  /// Whether windows of two columns stand side by side in x, and none reaches out of it.
+  bool tiles() const {
+    return inner == 1 && KW == 2 && SW == 2 && KH == SH && top == 0 && left == 0 && OH * KH <= IH && OW * KW <= IW;
+  }
   /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }
   Range columns(int64_t ow) const { return {std::max<int64_t>(0, left - ow * SW), std::min(KW, IW + left - ow * SW)}; }
@@ -36,15 +39,11 @@ struct Plan {
   }
 };
 
-/// body(run, lane) for runs over the lanes of the pixel at `result`; streamed ones begin at whole lines where possible.
-template <class T, class Body>
-[[gnu::always_inline]] inline void each_lane_run(const T* result, int64_t lanes, bool streamed, const Body& body) {
-  constexpr int64_t kMost = 4 * kLanes, kSize = static_cast<int64_t>(sizeof(T)), kLine = 64;
+/// body(run, lane) for runs over the lanes of a pixel.
+template <class Body>
+[[gnu::always_inline]] inline void each_lane_run(int64_t lanes, const Body& body) {
+  constexpr int64_t kMost = 4 * kLanes;
   int64_t lane = 0;
-  if (const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(result) % kLine); streamed && past != 0) {
-    lane = std::min(lanes, (kLine - past) / kSize);
-    if (lane > 0) body(Run<Lanes, 4, false>{lane}, int64_t{0});
-  }
   for (; lane + kMost <= lanes; lane += kMost) body(Run<Lanes, 4, true>{kMost}, lane);
   if (lanes - lane > kLanes) {
     body(Run<Lanes, 4, false>{lanes - lane}, lane);
@@ -53,11 +52,27 @@ template <class T, class Body>
   }
 }
 
+/// Fetches what a run in the row below will be the first to read: rows are far apart, and no processor foresees the
+/// next.
+template <class R, class T>
+[[gnu::always_inline]] inline void fetch_row_below(const Plan& g, const T* x, int64_t corner) {
+  for (int64_t kh = std::max(g.KH, g.SH); kh < g.KH + g.SH; ++kh) {
+    for (int64_t kw = std::max<int64_t>(0, g.KW - g.SW); kw < g.KW; ++kw) {
+      // By number: the last rows are fetched beyond x, which is allowed to the processor and not to a pointer.
+      const auto at =
+          reinterpret_cast<uintptr_t>(x) + static_cast<uintptr_t>(corner + (kh * g.IW + kw) * g.inner) * sizeof(T);
+      for (uintptr_t v = 0; v < R::kVectors; ++v) {
+        __builtin_prefetch(reinterpret_cast<const void*>(at + v * kLanes * sizeof(T)), 0, 2);
+      }
+    }
+  }
+}
+
 /// A run of the result from its operands: the elements [h) x [w) of windows whose first element, inside x or not, is at
 /// `corner`.
 template <class Rule, class R>
-[[gnu::always_inline]] inline void pool_windows(const Plan& g, const Rule& rule, R run, int64_t to, int64_t corner, Range h,
-                                                Range w, const float* scale) {
+[[gnu::always_inline]] inline void pool_windows(const Plan& g, const Rule& rule, R run, int64_t to, int64_t corner,
+                                                Range h, Range w, const float* scale) {
   typename Rule::template State<R> state;
   rule.begin(state, run, to, h.begin * g.KW + w.begin);
   for (int64_t kh = h.begin; kh < h.end; ++kh) {
@@ -68,8 +83,8 @@ template <class Rule, class R>
   rule.finish(state, run, to, scale);
 }
 
-/// The sum of what reaches the run through windows [oh) x [ow), those of its first element: element (row, column) of the
-/// padded x. `offset` is the run's place in dy's pixels.
+/// The sum of what reaches the run through windows [oh) x [ow), those of its first element: element (row, column) of
+/// the padded x. `offset` is the run's place in dy's pixels.
 template <class Rule, class R>
 [[gnu::always_inline]] inline void gather_windows(const Plan& g, const Rule& rule, R run, Vec* sum, int64_t plane,
                                                   int64_t row, int64_t column, Range oh, Range ow, int64_t offset) {
@@ -86,8 +101,7 @@ template <class Rule, class R>
 /// Rows [begin, end) of all outer * OH of y.
 template <class Rule>
 void forward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-  const Rule rule(l, g.streamed);
-  const auto* y = static_cast<const typename Rule::Element*>(l.out[0]);
+  const Rule rule(l);
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
     const float* scale = g.scale_of(oh);
@@ -95,8 +109,9 @@ void forward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
       const int64_t to = (row * g.OW + ow) * g.inner;
       const int64_t corner = ((plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left) * g.inner;
       const Range h = g.rows(oh), w = g.columns(ow);
-      each_lane_run(y + to, g.inner, g.streamed, [&](auto run, int64_t lane) {
+      each_lane_run(g.inner, [&](auto run, int64_t lane) {
         pool_windows(g, rule, run, to + lane, corner + lane, h, w, scale + ow);
+        fetch_row_below<decltype(run)>(g, rule.source(), corner + lane);
       });
     }
   }
@@ -105,8 +120,9 @@ void forward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
 /// The same by columns. Windows that reach over an edge of x are done one by one.
 template <class Rule, int64_t kStride>
 void forward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-  const Rule rule(l, g.streamed);
-  const Range inside{ceil_div(g.left, g.SW), std::min(g.OW, g.IW + g.left < g.KW ? 0 : (g.IW + g.left - g.KW) / g.SW + 1)};
+  const Rule rule(l);
+  const Range inside{ceil_div(g.left, g.SW),
+                     std::min(g.OW, g.IW + g.left < g.KW ? 0 : (g.IW + g.left - g.KW) / g.SW + 1)};
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
     const float* scale = g.scale_of(oh);
@@ -132,23 +148,24 @@ void backward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) 
     for (int64_t iw = 0; iw < g.IW; ++iw) {
       const Range ow = g.windows_of_column[static_cast<size_t>(iw)];
       auto* to = dx + (row * g.IW + iw) * g.inner;
-      each_lane_run(to, g.inner, g.streamed, [&](auto run, int64_t lane) {
+      each_lane_run(g.inner, [&](auto run, int64_t lane) {
         Vec sum[run.kVectors];
         gather_windows(g, rule, run, sum, plane, ih + g.top, iw + g.left, oh, ow, lane);
-        run.each([&](int v) { run.store(to + lane, v, sum[v], g.streamed); });
+        run.each([&](int v) { run.store(to + lane, v, sum[v]); });
       });
     }
   }
 }
 
-/// The same by columns. Columns that are a stride apart see their windows alike, so that a run is of those, and there is
-/// one for each column of the first stride. Runs in which a column lacks windows are of one element.
+/// The same by columns. Columns that are a stride apart see their windows alike, so that a run is of those, and there
+/// is one for each column of the first stride. Runs in which a column lacks windows are of one element.
 template <class Rule, int64_t kStride>
 void backward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
   const int64_t q_end = ceil_div(g.IW + g.left, g.SW);
-  const Range inside{std::max(ceil_div(g.KW, g.SW) - 1, ceil_div(g.left, g.SW)), std::min(g.OW, (g.IW + g.left) / g.SW)};
+  const Range inside{std::max(ceil_div(g.KW, g.SW) - 1, ceil_div(g.left, g.SW)),
+                     std::min(g.OW, (g.IW + g.left) / g.SW)};
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.IH, ih = row % g.IH;
     const Range oh = g.windows_of_row[static_cast<size_t>(ih)];
@@ -161,24 +178,49 @@ void backward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end
         return sum[0];
       };
       const int64_t first = q * g.SW;
-      auto* to = dx + row * g.IW + first - g.left;
+      const int64_t to = row * g.IW + first - g.left;
       if (kStride == 1 && n == kLanes) {
         const Run<Columns<1>, 1, true> run{n};
-        run.store(to, 0, sum_of(run, first), g.streamed);
+        run.store(dx + to, 0, sum_of(run, first));
       } else if (kStride == 2 && n == kLanes) {
         const Run<Columns<1>, 1, true> run{n};
-        const Vec a = sum_of(run, first), b = sum_of(run, first + 1);
-        run.store(to, 0, __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kLow)), g.streamed);
-        run.store(to, 1, __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kHigh)), g.streamed);
+        store_in_turn(dx + to, sum_of(run, first), sum_of(run, first + 1), run);
       } else {
         for (int64_t phase = 0; phase < g.SW; ++phase) {
           const int64_t iw = first + phase - g.left;
           if (iw < 0 || iw >= g.IW) continue;
           const Vec sum = sum_of(Run<Columns<1>, 1, false>{n}, first + phase);
-          for (int64_t j = 0; j < n; ++j) to[phase + j * g.SW] = static_cast<typename Rule::Element>(sum[j]);
+          for (int64_t j = 0; j < n; ++j) dx[to + phase + j * g.SW] = static_cast<typename Rule::Element>(sum[j]);
         }
       }
     }
+  }
+}
+
+/// The same where windows of two columns tile x (Plan::tiles): a row of windows has rows of dx to itself. Here [begin,
+/// end) are rows of dy.
+template <class Rule>
+void backward_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t plane = row / g.OH, oh = row % g.OH;
+    const float* scale = g.scale_of(oh);
+    auto* to = dx + (plane * g.IH + oh * g.KH) * g.IW;
+    for (int64_t kh = 0; kh < g.KH; ++kh, to += g.IW) {
+      for (int64_t ow = 0, n; ow < g.OW; ow += n) {
+        n = std::min(kLanes, g.OW - ow);
+        const auto sums = [&](auto run) {
+          Vec even{}, odd{};
+          rule.step(&even, run, 2 * kh, row * g.OW + ow, scale + ow);
+          rule.step(&odd, run, 2 * kh + 1, row * g.OW + ow, scale + ow);
+          store_in_turn(to + 2 * ow, even, odd, run);
+        };
+        n == kLanes ? sums(Run<Columns<1>, 1, true>{n}) : sums(Run<Columns<1>, 1, false>{n});
+      }
+      std::fill(to + 2 * g.OW, to + g.IW, typename Rule::Element{});
+    }
+    if (oh == g.OH - 1) std::fill(to, to + (g.IH - g.OH * g.KH) * g.IW, typename Rule::Element{});
   }
 }
 

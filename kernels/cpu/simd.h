@@ -1,6 +1,6 @@
 // Vectors of elements in f32, the type that arithmetic is done in, whatever they are stored as; and of small integers.
-// Loads and stores come whole (kLanes elements) or in part (the first n, 0 <= n <= kLanes; nothing behind is touched, and
-// the other lanes are zero).
+// Loads and stores come whole (kLanes elements) or in part (the first n, 0 <= n <= kLanes; nothing behind is touched,
+// and the other lanes are zero).
 #pragma once
 
 #include <bit>
@@ -43,7 +43,9 @@ V load(const void* p, int64_t n) {
 #endif
 }
 template <class V>
-void store(void* p, V v) { std::memcpy(p, &v, sizeof v); }
+void store(void* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
 template <class V>
 void store(void* p, V v, int64_t n) {
   if (n >= kLanes) return store(p, v);
@@ -86,7 +88,13 @@ struct Stored<uint8_t> {
   using Bits = U8;
   // By way of 16 bits: g++ 12 takes larger steps element by element.
   static IntVec widen(U8 v) { return __builtin_convertvector(__builtin_convertvector(v, U16), IntVec); }
-  static U8 narrow(IntVec v) { return __builtin_convertvector(__builtin_convertvector(v, U16), U8); }
+  static U8 narrow(IntVec v) {
+#if defined(__AVX512F__)
+    return std::bit_cast<U8>(_mm512_maskz_cvtepi32_epi8(0xffff, std::bit_cast<__m512i>(v)));
+#else
+    return __builtin_convertvector(__builtin_convertvector(v, U16), U8);
+#endif
+  }
 };
 template <class T>
 using Bits = typename Stored<T>::Bits;
@@ -95,41 +103,29 @@ using Bits = typename Stored<T>::Bits;
 
 /// Elements at p as Vec (float, Bfloat16) or IntVec (int32_t, uint8_t).
 template <class T>
-auto load(const T* p) { return detail::Stored<T>::widen(detail::load<detail::Bits<T>>(p)); }
+auto load(const T* p) {
+  return detail::Stored<T>::widen(detail::load<detail::Bits<T>>(p));
+}
 template <class T>
-auto load(const T* p, int64_t n) { return detail::Stored<T>::widen(detail::load<detail::Bits<T>>(p, n)); }
+auto load(const T* p, int64_t n) {
+  return detail::Stored<T>::widen(detail::load<detail::Bits<T>>(p, n));
+}
+
+/// The element at p in every lane.
+inline Vec broadcast(const float* p) { return *p - Vec{}; }
+inline Vec broadcast(const Bfloat16* p) {
+  using Pairs = uint16_t __attribute__((vector_size(sizeof(Vec))));
+  return std::bit_cast<Vec>(std::bit_cast<detail::U32>(p->bits - Pairs{}) & 0xffff0000u);
+}
 
 /// The inverse; floats are rounded to nearest even, integers cut off.
 template <class T, class V>
-void store(T* p, V v) { detail::store(p, detail::Stored<T>::narrow(v)); }
-template <class T, class V>
-void store(T* p, V v, int64_t n) { detail::store(p, detail::Stored<T>::narrow(v), n); }
-
-/// Stores a whole vector past the caches, for results so large that they would be gone before anyone reads them: a store
-/// through the caches reads the memory first. Plain where p is not aligned for it. Ends with stream_fence().
-template <class T, class V>
-void stream(T* p, V v) {
-  const auto bits = detail::Stored<T>::narrow(v);
-  if (reinterpret_cast<uintptr_t>(p) % sizeof(bits) != 0) return detail::store(p, bits);
-#if defined(__AVX512F__)
-  if constexpr (sizeof(bits) == 64) return _mm512_stream_si512(reinterpret_cast<__m512i*>(p), std::bit_cast<__m512i>(bits));
-#endif
-#if defined(__AVX__)
-  if constexpr (sizeof(bits) == 32) return _mm256_stream_si256(reinterpret_cast<__m256i*>(p), std::bit_cast<__m256i>(bits));
-  if constexpr (sizeof(bits) == 16) return _mm_stream_si128(reinterpret_cast<__m128i*>(p), std::bit_cast<__m128i>(bits));
-#endif
-  detail::store(p, bits);
+void store(T* p, V v) {
+  detail::store(p, detail::Stored<T>::narrow(v));
 }
-/// Makes the calling thread's streamed stores visible to other threads.
-inline void stream_fence() {
-#if defined(__AVX__)
-  _mm_sfence();
-#endif
+template <class T, class V>
+void store(T* p, V v, int64_t n) {
+  detail::store(p, detail::Stored<T>::narrow(v), n);
 }
-/// Results of at least this many bytes are worth streaming.
-#ifndef SB
-#define SB (16<<20)
-#endif
-inline constexpr size_t kStreamBytes = SB;
 
 }  // namespace plumb::cpu::simd

@@ -46,32 +46,45 @@ class PadKernel final : public Kernel {
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
-    const int64_t width = box_.extent[0];
     parallel_write(static_cast<T*>(l.out[0]), n_, [&](int64_t begin, int64_t end, T* to) {
-      RowCursor row(loop_, begin / width);
-      for (int64_t i = begin % width; begin < end; i = 0, row.next()) {
-        const int64_t n = std::min(width - i, end - begin);
-        write_row(x, row.at() - origin_, in_box(row), i, n, to);
-        to += n;
-        begin += n;
-      }
+      for_runs(loop_, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
+        // Of the rows, those in [first, last) hold elements of x.
+        int64_t first = 0, last = rows;
+        if (box_.rank > 1) {
+          first = std::clamp<int64_t>(box_.begin[1] - row.index[1], 0, rows);
+          last = std::clamp<int64_t>(box_.begin[1] + box_.length[1] - row.index[1], first, rows);
+        }
+        for (int d = 2; d < box_.rank; ++d) last = box_.holds(d, row.index[d]) ? last : first;
+        std::fill(to, to + first * n, value_);
+        write_rows(x, row.at - origin_ + first * loop_.stride[0][1], i, n, last - first, to + first * n);
+        std::fill(to + last * n, to + rows * n, value_);
+        to += rows * n;
+      });
     });
   }
 
  private:
-  bool in_box(const RowCursor& row) const {
-    for (int d = 1; d < box_.rank; ++d) {
-      if (!box_.holds(d, row.index(d))) return false;
+  static constexpr int64_t kSize = sizeof(T);
+
+  // The elements [i, i + n) of rows that hold elements of x; `at` is where in x element 0 of the first would be.
+  void write_rows(const T* x, int64_t at, int64_t i, int64_t n, int64_t rows, T* to) const {
+    const int64_t from = std::clamp(box_.begin[0] - i, int64_t{0}, n);
+    const int64_t until = std::clamp(box_.begin[0] + box_.length[0] - i, from, n);
+    fill_rows(to, from, n, rows);
+    if (until > from && rows > 0) {
+      copy_rows(reinterpret_cast<uint8_t*>(to + from), n * kSize, reinterpret_cast<const uint8_t*>(x + (at + i + from)),
+                loop_.stride[0][1] * kSize, (until - from) * kSize, rows);
     }
-    return true;
+    fill_rows(to + until, n - until, n, rows);
   }
-  // The elements [i, i + n) of a row; `at` is where in x its element 0 would be.
-  void write_row(const T* x, int64_t at, bool inside, int64_t i, int64_t n, T* to) const {
-    const int64_t first = box_.begin[0], last = first + box_.length[0];
-    const int64_t from = inside ? std::clamp(first, i, i + n) : i + n, until = std::clamp(last, from, i + n);
-    std::fill(to, to + (from - i), value_);
-    if (until > from) std::memcpy(to + (from - i), x + (at + from), static_cast<size_t>(until - from) * sizeof(T));
-    std::fill(to + (until - i), to + n, value_);
+  void fill_rows(T* to, int64_t n, int64_t step, int64_t rows) const {
+    if (n > 8) {
+      for (int64_t r = 0; r < rows; ++r) std::fill_n(to + r * step, n, value_);
+    } else {
+      for (int64_t k = 0; k < n; ++k) {
+        for (int64_t r = 0; r < rows; ++r) to[r * step + k] = value_;
+      }
+    }
   }
 
   Box box_;
@@ -98,13 +111,16 @@ class ConcatKernel final : public Kernel {
   }
 
  private:
-  // What of the run of one input falls into the bytes [begin, end) of y, row by row.
+  // What of the run of one input falls into the bytes [begin, end) of y: whole runs between two that may be cut.
   void write_run(const uint8_t* x, int64_t run_begin, int64_t length, int64_t begin, int64_t end, uint8_t* to) const {
-    for (int64_t row = begin / width_; row * width_ < end; ++row) {
-      const int64_t at = row * width_ + run_begin;
-      const int64_t first = std::max(at, begin), last = std::min(at + length, end);
-      if (first < last) std::memcpy(to + (first - begin), x + row * length + (first - at), static_cast<size_t>(last - first));
-    }
+    const auto write_cut = [&](int64_t row) {
+      const int64_t at = row * width_ + run_begin, first = std::max(at, begin), last = std::min(at + length, end);
+      if (first < last) copy_rows(to + (first - begin), 0, x + row * length + (first - at), 0, last - first, 1);
+    };
+    const int64_t first = begin / width_, last = (end - 1) / width_;
+    write_cut(first);
+    if (length > 0) copy_rows(to + ((first + 1) * width_ + run_begin - begin), width_, x + (first + 1) * length, length, length, last - first - 1);
+    if (last > first) write_cut(last);
   }
 
   std::vector<int64_t> runs_;  // bytes

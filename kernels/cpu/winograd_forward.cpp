@@ -1,5 +1,5 @@
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/cpu/winograd_pack.h"
 #include "kernels/cpu/winograd_tiles.h"
@@ -15,9 +15,7 @@ struct Task {
   bool bias, relu;
 };
 
-size_t y_bytes(const Task& task) {
-  return static_cast<size_t>(task.n * task.out.h * task.out.w * task.out.c) * sizeof(float);
-}
+int64_t output_bytes(const Task& task) { return task.n * task.out.h * task.out.w * task.out.c * 4; }
 
 // Forward, and backward input as the forward of dy. Each thread transforms a block of tiles to points, multiplies the
 // points with the packed weights and transforms the products to outputs, all of it in its second-level cache.
@@ -31,7 +29,7 @@ class Convolution final : public Kernel {
         weights_(weights),
         outputs_(weights.panels().vectors),
         points_row_(vectors_of(task.in.c) * kLanes),
-        stream_(y_bytes(task) >= simd::kStreamBytes && sizeof(Vec) == kLine) {
+        stream_(output_bytes(task) >= kStreamBytes) {
     split(threads);
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
@@ -53,13 +51,12 @@ class Convolution final : public Kernel {
         const Range r = piece(tiles.size(), b, blocks);
         run_block(l, scratch, {tiles.begin + r.begin, tiles.begin + r.end}, panels);
       }
-      if (stream_) simd::stream_fence();
+      if (stream_) stream_fence();
     });
   }
 
  private:
   static constexpr int kSize = m + 2, kPoints = kSize * kSize;
-  static constexpr size_t kLine = 64;  // bytes of a cache line: less is not streamed
 
   int64_t part_floats() const { return kPoints * (points_distance_ + products_distance_); }
 
@@ -127,7 +124,7 @@ class Convolution final : public Kernel {
                                  if (task_.relu) value = relu(value);
                                  float* to = y + w.at(i, j);
                                  if (!whole) return store(to, value, channels);
-                                 stream_ ? simd::stream(to, value) : store(to, value);
+                                 stream_ ? stream(to, value) : store(to, value);
                                });
     };
     constexpr std::true_type yes;

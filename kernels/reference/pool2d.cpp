@@ -181,7 +181,8 @@ class BackwardKernel final : public Kernel {
 void MaxPool2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Windows w(p.in[0], p.out[0], p.params);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference", [w, index = p.out.size() == 2] { return std::make_unique<MaxForwardKernel<T>>(w, index); });
+    candidates.add("reference",
+                   [w, index = p.out.size() == 2] { return std::make_unique<MaxForwardKernel<T>>(w, index); });
   });
 }
 

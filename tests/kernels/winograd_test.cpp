@@ -209,6 +209,31 @@ TEST(WinogradTest, ForwardIsTheSameForEveryNumberOfThreads) {
   }
 }
 
+// Outputs of many megabytes are written past the caches; those of one image are not.
+TEST(WinogradTest, ABatchIsTheSameAsItsImages) {
+  constexpr int64_t kN = 66, kOutput = 64 * 32 * 32;
+  const TensorSpec x({kN, 4, 32, 32}, DType::kF32, Layout::kNhwc), w({64, 4, 3, 3});
+  const TensorSpec y({kN, 64, 32, 32}, DType::kF32, Layout::kNhwc);
+  const TensorSpec x1 = x.with(x.shape.with(0, 1)), y1 = y.with(y.shape.with(0, 1));
+  const Floats x_data = random_floats(x.numel(), 1), w_data = random_floats(w.numel(), 2);
+  const Conv2dParams params{.padding = {1, 1, 1, 1}};
+  for (const int m : {2, 4}) {
+    const auto forward = [&](const TensorSpec& from, const TensorSpec& to, const Floats& data) {
+      const TensorSpec in[] = {from, w};
+      const auto kernel = cpu::winograd_forward({params, in, {&to, 1}, 2, MathMode::kStrict}, m);
+      return run(*kernel, {from, w}, {&data, &w_data}, to);
+    };
+    const Floats batch = forward(x, y, x_data);
+
+    for (int64_t n = 0; n < kN; n += 13) {
+      const auto image = x_data.begin() + n * x1.numel();
+      const Floats expected = forward(x1, y1, Floats(image, image + x1.numel()));
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), batch.begin() + n * kOutput))
+          << "image " << n << ", m " << m;
+    }
+  }
+}
+
 TEST(WinogradTest, OneKernelRunsOnSeveralThreadsAtOnce) {
   const Convolution conv({6, 32, 48, 14, 14, 1, 1, 1, 1, true, false});
   for (const int m : {2, 4}) {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "support/compare.h"
+#include "tests/support/compare.h"
 
 namespace plumb::models {
 namespace {

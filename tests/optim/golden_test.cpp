@@ -1,6 +1,7 @@
 // Every optimizer against the frameworks themselves: ten steps of each case of tests/golden/optimizers.json.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -10,7 +11,7 @@
 #include "optim/adam.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
-#include "support/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::optim {
 namespace {

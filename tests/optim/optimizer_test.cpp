@@ -1,20 +1,21 @@
-// What the optimizers share: refusals, state, versions, phases, threads and allocation. Their numbers: golden_test.cpp.
+// What the optimizers share: state, versions, phases, capture, threads and allocation. Their numbers: golden_test.cpp.
 #include "optim/optimizer.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <cstring>
+#include <functional>
 #include <memory>
-#include <numeric>
 
 #include "core/memory.h"
+#include "graph/program.h"
+#include "kernels/recorder.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "optim/adam.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
-#include "support/compare.h"
-#include "support/kernel_check.h"
+#include "tests/support/compare.h"
 
 namespace plumb::optim {
 namespace {
@@ -67,72 +68,6 @@ TEST(OptimizerTest, FollowsItsLearningRateTensor) {
   sgd.step(g);
   EXPECT_EQ(test::to_doubles(w[0]), (std::vector{0.25, 2.75}));
   EXPECT_EQ(sgd.steps(), 3);
-}
-
-TEST(OptimizerTest, RefusesGradientsThatDoNotFit) {
-  const auto w = parameters_of(kTwo, 1);
-  Sgd sgd(w, {});
-  auto g = made(kTwo, 5);
-
-  EXPECT_TRUE(refused([&] { sgd.step({}); }, "sgd: there are 0 gradients for 2 parameters"));
-  EXPECT_TRUE(refused(
-      [&] {
-        sgd.step(std::vector{g[0], Tensor()});
-      },
-      "sgd: the gradient of parameter 1 is an empty tensor"));
-  EXPECT_TRUE(refused(
-      [&] {
-        sgd.step(std::vector{g[1], g[0]});
-      },
-      "sgd: the gradient of parameter 0 is f32 (5) nchw, the parameter is f32 (3, 4) nchw"));
-  EXPECT_TRUE(refused([&] { sgd.step(made(kTwo, 5, DType::kF64)); }, "the gradient of parameter 0 is f64"));
-  EXPECT_EQ(sgd.steps(), 0);
-}
-
-TEST(OptimizerTest, RefusesParametersItCannotUpdate) {
-  const auto w = parameters_of(kTwo, 1);
-  const Tensor constant = random_tensor(TensorSpec({2}), 3);
-  const auto with = [&](Tensor last) { return [&w, last] { Adam(std::vector{w[0], last}, {}); }; };
-
-  EXPECT_TRUE(refused([] { Adam({}, {}); }, "adam: there are no parameters"));
-  EXPECT_TRUE(refused(with(Tensor()), "adam: parameter 1 is an empty tensor"));
-  EXPECT_TRUE(refused(with(constant), "adam: parameter 1 f32 (2) nchw needs no gradient"));
-  EXPECT_TRUE(refused(with(w[0]), "is parameter 0 again"));
-  EXPECT_TRUE(refused(with(random_tensor(TensorSpec({2}, DType::kF64), 3).require_grad()), "use an optimizer each"));
-  EXPECT_TRUE(
-      refused(with(random_tensor(TensorSpec({2}, DType::kBf16), 3).require_grad()), "parameters are f32 or f64"));
-}
-
-TEST(OptimizerTest, RefusesOptionsOutOfRange) {
-  const auto w = parameters_of(kTwo, 1);
-  Sgd sgd(w, {});
-
-  EXPECT_TRUE(refused([&] { sgd.set_learning_rate(-1); }, "sgd: the learning rate is -1"));
-  EXPECT_TRUE(refused([&] { sgd.set_learning_rate(INFINITY); }, "sgd: the learning rate is inf"));
-  EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = -0.5}); }, "sgd: momentum is -0.5"));
-  EXPECT_TRUE(refused([&] { Sgd(w, {.nesterov = true}); }, "it needs a momentum above 0"));
-  EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}); }, "and no dampening"));
-  EXPECT_TRUE(refused([&] { Adam(w, {.beta1 = 1}); }, "adam: beta1 is 1"));
-  EXPECT_TRUE(refused([&] { Adam(w, {.beta2 = NAN}); }, "adam: beta2 is nan"));
-  EXPECT_TRUE(refused([&] { AdamW(w, {.weight_decay = -1}); }, "adamw: weight_decay is -1"));
-  EXPECT_TRUE(refused([&] { RmsProp(w, {.rho = 1.5}); }, "rmsprop: rho is 1.5"));
-  EXPECT_TRUE(refused([&] { RmsProp(w, {.epsilon = -1e-8}); }, "rmsprop: epsilon is -"));
-}
-
-TEST(OptimizerTest, RefusesWhatTheConventionDoesNotHave) {
-  const auto w = parameters_of(kTwo, 1);
-  constexpr Convention kTf1 = Convention::kTensorFlow1;
-
-  EXPECT_TRUE(refused([&] { Sgd(w, {.weight_decay = 0.1, .convention = kTf1}); }, "tensorflow1 has none"));
-  EXPECT_TRUE(refused([&] { Adam(w, {.weight_decay = 0.1, .convention = kTf1}); }, "tensorflow1 has none"));
-  EXPECT_TRUE(refused([&] { RmsProp(w, {.weight_decay = 0.1, .convention = kTf1}); }, "tensorflow1 has none"));
-  EXPECT_TRUE(
-      refused([&] { AdamW(w, {.weight_decay = 0, .convention = kTf1}); }, "adamw: tensorflow1 has no such optimizer"));
-  EXPECT_TRUE(refused([] { AdamW::Options::defaults(kTf1); }, "adamw: tensorflow1 has no such optimizer"));
-  EXPECT_TRUE(refused([&] { Sgd(w, Sgd::Options::defaults(kTf1)); }, "sgd: the learning rate is not a number"));
-  EXPECT_TRUE(refused([&] { RmsProp(w, RmsProp::Options::defaults(kTf1)); }, "the learning rate is not a number"));
-  EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = 0.9, .dampening = 0.1, .convention = Convention::kKeras}); },
-                      "sgd: dampening is 0.1"));
 }
 
 TEST(OptimizerTest, NamesItsState) {
@@ -309,6 +244,33 @@ TEST(OptimizerTest, TensorsAreUpdatedAloneAsTogether) {
     for (size_t i = 0; i < 3; ++i) make({&alone[i], 1})->step({&g[i], 1});
 
     for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(bitwise_equal(alone[i], together[i]));
+  }
+}
+
+// The rate and the number of the step are tensors, so that replays of one captured step are steps of their own.
+TEST(OptimizerTest, ACapturedStepIsTheEagerOneBitForBit) {
+  for (const Make& make : every_optimizer()) {
+    const auto eager = parameters_of(kTwo, 1), captured = parameters_of(kTwo, 1);
+    const auto x = made(kTwo, 7);
+    const auto by_hand = make(eager), by_program = make(captured);
+    const auto step = [&x](std::span<const Tensor> w, Optimizer& optimizer) {
+      const Tensor loss = sum(square(w[0] - x[0])) + sum(square(w[1] * x[1]));
+      optimizer.step(grad(loss, w));
+      return loss;
+    };
+    Program program = capture([&] { return TensorList{step(captured, *by_program)}; });
+
+    for (int t = 0; t < 8; ++t) {
+      const double rate = 0.1 / (1 + t);
+      by_hand->set_learning_rate(rate);
+      by_program->set_learning_rate(rate);
+      const Tensor loss = step(eager, *by_hand);
+      program.run();
+
+      EXPECT_TRUE(bitwise_equal(program.outputs()[0], loss));
+      for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(bitwise_equal(captured[i], eager[i]));
+    }
+    EXPECT_EQ(by_program->steps(), 8);
   }
 }
 

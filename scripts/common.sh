@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# What the scripts share: sourced in the repository's root, to which they have just changed.
+if [ "${PLUMB_DATA:-}" ]; then PLUMB_DATA=$(cd "$OLDPWD" && realpath -m "$PLUMB_DATA") && export PLUMB_DATA; fi
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}; fi
+
+# say TEXT: what happens next.
+say() { printf '\n== %s\n' "$*"; }
+
+# die TEXT: stops with one sentence.
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# build PRESET [TARGET...]: configures build/PRESET and builds it, or some targets of it.
+build() {
+  local preset=$1
+  shift
+  say "configuring build/$preset"
+  cmake --preset "$preset" || die "preset $preset cannot be configured; the reason is above"
+  say "building build/$preset"
+  cmake --build --preset "$preset" ${1:+--target "$@"} || die "preset $preset does not build; the first error is above"
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# includes.sh [ROOT]: includes run one way, public headers show nothing of third parties, and what belongs to one folder
+# stays in it. Prints every line that breaks a rule, and fails if there is one.
+set -euo pipefail
+cd "${1:-.}"
+
+broken=$(mktemp)
+trap 'rm -f "$broken"' EXIT
+
+# breaks RULE: reads file:line:text, and notes it as broken.
+breaks() { sed "s|^|$1: |" >>"$broken"; }
+# lines PATTERN WHERE...: the lines of sources that match.
+lines() { grep -rnE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' "$@" 2>/dev/null || true; }
+# including ROOM OTHER...: the includes in ROOM of headers in the other rooms.
+including() {
+  local room=$1 others
+  shift
+  others=$(IFS='|' && echo "$*")
+  lines "^#include [\"<]($others)/" "$room"
+}
+
+programs="app bench examples tests"
+# shellcheck disable=SC2086 # one word a room
+{
+  including core kernels ops graph optim models data $programs
+  including kernels ops graph optim models data $programs
+  including ops graph optim models data $programs
+  including graph ops optim models data $programs
+  including optim models data $programs
+  including data ops graph optim models $programs
+  including models optim data $programs
+  including app bench examples
+  including bench examples
+} | breaks "includes run one way"
+
+lines '^#include "core/tape' kernels | breaks "kernels know no tape"
+# Roofs are measured with the loops of the backend; the context sets up OpenMP's threads.
+lines '^#include "kernels/(cpu|reference|cuda)/' core ops graph optim models data app bench |
+  grep -v '^app/roofs\.' | breaks "what a backend has inside is its own" || true
+lines '#pragma omp' core kernels ops graph optim models data app bench |
+  grep -vE '^(kernels/cpu/parallel\.h|core/context\.cpp):' | breaks "OpenMP stands in kernels/cpu/parallel.h" || true
+lines 'dnnl::|dnnl\.hpp' core kernels ops graph optim models data app bench |
+  grep -vE '^(kernels/cpu/|app/raw_onednn)' | breaks "oneDNN stands in kernels/cpu and app/raw_onednn*" || true
+
+for header in {core,kernels,ops,graph,optim,models,data}/*.h kernels/functors/*.h; do
+  [ -f "$header" ] || continue
+  grep -nHE '^#include' "$header" |
+    grep -vE '#include (<[a-z_]+>|"(core|kernels|ops|graph|optim|models|data|kernels/functors)/[a-z0-9_]+\.h")' |
+    breaks "a public header includes the standard library and public headers only" || true
+  grep -q '^#pragma once' "$header" || echo "$header:1:" | breaks "a header begins with #pragma once"
+done
+
+if [ -s "$broken" ]; then
+  cat "$broken"
+  exit 1
+fi
