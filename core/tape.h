@@ -52,13 +52,20 @@ inline constexpr bool takes_output = std::is_invocable_v<F, const Tensor&, const
   fail("grad: backward ran through this graph before and released it; pass retain_graph to the first call");
 }
 
+// Numbers grow along every edge, also where another thread, which may have counted further, recorded the input.
+inline void number_after(const Node* input) {
+  if (input->sequence > ctx.sequence) [[unlikely]] ctx.sequence = input->sequence;
+}
+
 template <class F>
 struct Edge {
   Ref<Node> to;
   std::optional<F> gradient;
 
   explicit Edge(Wrt<F>&& w) : to(w.x.node) {
-    if (to) gradient.emplace(std::move(w.gradient));
+    if (!to) return;
+    gradient.emplace(std::move(w.gradient));
+    number_after(to.get());
   }
   void backward(const Tensor& dy, const Ref<Value>& y, uint32_t y_version, Node* self, GradientSink& sink) {
     if (!to) return;
@@ -105,7 +112,10 @@ class JointNode final : public Node {
  public:
   JointNode(const std::array<const Tensor*, N>& x, F&& f) : gradients_(std::move(f)) {
     bytes = sizeof *this;
-    for (size_t i = 0; i < N; ++i) to_[i] = x[i]->node;
+    for (size_t i = 0; i < N; ++i) {
+      to_[i] = x[i]->node;
+      if (to_[i]) number_after(to_[i].get());
+    }
   }
   void backward(const Tensor& dy, GradientSink& sink) override {
     if (!gradients_) fail_released();

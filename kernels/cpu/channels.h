@@ -11,7 +11,6 @@
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 
@@ -178,34 +177,23 @@ class ChannelSums {
   double *pivots_, *sums_, *products_;
 };
 
-/// Sets every y[i] to f(j)(i), where j is the channel of i if the tensor is cut into runs, and else its column. In blocks
-/// from the end to the beginning: what sums read last is what caches still hold.
+/// Sets every y[i] to f(j)(i), where j is the channel of i if the tensor is cut into runs, and else its column.
 template <class T, class F>
 void map_channels(const Channels& v, T* y, const F& f) {
-  constexpr int64_t kBlock = (16 << 10) / static_cast<int64_t>(sizeof(T));
-  const bool streams = v.numel * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
   const int64_t width = v.runs ? v.inner : v.columns;
-  parallel_for((v.numel + kBlock - 1) / kBlock, kGrainBytes / (16 << 10), [&](int64_t begin, int64_t end) {
-    alignas(64) T stage[kBlock];
-    for (int64_t block = end - 1; block >= begin; --block) {
-      const int64_t first = block * kBlock, last = std::min(v.numel, first + kBlock);
-      T* const to = streams ? stage : y + first;
-      for (int64_t i = first, next; i < last; i = next) {
-        const int64_t row = i / width, n = std::min(last, (row + 1) * width) - i;
-        next = i + n;
-        if (v.runs) {
-          const auto g = f(row % v.channels);
+  parallel_for(v.numel, kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin, next; i < end; i = next) {
+      const int64_t row = i / width;
+      next = std::min(end, (row + 1) * width);
+      if (v.runs) {
+        const auto g = f(row % v.channels);
 #pragma GCC ivdep
-          for (int64_t k = 0; k < n; ++k) store(to + (i - first) + k, g(i + k));
-        } else {
-          const int64_t column = i - row * width;
+        for (int64_t k = i; k < next; ++k) store(y + k, g(k));
+      } else {
 #pragma GCC ivdep
-          for (int64_t k = 0; k < n; ++k) store(to + (i - first) + k, f(column + k)(i + k));
-        }
+        for (int64_t k = i; k < next; ++k) store(y + k, f(k - row * width)(k));
       }
-      if (streams) stream(reinterpret_cast<uint8_t*>(y + first), reinterpret_cast<const uint8_t*>(stage), (last - first) * static_cast<int64_t>(sizeof(T)));
     }
-    if (streams) stream_fence();
   });
 }
 

@@ -72,6 +72,9 @@ void block(const Plan& p, const Operands<T>& o) {
         const T* from = x + row.source + column.source;
         const T* with = w + row.weight + column.weight;
         Vec e[kVectors];
+#ifdef PF
+        if (&column == &o.columns.back()) for (int v = 0; v < kVectors; ++v) __builtin_prefetch(from + p.N + v * kLanes, 0, PF);
+#endif
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           e[v] = kWhole ? simd::load(from + v * kLanes) : simd::load(from + v * kLanes, left(v));
@@ -113,18 +116,19 @@ class GatherKernel final : public Kernel {
   void run(const Launch& l) const override {
     const int64_t chunks = (p_.N + kWidth * kLanes - 1) / (kWidth * kLanes);
     const int64_t blocks = (p_.results + kMaxRows - 1) / kMaxRows;
+    const int64_t tile = std::clamp<int64_t>((TILE << 10) / (p_.sources * 3 * 128) , 1, p_.width), tiles = (p_.width + tile - 1) / tile;
     // By row and images first: a slab of the source stays in the cache while all channels of the result use it.
-    parallel_for(p_.groups * p_.height * chunks * blocks, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(p_.groups * p_.height * chunks * blocks * tiles, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t block = i % blocks, chunk = i / blocks % chunks, row = i / blocks / chunks;
+        const int64_t block = i % blocks, t = i / blocks % tiles, chunk = i / blocks / tiles % chunks, row = i / blocks / chunks / tiles;
         run_row(l, row / p_.height, row % p_.height, chunk * kWidth * kLanes, p_.results * block / blocks,
-                p_.results * (block + 1) / blocks);
+                p_.results * (block + 1) / blocks, p_.width * t / tiles, p_.width * (t + 1) / tiles);
       }
     });
   }
 
  private:
-  void run_row(const Launch& l, int64_t group, int64_t h, int64_t image, int64_t first, int64_t last) const {
+  void run_row(const Launch& l, int64_t group, int64_t h, int64_t image, int64_t first, int64_t last, int64_t v0, int64_t v1) const {
     const int64_t plane = p_.height * p_.width * p_.N, channel = group * p_.results + first;
     Operands<T> o;
     o.x = static_cast<const T*>(l.in[0]) + group * p_.sources * p_.source_plane + image;
@@ -138,7 +142,8 @@ class GatherKernel final : public Kernel {
                            : o.images > kLanes         ? kBlocks<T, kWidth, false>[which]
                            : o.images == kLanes        ? kBlocks<T, 1, true>[which]
                                                        : kBlocks<T, 1, false>[which];
-    for (int64_t v = 0; v < p_.width; ++v, o.y += p_.N) {
+    o.y += v0 * p_.N;
+    for (int64_t v = v0; v < v1; ++v, o.y += p_.N) {
       o.columns = p_.columns[v];
       block(p_, o);
     }

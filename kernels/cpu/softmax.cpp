@@ -30,9 +30,17 @@ void forward_row(int64_t n, const T* x, T* y) {
     const C log_sum = static_cast<C>(std::log(lane_sum<C>(n, power)));
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) store(y + i, (load(x + i) - largest) - log_sum);
-  } else if constexpr (std::is_same_v<T, C>) {  // the exponentials wait in y
-    const C scale = static_cast<C>(1 / lane_sum<C>(n, [&](int64_t i) { return y[i] = power(i); }));
-    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+    return;
+  }
+  // The exponentials wait in y, or on the stack where y is too narrow; if there are too many for it, they come twice.
+  constexpr bool kInY = std::is_same_v<T, C>;
+  C stack[kInY ? 1 : kShortSum];
+  if (kInY || n <= kShortSum) {
+    C* waiting = stack;
+    if constexpr (kInY) waiting = y;
+    const C scale = static_cast<C>(1 / lane_sum<C>(n, [&](int64_t i) { return waiting[i] = power(i); }));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) store(y + i, waiting[i] * scale);
   } else {
     const C scale = static_cast<C>(1 / lane_sum<C>(n, power));
 #pragma GCC ivdep

@@ -17,6 +17,5 @@ extern "C" const char* __tsan_default_options() {
 int main(int argc, char** argv) {
   setenv("PLUMB_CACHE", "off", 0);  // what a test measures must not decide what a user runs
   testing::InitGoogleTest(&argc, argv);
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
   return RUN_ALL_TESTS();
 }

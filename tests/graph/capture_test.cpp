@@ -1,0 +1,201 @@
+// Captured training is eager training: bit for bit, over 50 steps, for every network and kind of optimizer, with dropout,
+// running statistics, a learning rate that changes and a short last batch.
+#include <gtest/gtest.h>
+
+#include "graph/program.h"
+#include "models/network.h"
+#include "ops/conv2d.h"
+#include "ops/cross_entropy.h"
+#include "ops/elementwise.h"
+#include "ops/grad.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "optim/make.h"
+#include "core/random.h"
+
+namespace plumb {
+namespace {
+
+struct Outcome {
+  std::vector<double> losses;
+  std::vector<uint64_t> fingerprints;  // of every parameter, buffer and state at the end
+};
+
+uint64_t fingerprint(const Tensor& t) {
+  const auto* p = static_cast<const unsigned char*>(t.value->data);
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (size_t i = 0; i < t.bytes(); ++i) h = (h ^ p[i]) * 0x100000001b3ull;
+  return h;
+}
+
+constexpr int kSteps = 50, kNewRateAt = 20;
+constexpr int64_t kBatch = 4, kShortBatch = 3;
+
+Outcome train(const std::string& model, const std::string& optimizer_name, bool captured) {
+  const auto network = models::make_network(model, 7);
+  optim::Settings settings;
+  settings.learning_rate = 1e-3;
+  if (optimizer_name != "adam") settings.momentum = 0.9;
+  const auto optimizer = optim::make(optimizer_name, network->trainable(), settings);
+  Generator generator(3);
+  const auto step = [&](std::span<const Tensor> in) {
+    models::Pass pass;
+    pass.train = true;
+    pass.generator = &generator;
+    const Tensor loss = cross_entropy(network->forward(in[0], pass), in[1]);
+    optimizer->step(grad(loss, network->trainable()));
+    return TensorList{loss.detached()};
+  };
+  StaticFunction replayed(step);
+
+  Outcome o;
+  const Shape& image = network->input();
+  int64_t allocations = 0, lookups = 0;
+  uint64_t nodes = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    if (i == kNewRateAt) optimizer->set_learning_rate(2e-4);
+    const int64_t n = i % 5 == 4 ? kShortBatch : kBatch;
+    const auto seed = static_cast<uint64_t>(i);
+    const Tensor x = uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, Layout::kNhwc), 0, 1, seed);
+    const Tensor labels = uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000);
+    const std::vector<Tensor> in{x, labels};
+    const auto before = cpu_memory().stats().allocations;
+    const auto lookups_before = static_cast<int64_t>(cache_lookups());
+    const uint64_t nodes_before = ctx.sequence;
+    o.losses.push_back((captured ? replayed(in) : step(in))[0].item());
+    if (i >= 5) {  // both batch sizes are captured by then
+      allocations += cpu_memory().stats().allocations - before;
+      lookups += static_cast<int64_t>(cache_lookups()) - lookups_before;
+      nodes += ctx.sequence - nodes_before;
+    }
+  }
+  if (captured) {
+    EXPECT_EQ(allocations, 0) << "a replay asked the allocator";
+    EXPECT_EQ(lookups, 0) << "a replay looked up kernels";
+    EXPECT_EQ(nodes, 0u) << "a replay recorded on the tape";
+  }
+  for (const auto* list : {&network->parameters(), &network->buffers()}) {
+    for (const auto& t : *list) o.fingerprints.push_back(fingerprint(t.tensor));
+  }
+  for (const auto& [name, tensor] : optimizer->state()) o.fingerprints.push_back(fingerprint(tensor));
+  o.fingerprints.push_back(fingerprint(generator.state));
+  return o;
+}
+
+class CapturedTraining : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(CapturedTraining, IsBitwiseEagerTraining) {
+  const auto [model, optimizer] = GetParam();
+
+  const Outcome eager = train(model, optimizer, false);
+  const Outcome captured = train(model, optimizer, true);
+
+  EXPECT_EQ(eager.losses, captured.losses);
+  EXPECT_EQ(eager.fingerprints, captured.fingerprints);
+  EXPECT_NE(eager.losses.front(), eager.losses.back());
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CapturedTraining,
+                         testing::Combine(testing::Values("lenet", "resnet20", "vgg16", "alexnet"),
+                                          testing::Values("sgd", "adam", "rmsprop")),
+                         [](const auto& info) { return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param); });
+
+TEST(CaptureTest, ReadingATensorInsideThrowsASentence) {
+  const Tensor x = Tensor::from<float>({1, 2}, Shape{2});
+
+  try {
+    capture([&] {
+      const Tensor y = mul(x, x);
+      y.data<float>();
+      return TensorList{y};
+    });
+    FAIL() << "reading was allowed";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("while capturing"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(ctx.recorder, nullptr);
+}
+
+TEST(CaptureTest, InputsAreRefilledInPlace) {
+  Tensor x = Tensor::from<float>({1, 2, 3}, Shape{3});
+  Program p = capture([&] { return TensorList{sum(mul(x, x))}; });
+
+  p.run();
+  EXPECT_EQ(p.outputs()[0].item(), 14);
+  x.mutable_data<float>()[0] = 4;
+  p.run();
+
+  EXPECT_EQ(p.outputs()[0].item(), 29);
+}
+
+TEST(CaptureTest, WorkThatNothingDependsOnIsLeftOut) {
+  const Tensor x = Tensor::from<float>({1, 2, 3}, Shape{3});
+
+  const Program p = capture([&] {
+    exp(exp(x));
+    return TensorList{relu(x)};
+  });
+
+  EXPECT_EQ(p.stats().recorded, 3);
+  EXPECT_EQ(p.stats().steps, 1);
+}
+
+TEST(CaptureTest, IntermediateValuesShareMemory) {
+  const Tensor x = uniform(TensorSpec(Shape{1000}), -1, 1, 1);
+
+  const Program p = capture([&] {
+    Tensor y = x;
+    for (int i = 0; i < 10; ++i) y = relu(y);
+    return TensorList{y};
+  });
+
+  EXPECT_EQ(p.stats().unplanned_bytes, 9u * 4096);
+  EXPECT_EQ(p.stats().arena_bytes, 2u * 4096);
+}
+
+TEST(CaptureTest, PacksFollowWeightsThatOthersWrite) {
+  const Tensor x = uniform(TensorSpec(Shape{2, 32, 12, 12}, DType::kF32, Layout::kNhwc), -1, 1, 1);
+  Tensor w = uniform(TensorSpec(Shape{32, 32, 3, 3}), -1, 1, 2);
+  Program p = capture([&] { return TensorList{conv2d(x, w)}; });
+  p.run();
+  w.mutable_data<float>()[5] = 100;
+
+  p.run();
+  const Tensor eager = conv2d(x, w);
+
+  ASSERT_EQ(eager.numel(), p.outputs()[0].numel());
+  EXPECT_EQ(std::memcmp(eager.value->data, p.outputs()[0].value->data, eager.bytes()), 0);
+}
+
+TEST(CaptureTest, AliasesOfOutputsAndInputsResolve) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, Shape{2, 2});
+
+  Program p = capture([&] {
+    const Tensor y = reshape(mul(reshape(x, Shape{4}), reshape(x, Shape{4})), Shape{2, 2});
+    return TensorList{y, reshape(y, Shape{4}), x};
+  });
+  p.run();
+
+  EXPECT_EQ(p.outputs()[0].data<float>()[3], 16);
+  EXPECT_EQ(p.outputs()[1].data<float>()[2], 9);
+  EXPECT_EQ(p.outputs()[2].data<float>()[1], 2);
+}
+
+TEST(CaptureTest, CapturesDoNotNest) {
+  EXPECT_THROW(capture([] { return capture([] { return TensorList{}; }).outputs(); }), Error);
+}
+
+TEST(CaptureTest, TensorsOfOneCaptureAreNotForAnother) {
+  const Tensor x = Tensor::from<float>({1}, Shape{1});
+  Tensor leaked;
+  capture([&] {
+    leaked = mul(x, x);
+    return TensorList{leaked};
+  });
+
+  EXPECT_THROW(mul(leaked, x), Error);
+  EXPECT_THROW(capture([&] { return TensorList{mul(leaked, x)}; }), Error);
+}
+
+}  // namespace
+}  // namespace plumb

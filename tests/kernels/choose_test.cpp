@@ -1,0 +1,180 @@
+#include "kernels/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "kernels/gate.h"
+#include "kernels/machine.h"
+#include "tests/support/compare.h"
+#include "tests/support/function_kernel.h"
+
+namespace plumb {
+namespace {
+
+using test::FunctionKernel;
+using test::refused;
+
+std::unique_ptr<Kernel> writes(float value, int microseconds = 0) {
+  return std::make_unique<FunctionKernel>([=](const Launch& l) {
+    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+    static_cast<float*>(l.out[0])[0] = value;
+  });
+}
+
+// Candidates that write their number: one that declines, a slow one, a random one, the fast one, and the reference.
+struct Several {
+  static constexpr char kName[] = "several";
+  struct Params {
+    int64_t key = 0;
+  };
+  static void cpu(const Problem<Params>&, Candidates& c) {
+    c.add("never", [] { return nullptr; });
+    c.add("random", [] { return writes(1, 3000); }, false);
+    c.add("slow_a", [] { return writes(2, 3000); });
+    c.add("fast", [] { return writes(3); });
+    c.add("slow_b", [] { return writes(4, 3000); });
+  }
+  static void reference(const Problem<Params>&, Candidates& c) {
+    c.add("reference", [] { return writes(5); });
+  }
+  static double flops(const Problem<Params>&) { return 42; }
+};
+struct Nothing {
+  static constexpr char kName[] = "nothing";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates& c) {
+    c.add("never", [] { return nullptr; });
+  }
+};
+
+const TensorSpec kOne(Shape{1});
+std::string chosen(Choice choice, int64_t key) {
+  const ChoiceScope scope(choice);
+  const Ref<Prepared> p = prepare<Several>({key}, {}, {kOne});
+  const std::string name = p->kernel->info().algorithm;
+  EXPECT_EQ(p->kernel->info().flops, 42);
+  // What is named is what runs.
+  const std::map<std::string, float> numbers = {{"random", 1}, {"slow_a", 2}, {"fast", 3}, {"slow_b", 4}, {"reference", 5}};
+  EXPECT_EQ(run<Several>({key}, {}, kOne).data<float>()[0], numbers.at(name));
+  return name;
+}
+
+TEST(Choose, TheFirstThatDoesNotDecline) { EXPECT_EQ(chosen({}, 0), "random"); }
+
+TEST(Choose, DeterministicSkipsTheOthers) { EXPECT_EQ(chosen({.search = Search::kDeterministic}, 0), "slow_a"); }
+
+TEST(Choose, ByNameOrFamily) {
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("fast")}, 0), "fast");
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("slow_b")}, 0), "slow_b");
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("slow")}, 0), "slow_a");
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("reference")}, 0), "reference");
+}
+
+TEST(Choose, UnknownOrDecliningNamesFallBackAndSayWhatRan) {
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("no such thing")}, 0), "random");
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("never")}, 0), "random");
+}
+
+TEST(Choose, NoCandidateIsASentence) {
+  EXPECT_TRUE(refused([] { prepare<Nothing>({}, {}, {kOne}); }, "nothing: no kernel on cpu takes this problem"));
+  EXPECT_TRUE(refused([] { prepare<Nothing>({}, {kOne}, {kOne}); }, "nothing: no kernel on cpu takes f32 (1) nchw"));
+}
+
+std::map<std::string, std::string> choices_about(const std::string& work) {
+  std::map<std::string, std::string> found;
+  for (const auto& [description, algorithm] : choices_in_use()) {
+    if (description.starts_with(work)) found[description] = algorithm;
+  }
+  return found;
+}
+
+TEST(Choose, MeasuringFindsTheFastestAndRemembersIt) {
+  const Choice measured{.search = Search::kMeasured};
+  EXPECT_EQ(chosen(measured, 100), "fast");
+  const auto known = choices_about("several 0000000000000064");
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known.begin()->second, "fast");
+}
+
+TEST(Choose, MeasuringStaysInTheFamilyThatIsNamed) {
+  EXPECT_TRUE(chosen({.search = Search::kMeasured, .algorithm = algorithm_id("slow")}, 101).starts_with("slow"));
+}
+
+TEST(Choose, AdoptedChoicesAreNotMeasuredAnew) {
+  const Choice measured{.search = Search::kMeasured};
+  ASSERT_EQ(chosen(measured, 102), "fast");
+  auto known = choices_about("several 0000000000000066");
+  ASSERT_EQ(known.size(), 1u);
+  std::string other = known.begin()->first;  // the same work for another key
+  other.replace(other.find("66"), 2, "67");
+
+  adopt_choices({{other, "slow_b"}});
+
+  EXPECT_EQ(chosen(measured, 103), "slow_b");
+}
+
+TEST(Choose, AdoptedChoicesThatDoNotExistAreMeasured) {
+  const Choice measured{.search = Search::kMeasured};
+  ASSERT_EQ(chosen(measured, 104), "fast");
+  std::string other = choices_about("several 0000000000000068").begin()->first;
+  other.replace(other.find("68"), 2, "69");
+  adopt_choices({{other, "gone"}});
+  EXPECT_EQ(chosen(measured, 105), "fast");
+}
+
+// The file of results is read once by a process, so this part is run by processes of their own: the exit status is the
+// number that the chosen kernel writes.
+TEST(ChoicesOnDisk, DISABLED_Child) {
+  const ChoiceScope measured({.search = Search::kMeasured});
+  std::_Exit(static_cast<int>(run<Several>({7}, {}, kOne).data<float>()[0]));
+}
+
+TEST(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
+  namespace fs = std::filesystem;
+  std::string name = (fs::temp_directory_path() / "plumb_choices_XXXXXX").string();
+  const fs::path folder = fs::path(mkdtemp(name.data())) / "deep";
+  const fs::path file = folder / ("choices-" + machine_signature() + ".txt");
+  const auto lines = [&] {
+    std::ifstream in(file);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  };
+  const auto chosen_by_child = [&] {
+    const std::string self = fs::read_symlink("/proc/self/exe").string();
+    const int status = std::system(("PLUMB_CACHE='" + folder.string() + "' '" + self + "' --gtest_also_run_disabled_tests " +
+                                    "--gtest_filter=ChoicesOnDisk.DISABLED_Child > /dev/null").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+
+  EXPECT_EQ(chosen_by_child(), 3);
+  ASSERT_EQ(lines().size(), 1u);
+  const std::string line = lines()[0];
+  EXPECT_TRUE(line.starts_with("several 0000000000000007 -> f32 (1) nchw")) << line;
+  EXPECT_TRUE(line.ends_with("\tfast")) << line;
+
+  EXPECT_EQ(chosen_by_child(), 3);
+  EXPECT_EQ(lines().size(), 1u);  // known: not measured again
+
+  std::ofstream(file) << line.substr(0, line.find('\t')) << "\tslow_b\nnonsense\n";
+  EXPECT_EQ(chosen_by_child(), 4);
+  fs::remove_all(folder.parent_path());
+}
+
+TEST(Machine, IsDescribed) {
+  EXPECT_FALSE(cpu_model().empty());
+  EXPECT_FALSE(cpu_isa().empty());
+  EXPECT_EQ(machine_signature(), machine_signature());
+  EXPECT_EQ(machine_signature().find(' '), std::string::npos);
+  ASSERT_EQ(library_versions().size(), 2u);
+  EXPECT_TRUE(library_versions()[0].starts_with("oneDNN "));
+  EXPECT_NO_THROW(check_processor());
+}
+
+}  // namespace
+}  // namespace plumb
