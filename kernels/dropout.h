@@ -9,10 +9,10 @@ struct DropoutParams {
   Real p = 0.5;  ///< the probability that an element is dropped, in [0, 1)
 };
 
-/// {y} or {y, mask} from {x, state}; state is i64 (2): seed and offset, and the offset is written. With i the index of an
-/// element in the row-major order of its logical shape, whatever the layout: word i % 4 of
-/// Philox::block(seed, offset + i / 4, kDropoutStream) decides, and the element is kept if it is at least p 2^32. Kept
-/// elements are multiplied by 1 / (1 - p). The offset grows by the number of blocks used.
+/// {y} or {y, mask} from {x, state}; state is i64 (2): seed and offset, and the offset is written. Whatever the layout,
+/// with i an element's index in the row-major order of the logical shape, word i % 4 of
+/// Philox::block(seed, offset + i / 4, kDropoutStream) decides: the element is kept, times 1 / (1 - p), if the word is
+/// at least p 2^32. The offset grows by the number of blocks used.
 struct DropoutForward {
   static constexpr char kName[] = "dropout_forward";
   using Params = DropoutParams;

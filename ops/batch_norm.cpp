@@ -11,6 +11,11 @@ namespace {
 
 using Gradients = std::array<Tensor, 3>;  // by x, gamma and beta
 
+// What backward needs of forward. spread is inv_std from training, and otherwise the running variance.
+struct Statistics {
+  Tensor mean, spread;
+};
+
 // Of all dimensions but the channels, which stay with x's rank and layout.
 Tensor channel_sum(const Tensor& x) { return x.rank() == 2 ? sum(x, {0}, true) : sum(x, {0, 2, 3}, true); }
 Tensor channel_mean(const Tensor& x) { return x.rank() == 2 ? mean(x, {0}, true) : mean(x, {0, 2, 3}, true); }
@@ -19,14 +24,16 @@ Tensor as_channels(const Tensor& c, const TensorSpec& x) {
   const int64_t n = c.numel();
   return to(reshape(c, x.rank() == 2 ? Shape{1, n} : Shape{1, n, 1, 1}), x.layout);
 }
-Tensor as_parameter(const Tensor& x, const TensorSpec& parameter) { return reshape(to(x, Layout::kNchw), parameter.shape); }
+Tensor as_parameter(const Tensor& x, const TensorSpec& parameter) {
+  return reshape(to(x, Layout::kNchw), parameter.shape);
+}
 
 // The gradients by ops, so that they have gradients themselves; in the dtype of gamma.
-Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gamma, const Tensor& mean_, const Tensor& spread,
+Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gamma, const Statistics& used,
                           const BatchNormParams& p) {
   const Tensor x = to(x_, gamma.dtype()), dy = to(dy_, gamma.dtype());
-  const Tensor centred = sub(x, p.train ? channel_mean(x) : as_channels(mean_, x.spec()));
-  const Tensor var = p.train ? channel_mean(square(centred)) : as_channels(spread, x.spec());
+  const Tensor centred = sub(x, p.train ? channel_mean(x) : as_channels(used.mean, x.spec()));
+  const Tensor var = p.train ? channel_mean(square(centred)) : as_channels(used.spread, x.spec());
   const Tensor inv_std = pow(affine(var, 1, p.epsilon), -0.5);
   const Tensor x_hat = mul(centred, inv_std);
   const Tensor dbeta = channel_sum(dy), dgamma = channel_sum(mul(dy, x_hat));
@@ -39,15 +46,31 @@ Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gam
   return {to(mul(inner, scale), x_.dtype()), as_parameter(dgamma, gamma.spec()), as_parameter(dbeta, gamma.spec())};
 }
 
-Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& spread,
+Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Statistics& used,
                    const BatchNormParams& p, bool needs_dx) {
   const TensorSpec& c = gamma.spec();
   if (needs_dx) {
-    auto [dgamma, dbeta, dx] = run<BatchNormBackward>(p, {dy, x, gamma, mean, spread}, {c, c, x.spec()});
+    auto [dgamma, dbeta, dx] = run<BatchNormBackward>(p, {dy, x, gamma, used.mean, used.spread}, {c, c, x.spec()});
     return {std::move(dx), std::move(dgamma), std::move(dbeta)};
   }
-  auto [dgamma, dbeta] = run<BatchNormBackward>(p, {dy, x, gamma, mean, spread}, {c, c});
+  auto [dgamma, dbeta] = run<BatchNormBackward>(p, {dy, x, gamma, used.mean, used.spread}, {c, c});
   return {Tensor(), std::move(dgamma), std::move(dbeta)};
+}
+
+Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Statistics& used,
+                      const BatchNormParams& p) {
+  return record_joint<3>(std::move(y), {&x, &gamma, &beta},
+                         [p, x = Kept(x), gamma = Kept(gamma), mean = Kept(used.mean), spread = Kept(used.spread)](
+                             const Tensor& dy, const Needs<3>& needs) {
+                           const Statistics kept{mean(), spread()};
+                           if (ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
+                           return backward(dy, x(), gamma(), kept, p, needs[0]);
+                         });
+}
+
+void check_parameter(const char* name, const Tensor& t, const TensorSpec& x, const TensorSpec& expected) {
+  PLUMB_CHECK(t && t.spec() == expected, "batch_norm: {} is {}; for x {} it must be {}", name,
+              t ? to_string(t.spec()) : "an empty tensor", x, expected);
 }
 
 }  // namespace
@@ -66,9 +89,10 @@ TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x) 
   PLUMB_CHECK(x.rank() == 2 || x.rank() == 4, "batch_norm: x is {}; it must be (N, C) or (N, C, H, W): reshape it", x);
   PLUMB_CHECK(p.epsilon >= 0, "batch_norm: epsilon is {}; it must not be negative", static_cast<double>(p.epsilon));
   const int64_t channels = x.shape[1];
-  PLUMB_CHECK(!p.train || x.numel() > channels,
-              "batch_norm: training needs more than one value a channel, and x {} has {}; use a larger batch, or train = 0",
-              x.shape, channels ? x.numel() / channels : 0);
+  PLUMB_CHECK(
+      !p.train || x.numel() > channels,
+      "batch_norm: training needs more than one value a channel, and x {} has {}; use a larger batch, or train = 0",
+      x.shape, channels ? x.numel() / channels : 0);
   return {Shape{channels}, x.dtype == DType::kF64 ? DType::kF64 : DType::kF32};
 }
 
@@ -76,25 +100,17 @@ Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
                   const Tensor& running_var, const BatchNormParams& p) {
   PLUMB_CHECK(x, "batch_norm: x is an empty tensor");
   const TensorSpec c = batch_norm_statistics(p, x.spec());
-  for (const auto& [name, t] : {std::pair{"gamma", &gamma}, {"beta", &beta}, {"running_mean", &running_mean}, {"running_var", &running_var}}) {
-    PLUMB_CHECK(*t && t->spec() == c, "batch_norm: {} is {}; for x {} it must be {}", name,
-                *t ? to_string(t->spec()) : "an empty tensor", x.spec(), c);
-  }
-  Tensor y, mean, spread;
+  check_parameter("gamma", gamma, x.spec(), c);
+  check_parameter("beta", beta, x.spec(), c);
+  check_parameter("running_mean", running_mean, x.spec(), c);
+  check_parameter("running_var", running_var, x.spec(), c);
   if (p.train) {
     const TensorSpec out[3] = {x.spec(), c, c};
-    std::tie(y, mean, spread) = std::tuple_cat(run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, out, Writes{3, 2}));
-  } else {
-    y = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, x.spec());
-    mean = running_mean.detached();
-    spread = running_var.detached();
+    auto [y, mean, inv_std] = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, out, Writes{3, 2});
+    return with_gradients(std::move(y), x, gamma, beta, {mean, inv_std}, p);
   }
-  return record_joint<3>(std::move(y), {&x, &gamma, &beta},
-                         [p, x = Kept(x), gamma = Kept(gamma), mean = Kept(mean), spread = Kept(spread)](
-                             const Tensor& dy, const Needs<3>& needs) {
-                           if (ctx.recording) return backward_by_ops(dy, x(), gamma(), mean(), spread(), p);
-                           return backward(dy, x(), gamma(), mean(), spread(), p, needs[0]);
-                         });
+  Tensor y = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, x.spec());
+  return with_gradients(std::move(y), x, gamma, beta, {running_mean.detached(), running_var.detached()}, p);
 }
 
 }  // namespace plumb

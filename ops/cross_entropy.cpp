@@ -24,7 +24,8 @@ TensorSpec cross_entropy_output(const TensorSpec& logits, const TensorSpec& labe
   detail::check_floating("cross_entropy", logits);
   PLUMB_CHECK(logits.rank() == 2, "cross_entropy: logits are {}; they must be (N, K): reshape them", logits);
   PLUMB_CHECK(labels == TensorSpec(Shape{logits.shape[0]}, DType::kI64),
-              "cross_entropy: labels are {}; for logits {} they must be i64 ({})", labels, logits.shape, logits.shape[0]);
+              "cross_entropy: labels are {}; for logits {} they must be i64 ({})", labels, logits.shape,
+              logits.shape[0]);
   PLUMB_CHECK(logits.shape[1] > 0, "cross_entropy: logits {} have no classes", logits.shape);
   PLUMB_CHECK(logits.shape[0] > 0 || reduction != LossReduction::kMean,
               "cross_entropy: logits {} have no rows to average; leave out the empty batch", logits.shape);
@@ -37,7 +38,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, LossReduction r
   const TensorSpec spec = cross_entropy_output(logits.spec(), labels.spec(), reduction);
   const TensorSpec out[2] = {spec, TensorSpec(Shape{logits.shape()[0], 2}, spec.dtype)};
   auto [loss, statistics] = run<CrossEntropyForward>({reduction}, {logits, labels}, out);
-  return record(std::move(loss), wrt(logits, [reduction, x = Kept(logits), t = Kept(labels), s = statistics](const Tensor& dy) {
+  return record(std::move(loss),
+                wrt(logits, [reduction, x = Kept(logits), t = Kept(labels), s = statistics](const Tensor& dy) {
                   return cross_entropy_backward(dy, x(), t(), s, reduction);
                 }));
 }
@@ -46,11 +48,12 @@ Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tens
                               LossReduction reduction) {
   Tensor dx = run<CrossEntropyBackward>({reduction}, {dy, logits, labels, statistics}, logits.spec());
   return record(std::move(dx),
-                wrt(dy, [reduction, s = dy.spec(), x = Kept(logits), t = Kept(labels), stat = statistics](const Tensor& g) {
-                  const Tensor slope = cross_entropy_backward(ones(s), x(), t(), stat, reduction);
-                  const Tensor product = to(mul(g, slope), s.dtype);
-                  return reduction == LossReduction::kNone ? sum(product, {1}) : sum(product);
-                }),
+                wrt(dy,
+                    [reduction, s = dy.spec(), x = Kept(logits), t = Kept(labels), stat = statistics](const Tensor& g) {
+                      const Tensor slope = cross_entropy_backward(ones(s), x(), t(), stat, reduction);
+                      const Tensor product = to(mul(g, slope), s.dtype);
+                      return reduction == LossReduction::kNone ? sum(product, {1}) : sum(product);
+                    }),
                 wrt(logits, [reduction, dy = Kept(dy), x = Kept(logits)](const Tensor& g) {
                   const SoftmaxParams p = softmax_params("cross_entropy", x().spec(), 1, false);
                   return softmax_backward(mul(g, spread(dy(), x().spec(), reduction)), softmax(x(), 1), p);

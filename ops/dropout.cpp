@@ -15,14 +15,17 @@ Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
   detail::check_floating("dropout", x.spec());
   PLUMB_CHECK(p >= 0 && p < 1, "dropout: p is {}; it must be at least 0 and less than 1", p);
   if (!train || p == 0) return x;
-  if (!ctx.recording || !x.requires_grad()) return run<DropoutForward>({p}, {x, generator.state}, x.spec(), Writes{1, 1});
+  if (!ctx.recording || !x.requires_grad()) {
+    return run<DropoutForward>({p}, {x, generator.state}, x.spec(), Writes{1, 1});
+  }
   const TensorSpec out[2] = {x.spec(), x.spec().with(DType::kU8)};
   auto [y, mask] = run<DropoutForward>({p}, {x, generator.state}, out, Writes{1, 1});
   return record(std::move(y), wrt(x, [p, mask = mask](const Tensor& dy) { return dropout_backward(dy, mask, p); }));
 }
 
 Tensor dropout_backward(const Tensor& dy, const Tensor& mask, double p) {
-  PLUMB_CHECK(dy && mask && mask.spec() == dy.spec().with(DType::kU8), "dropout: the mask must be u8, of dy's shape and layout");
+  PLUMB_CHECK(dy && mask && mask.spec() == dy.spec().with(DType::kU8),
+              "dropout: the mask must be u8, of dy's shape and layout");
   return record(run<DropoutBackward>({p}, {dy, mask}, dy.spec()),
                 wrt(dy, [p, mask = Kept(mask)](const Tensor& g) { return dropout_backward(g, mask(), p); }));
 }

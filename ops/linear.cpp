@@ -25,8 +25,8 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
   check(x, w, b);
   if (x.rank() != 2) {
     const Shape wide = x.shape().with(-1, w.shape()[0]);
-    const int64_t in = w.shape()[1];
-    return reshape(linear(reshape(x, Shape{in ? x.numel() / in : 0, in}), w, b, activation), wide);
+    const int64_t rows = x.shape().with(-1, 1).numel();
+    return reshape(linear(reshape(x, Shape{rows, w.shape()[1]}), w, b, activation), wide);
   }
   const LinearParams p{activation};
   const TensorSpec spec(Shape{x.shape()[0], w.shape()[0]}, x.dtype());

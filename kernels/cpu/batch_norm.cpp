@@ -7,7 +7,7 @@
 namespace plumb::cpu {
 namespace {
 
-// What a map does to the elements of each channel, stored for every column: out = (x - centre) slope + shift [+ dy scale].
+// What a map does to the elements of each channel: (x - centre) slope + shift [+ dy scale]. Stored for every column.
 template <class C>
 struct Coefficients {
   C *centre, *slope, *shift, *scale;
@@ -24,6 +24,14 @@ struct Coefficients {
   }
 };
 
+const char* name_of(const Channels& v) { return v.runs ? "plumb:batch_norm:runs" : "plumb:batch_norm:columns"; }
+
+/// The value of channel c of a parameter or statistic.
+template <class C>
+double at(const void* values, int64_t c) {
+  return static_cast<double>(static_cast<const C*>(values)[c]);
+}
+
 template <class Body>
 void for_each_channel(const Channels& v, const Body& body) {
   const int64_t work = v.pieces * v.columns / v.channels;
@@ -36,9 +44,10 @@ template <class T>
 class Forward final : public Kernel {
  public:
   using C = Compute<T>;
-  Forward(const TensorSpec& x, const BatchNormParams& p) : Kernel("plumb:batch_norm"), v_(x), p_(p) {
-    partial_ = v_.pieces * v_.columns;
-    info().workspace_bytes = (p.train ? 3 * static_cast<size_t>(partial_) * sizeof(double) : 0) + Coefficients<C>::bytes(v_.columns);
+  Forward(const Channels& v, const BatchNormParams& p)
+      : Kernel(name_of(v)), v_(v), p_(p), partial_(v.pieces * v.columns) {
+    info().workspace_bytes =
+        (p.train ? 3 * static_cast<size_t>(partial_) * sizeof(double) : 0) + Coefficients<C>::bytes(v_.columns);
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
@@ -49,11 +58,9 @@ class Forward final : public Kernel {
       ChannelSums<T, decltype(first)>(v_, x, nullptr, first, partial, partial + partial_, partial + 2 * partial_).run();
       for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
     } else {
-      const auto *gamma = static_cast<const C*>(l.in[1]), *beta = static_cast<const C*>(l.in[2]);
-      const auto *mean = static_cast<const C*>(l.in[3]), *var = static_cast<const C*>(l.in[4]);
       for_each_channel(v_, [&](int64_t c) {
-        const double inv_std = 1 / std::sqrt(static_cast<double>(var[c]) + p_.epsilon);
-        k.set(v_, c, static_cast<double>(mean[c]), inv_std * static_cast<double>(gamma[c]), static_cast<double>(beta[c]));
+        const double inv_std = 1 / std::sqrt(at<C>(l.in[4], c) + p_.epsilon);
+        k.set(v_, c, at<C>(l.in[3], c), inv_std * at<C>(l.in[1], c), at<C>(l.in[2], c));
       });
     }
     map_channels(v_, static_cast<T*>(l.out[0]), [=](int64_t j) {
@@ -69,12 +76,12 @@ class Forward final : public Kernel {
   void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
     double n = 0, mean = 0, m2 = 0;
     for (int64_t piece = 0; piece < v_.pieces; ++piece) {
-      const double* at = partial + piece * v_.columns;
+      const double* pivots = partial + piece * v_.columns;
       double pivot = 0, sum = 0, square = 0;
       v_.for_columns(c, [&](int64_t j) {
-        pivot = at[j];
-        sum += at[partial_ + j];
-        square += at[2 * partial_ + j];
+        pivot = pivots[j];
+        sum += pivots[partial_ + j];
+        square += pivots[2 * partial_ + j];
       });
       const auto count = static_cast<double>(v_.count(piece));
       const double delta = pivot + sum / count - mean, total = n + count;
@@ -87,9 +94,9 @@ class Forward final : public Kernel {
     update(l.in[4], c, p_.unbiased_running_variance ? var * n / (n - 1) : var);
     static_cast<C*>(l.out[1])[c] = static_cast<C>(mean);
     static_cast<C*>(l.out[2])[c] = static_cast<C>(inv_std);
-    const double slope = inv_std * static_cast<double>(static_cast<const C*>(l.in[1])[c]);
-    const double lost = mean - static_cast<double>(static_cast<C>(mean));  // by rounding; matters where the mean is large
-    k.set(v_, c, mean, slope, static_cast<double>(static_cast<const C*>(l.in[2])[c]) - lost * slope);
+    // What the mean loses by rounding goes into the shift: it matters where the mean is large.
+    const double slope = inv_std * at<C>(l.in[1], c), lost = mean - at<C>(l.out[1], c);
+    k.set(v_, c, mean, slope, at<C>(l.in[2], c) - lost * slope);
   }
   void update(void* running, int64_t c, double batch) const {
     C& r = static_cast<C*>(running)[c];
@@ -105,17 +112,17 @@ template <class T>
 class Backward final : public Kernel {
  public:
   using C = Compute<T>;
-  Backward(const TensorSpec& x, const BatchNormParams& p, bool needs_dx)
-      : Kernel("plumb:batch_norm"), v_(x), p_(p), needs_dx_(needs_dx) {
-    partial_ = v_.pieces * v_.columns;
+  Backward(const Channels& v, const BatchNormParams& p, bool needs_dx)
+      : Kernel(name_of(v)), v_(v), p_(p), needs_dx_(needs_dx), partial_(v.pieces * v.columns) {
     info().workspace_bytes = 2 * static_cast<size_t>(partial_) * sizeof(double) + Coefficients<C>::bytes(v_.columns);
   }
   void run(const Launch& l) const override {
     const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
     auto* partial = static_cast<double*>(l.workspace);
     const Coefficients<C> k(partial + 2 * partial_, v_.columns);
+    const auto* mean = static_cast<const C*>(l.in[3]);
     const auto first = [dy](int64_t i, C) { return load(dy + i); };
-    ChannelSums<T, decltype(first)>(v_, x, static_cast<const C*>(l.in[3]), first, nullptr, partial, partial + partial_).run();
+    ChannelSums<T, decltype(first)>(v_, x, mean, first, nullptr, partial, partial + partial_).run();
     for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
     if (!needs_dx_) return;
     map_channels(v_, static_cast<T*>(l.out[2]), [=](int64_t j) {
@@ -134,13 +141,12 @@ class Backward final : public Kernel {
         product += partial[partial_ + piece * v_.columns + j];
       });
     }
-    const auto spread = static_cast<double>(static_cast<const C*>(l.in[4])[c]);
-    const double inv_std = p_.train ? spread : 1 / std::sqrt(spread + p_.epsilon);
+    const double spread = at<C>(l.in[4], c), inv_std = p_.train ? spread : 1 / std::sqrt(spread + p_.epsilon);
     static_cast<C*>(l.out[0])[c] = static_cast<C>(product * inv_std);
     static_cast<C*>(l.out[1])[c] = static_cast<C>(sum);
-    const double scale = inv_std * static_cast<double>(static_cast<const C*>(l.in[2])[c]);
+    const double scale = inv_std * at<C>(l.in[2], c);
     const double share = p_.train ? scale / static_cast<double>(v_.per_channel) : 0;
-    k.set(v_, c, static_cast<double>(static_cast<const C*>(l.in[3])[c]), -share * product * inv_std * inv_std, -share * sum, scale);
+    k.set(v_, c, at<C>(l.in[3], c), -share * product * inv_std * inv_std, -share * sum, scale);
   }
 
   Channels v_;
@@ -152,7 +158,8 @@ class Backward final : public Kernel {
 // Without elements there are no sums to cut: y is empty, gradients of gamma and beta are zero.
 class NoElements final : public Kernel {
  public:
-  NoElements(const TensorSpec& parameter, bool backward) : Kernel("plumb:batch_norm"), bytes_(backward ? parameter.bytes() : 0) {}
+  NoElements(const TensorSpec& parameter, bool backward)
+      : Kernel("plumb:batch_norm"), bytes_(backward ? parameter.bytes() : 0) {}
   void run(const Launch& l) const override {
     for (int i = 0; bytes_ && i < 2; ++i) std::fill_n(static_cast<char*>(l.out[i]), bytes_, char{0});
   }
@@ -171,7 +178,7 @@ void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     candidates.add("loop", [=, gamma = p.in[1], params = p.params]() -> std::unique_ptr<Kernel> {
       if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, false);
-      return std::make_unique<cpu::Forward<T>>(x, params);
+      return std::make_unique<cpu::Forward<T>>(cpu::Channels(x), params);
     });
   });
 }
@@ -179,10 +186,11 @@ void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
 void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec& x = p.in[1];
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
-    candidates.add("loop", [=, gamma = p.in[2], params = p.params, needs_dx = p.out.size() == 3]() -> std::unique_ptr<Kernel> {
-      if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, true);
-      return std::make_unique<cpu::Backward<T>>(x, params, needs_dx);
-    });
+    candidates.add("loop",
+                   [=, gamma = p.in[2], params = p.params, needs_dx = p.out.size() == 3]() -> std::unique_ptr<Kernel> {
+                     if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, true);
+                     return std::make_unique<cpu::Backward<T>>(cpu::Channels(x), params, needs_dx);
+                   });
   });
 }
 

@@ -41,12 +41,16 @@ struct Channels {
       rows = (numel + columns - 1) / columns;
       tile = kTile / inner * inner;  // whole channels
     }
-    pieces = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows / (runs ? 4 : 64), 1, 64))));
+    // A power of two, to be shared evenly among threads.
+    const int64_t most = std::clamp<int64_t>(rows / (runs ? 4 : 64), 1, 64);
+    pieces = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
   }
 
   int64_t first_row(int64_t piece) const { return rows * piece / pieces; }
   /// How many elements each channel has in a piece.
-  int64_t count(int64_t piece) const { return elements_before(first_row(piece + 1)) - elements_before(first_row(piece)); }
+  int64_t count(int64_t piece) const {
+    return elements_before(first_row(piece + 1)) - elements_before(first_row(piece));
+  }
   /// f(column) for each column of a channel.
   template <class F>
   void for_columns(int64_t channel, const F& f) const {
@@ -66,8 +70,8 @@ struct Channels {
 };
 
 /// Partial sums of first(i, d) and first(i, d) d over the elements i of each column, d being x[i] less the pivot of the
-/// piece and channel. Pivots are `mean` if it is given, and else means of few elements, returned in `pivots`: close to the
-/// data, so that squares of differences keep their digits. `pivots`, `sums` and `products` are (pieces, columns).
+/// piece and channel. Pivots are `mean` if it is given, and else means of few elements, returned in `pivots`: close to
+/// the data, so that squares of differences keep their digits. `pivots`, `sums`, `products` are (pieces, columns).
 template <class T, class First>
 class ChannelSums {
  public:
@@ -128,7 +132,7 @@ class ChannelSums {
     C pivot[Channels::kTile], sum[Channels::kTile], product[Channels::kTile];
     const int64_t begin = v_.first_row(piece), end = v_.first_row(piece + 1);
     find_pivots(begin, end, column, width, pivot);
-    for (int64_t j = 0; pivots_ && j < width; ++j) pivots_[piece * v_.columns + column + j] = static_cast<double>(pivot[j]);
+    if (pivots_) std::copy_n(pivot, width, pivots_ + piece * v_.columns + column);
     double *sums = sums_ + piece * v_.columns + column, *products = products_ + piece * v_.columns + column;
     std::fill_n(sums, width, 0.0);
     std::fill_n(products, width, 0.0);

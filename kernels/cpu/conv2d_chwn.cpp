@@ -1,11 +1,11 @@
-// Forward and backward input are one kernel: every element of the result gathers products over the channels of the other
-// tensor and over taps, the places there that the window connects it to.
+// Forward and backward input are one kernel: each element of the result gathers products over the channels of the other
+// tensor, the source, and over the places there that the window connects it to. A block of channels of the result stays
+// in registers, two vectors of images wide, while the source streams by and w is read as it lies.
 #include "kernels/cpu/conv2d_chwn.h"
 
 #include <array>
 #include <utility>
 
-#include "kernels/cpu/conv2d_chwn_check.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 
@@ -15,15 +15,27 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-/// One row (or column) of the window as a row (or column) of the result meets it: offsets in the source and in w.
+constexpr int kMostVectors = 2;
+constexpr int kMostChannels = (simd::kRegisters - 4) / kMostVectors;
+constexpr int64_t kMostImages = kMostVectors * kLanes;
+
+// A row of the window as a row of the result meets it, by offsets in the source and in w; or a column.
 struct Tap {
   int64_t source, weight;
 };
-/// The taps of each row (or column) of the result.
+// The taps of each row, or column, of the result.
 class Taps {
  public:
-  void add(int64_t source, int64_t weight) { taps_.push_back({source, weight}); }
-  void end_of_row() { ends_.push_back(taps_.size()); }
+  // source_at(i, k) is the place in the source that element k of the window connects i with, or -1 if there is none.
+  template <class SourceAt>
+  Taps(int64_t extent, int64_t window, int64_t source_step, int64_t weight_step, const SourceAt& source_at) {
+    for (int64_t i = 0; i < extent; ++i) {
+      for (int64_t k = 0; k < window; ++k) {
+        if (const int64_t at = source_at(i, k); at >= 0) taps_.push_back({at * source_step, k * weight_step});
+      }
+      ends_.push_back(taps_.size());
+    }
+  }
   std::span<const Tap> operator[](int64_t i) const {
     const auto k = static_cast<size_t>(i);
     return std::span(taps_).subspan(ends_[k], ends_[k + 1] - ends_[k]);
@@ -35,66 +47,65 @@ class Taps {
 };
 
 struct Plan {
-  int64_t N, groups, height, width;  // of the result
-  int64_t results, sources;          // channels of the result and of the source in a group
-  int64_t source_plane;              // elements of one channel of the source
-  int64_t result_stride, source_stride, group_stride;  // in w, of channels
+  int64_t N, groups, height, width;      // of the result
+  int64_t channels, source_channels;     // in a group
+  int64_t plane, source_plane;           // elements of a channel
+  int64_t w_channel, w_source, w_group;  // steps in w: of a channel of the result, of the source, and of a group
+  int64_t next;                          // from a column of the source to the one that the next pixel adds
   Taps rows, columns;
-  bool bias, relu;
+  bool bias = false, relu = false;
 };
 
-// Rows of w that are summed at the same time, and vectors of images.
-constexpr int kWidth = 2;
-constexpr int kMaxRows = (simd::kRegisters - 4) / kWidth;
-
-// What one block of sums works on.
+// What one block is computed from: pointers to its first channel and image.
 template <class T>
 struct Operands {
-  const T *x, *w, *b;
+  const T *source, *w, *b;
   T* y;
   std::span<const Tap> rows, columns;
   int64_t images;
 };
 
-template <class T, int kRows, int kVectors, bool kWhole>
+template <class T, int kChannels, int kVectors, bool kWhole>
 void block(const Plan& p, const Operands<T>& o) {
   const auto left = [&](int v) { return std::min(kLanes, o.images - v * kLanes); };
-  Vec sum[kRows][kVectors];
+  Vec sum[kChannels][kVectors];
 #pragma GCC unroll 16
-  for (int m = 0; m < kRows; ++m) {
+  for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sum[m][v] = o.b ? simd::broadcast(o.b + m) : Vec{};
+    for (int v = 0; v < kVectors; ++v) sum[c][v] = o.b ? simd::broadcast(o.b + c) : Vec{};
   }
-  const T *x = o.x, *w = o.w;
-  for (int64_t r = 0; r < p.sources; ++r, x += p.source_plane, w += p.source_stride) {
+  const T *source = o.source, *w = o.w;
+  const int64_t next = o.columns.empty() ? 0 : o.columns.back().source + p.next;
+  for (int64_t i = 0; i < p.source_channels; ++i, source += p.source_plane, w += p.w_source) {
     for (const Tap& row : o.rows) {
       for (const Tap& column : o.columns) {
-        const T* from = x + row.source + column.source;
-        const T* with = w + row.weight + column.weight;
+        const T *from = source + row.source + column.source, *with = w + row.weight + column.weight;
         Vec e[kVectors];
-#ifdef PF
-        if (&column == &o.columns.back()) for (int v = 0; v < kVectors; ++v) __builtin_prefetch(from + p.N + v * kLanes, 0, PF);
-#endif
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           e[v] = kWhole ? simd::load(from + v * kLanes) : simd::load(from + v * kLanes, left(v));
         }
 #pragma GCC unroll 16
-        for (int m = 0; m < kRows; ++m) {
-          const Vec f = simd::broadcast(with + m * p.result_stride);
+        for (int c = 0; c < kChannels; ++c) {
+          const Vec f = simd::broadcast(with + c * p.w_channel);
 #pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) sum[m][v] += f * e[v];
+          for (int v = 0; v < kVectors; ++v) sum[c][v] += f * e[v];
         }
       }
+      // Channels and rows are far apart, and no processor foresees what comes next.
+      constexpr int64_t kBytes = kVectors * kLanes * static_cast<int64_t>(sizeof(T));
+      for (int64_t byte = 0; byte < kBytes; byte += 64) {
+        simd::fetch(source + row.source, next * static_cast<int64_t>(sizeof(T)) + byte);
+      }
+      simd::fetch(source + row.source, next * static_cast<int64_t>(sizeof(T)) + kBytes - 1);
     }
   }
-  const int64_t plane = p.height * p.width * p.N;
 #pragma GCC unroll 16
-  for (int m = 0; m < kRows; ++m) {
+  for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const Vec s = p.relu && true ? (sum[m][v] < Vec{} ? Vec{} : sum[m][v]) : sum[m][v];
-      T* to = o.y + m * plane + v * kLanes;
+      const Vec s = p.relu && sum[c][v] < Vec{} ? Vec{} : sum[c][v];
+      T* to = o.y + c * p.plane + v * kLanes;
       kWhole ? simd::store(to, s) : simd::store(to, s, left(v));
     }
   }
@@ -102,136 +113,125 @@ void block(const Plan& p, const Operands<T>& o) {
 
 template <class T>
 using Block = void (*)(const Plan&, const Operands<T>&);
-template <class T, int kVectors, bool kWhole, int... rows>
-constexpr std::array<Block<T>, sizeof...(rows)> blocks_of(std::integer_sequence<int, rows...>) {
-  return {&block<T, rows + 1, kVectors, kWhole>...};
+template <class T, int kVectors, bool kWhole, int... channels>
+constexpr std::array<Block<T>, sizeof...(channels)> blocks_of(std::integer_sequence<int, channels...>) {
+  return {&block<T, channels + 1, kVectors, kWhole>...};
 }
+// kBlocks<...>[channels - 1]
 template <class T, int kVectors, bool kWhole>
-constexpr auto kBlocks = blocks_of<T, kVectors, kWhole>(std::make_integer_sequence<int, kMaxRows>());
+constexpr auto kBlocks = blocks_of<T, kVectors, kWhole>(std::make_integer_sequence<int, kMostChannels>());
+
+template <class T>
+Block<T> block_for(int64_t channels, int64_t images) {
+  const auto i = static_cast<size_t>(channels - 1);
+  if (images == kMostImages) return kBlocks<T, kMostVectors, true>[i];
+  if (images > kLanes) return kBlocks<T, kMostVectors, false>[i];
+  return images == kLanes ? kBlocks<T, 1, true>[i] : kBlocks<T, 1, false>[i];
+}
 
 template <class T>
 class GatherKernel final : public Kernel {
  public:
-  GatherKernel(std::string name, Plan plan) : Kernel(std::move(name)), p_(std::move(plan)) {}
+  explicit GatherKernel(Plan plan) : Kernel("plumb:chwn_direct"), p_(std::move(plan)) {}
   void run(const Launch& l) const override {
-    const int64_t chunks = (p_.N + kWidth * kLanes - 1) / (kWidth * kLanes);
-    const int64_t blocks = (p_.results + kMaxRows - 1) / kMaxRows;
-    const int64_t tile = std::clamp<int64_t>((TILE << 10) / (p_.sources * 3 * 128) , 1, p_.width), tiles = (p_.width + tile - 1) / tile;
-    // By row and images first: a slab of the source stays in the cache while all channels of the result use it.
-    parallel_for(p_.groups * p_.height * chunks * blocks * tiles, 1, [&](int64_t begin, int64_t end) {
+    const int64_t chunks = (p_.N + kMostImages - 1) / kMostImages;
+    const int64_t blocks = (p_.channels + kMostChannels - 1) / kMostChannels;
+    // Blocks of channels innermost: what they read of the source stays in a cache.
+    parallel_for(p_.groups * p_.height * chunks * blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t block = i % blocks, t = i / blocks % tiles, chunk = i / blocks / tiles % chunks, row = i / blocks / chunks / tiles;
-        run_row(l, row / p_.height, row % p_.height, chunk * kWidth * kLanes, p_.results * block / blocks,
-                p_.results * (block + 1) / blocks, p_.width * t / tiles, p_.width * (t + 1) / tiles);
+        const int64_t b = i % blocks, chunk = i / blocks % chunks, row = i / blocks / chunks;
+        run_row(l, row / p_.height, row % p_.height, chunk * kMostImages, p_.channels * b / blocks,
+                p_.channels * (b + 1) / blocks);
       }
     });
   }
 
  private:
-  void run_row(const Launch& l, int64_t group, int64_t h, int64_t image, int64_t first, int64_t last, int64_t v0, int64_t v1) const {
-    const int64_t plane = p_.height * p_.width * p_.N, channel = group * p_.results + first;
+  void run_row(const Launch& l, int64_t group, int64_t h, int64_t image, int64_t first, int64_t last) const {
+    const int64_t channel = group * p_.channels + first;
     Operands<T> o;
-    o.x = static_cast<const T*>(l.in[0]) + group * p_.sources * p_.source_plane + image;
-    o.w = static_cast<const T*>(l.in[1]) + group * p_.group_stride + first * p_.result_stride;
+    o.source = static_cast<const T*>(l.in[0]) + group * p_.source_channels * p_.source_plane + image;
+    o.w = static_cast<const T*>(l.in[1]) + group * p_.w_group + first * p_.w_channel;
     o.b = p_.bias ? static_cast<const T*>(l.in[2]) + channel : nullptr;
-    o.y = static_cast<T*>(l.out[0]) + channel * plane + h * p_.width * p_.N + image;
+    o.y = static_cast<T*>(l.out[0]) + channel * p_.plane + h * p_.width * p_.N + image;
     o.rows = p_.rows[h];
-    o.images = std::min(kWidth * kLanes, p_.N - image);
-    const auto which = static_cast<size_t>(last - first - 1);
-    const Block<T> block = o.images == kWidth * kLanes ? kBlocks<T, kWidth, true>[which]
-                           : o.images > kLanes         ? kBlocks<T, kWidth, false>[which]
-                           : o.images == kLanes        ? kBlocks<T, 1, true>[which]
-                                                       : kBlocks<T, 1, false>[which];
-    o.y += v0 * p_.N;
-    for (int64_t v = v0; v < v1; ++v, o.y += p_.N) {
-      o.columns = p_.columns[v];
+    o.images = std::min(kMostImages, p_.N - image);
+    const Block<T> block = block_for<T>(last - first, o.images);
+    for (int64_t i = 0; i < p_.width; ++i, o.y += p_.N) {
+      o.columns = p_.columns[i];
       block(p_, o);
     }
   }
   Plan p_;
 };
 
-template <class T>
-std::unique_ptr<Kernel> forward(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const Conv2dParams& c,
-                                bool bias) {
-  const int64_t N = x.shape[0], IH = x.shape[2], IW = x.shape[3], KH = w.shape[2], KW = w.shape[3];
-  Plan p;
-  p.N = N;
-  p.groups = c.groups;
-  p.height = y.shape[2];
-  p.width = y.shape[3];
-  p.results = w.shape[0] / c.groups;
-  p.sources = w.shape[1];
-  p.source_plane = IH * IW * N;
-  p.result_stride = w.shape[1] * KH * KW;
-  p.source_stride = KH * KW;
-  p.group_stride = p.results * p.result_stride;
-  p.bias = bias;
-  p.relu = c.activation == Activation::kRelu;
-  for (int64_t oh = 0; oh < p.height; ++oh) {
-    for (int64_t kh = 0; kh < KH; ++kh) {
-      const int64_t ih = oh * c.stride[0] - c.padding[0] + kh * c.dilation[0];
-      if (ih >= 0 && ih < IH) p.rows.add(ih * IW * N, kh * KW);
-    }
-    p.rows.end_of_row();
-  }
-  for (int64_t ow = 0; ow < p.width; ++ow) {
-    for (int64_t kw = 0; kw < KW; ++kw) {
-      const int64_t iw = ow * c.stride[1] - c.padding[2] + kw * c.dilation[1];
-      if (iw >= 0 && iw < IW) p.columns.add(iw * N, kw);
-    }
-    p.columns.end_of_row();
-  }
-  return std::make_unique<GatherKernel<T>>("plumb:conv2d_chwn", std::move(p));
-}
-
-template <class T>
-std::unique_ptr<Kernel> backward_input(const TensorSpec& dy, const TensorSpec& w, const TensorSpec& dx,
-                                       const Conv2dParams& c) {
-  const int64_t N = dx.shape[0], OH = dy.shape[2], OW = dy.shape[3], KH = w.shape[2], KW = w.shape[3];
-  Plan p;
-  p.N = N;
-  p.groups = c.groups;
-  p.height = dx.shape[2];
-  p.width = dx.shape[3];
-  p.results = w.shape[1];
-  p.sources = w.shape[0] / c.groups;
-  p.source_plane = OH * OW * N;
-  p.result_stride = KH * KW;
-  p.source_stride = w.shape[1] * KH * KW;
-  p.group_stride = p.sources * p.source_stride;
-  p.bias = p.relu = false;
-  for (int64_t ih = 0; ih < p.height; ++ih) {
-    for (int64_t kh = 0; kh < KH; ++kh) {
-      const int64_t at = ih + c.padding[0] - kh * c.dilation[0];
-      if (at >= 0 && at % c.stride[0] == 0 && at / c.stride[0] < OH) p.rows.add(at / c.stride[0] * OW * N, kh * KW);
-    }
-    p.rows.end_of_row();
-  }
-  for (int64_t iw = 0; iw < p.width; ++iw) {
-    for (int64_t kw = 0; kw < KW; ++kw) {
-      const int64_t at = iw + c.padding[2] - kw * c.dilation[1];
-      if (at >= 0 && at % c.stride[1] == 0 && at / c.stride[1] < OW) p.columns.add(at / c.stride[1] * N, kw);
-    }
-    p.columns.end_of_row();
-  }
-  return std::make_unique<GatherKernel<T>>("plumb:conv2d_chwn", std::move(p));
+std::unique_ptr<Kernel> make(const TensorSpec& result, Plan plan) {
+  if (result.dtype == DType::kBf16) return std::make_unique<GatherKernel<Bfloat16>>(std::move(plan));
+  return std::make_unique<GatherKernel<float>>(std::move(plan));
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> conv2d_chwn_forward(const Problem<Conv2dParams>& p) {
-  if (!chwn_fits(p.in[0], p.in[1], p.out[0])) return nullptr;
-  const auto make = [&]<class T>() { return forward<T>(p.in[0], p.in[1], p.out[0], p.params, p.in.size() == 3); };
-  return p.in[0].dtype == DType::kF32 ? make.template operator()<float>() : make.template operator()<Bfloat16>();
+std::unique_ptr<Kernel> conv2d_chwn_forward(const Problem<Conv2dParams>& problem) {
+  const TensorSpec &x = problem.in[0], &w = problem.in[1], &y = problem.out[0];
+  if (!conv2d_chwn_fits(x, w, y)) return nullptr;
+  const Conv2dParams& p = problem.params;
+  const int64_t N = x.shape[0], IH = x.shape[2], IW = x.shape[3], KH = w.shape[2], KW = w.shape[3];
+  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
+  const auto row_at = [&](int64_t oh, int64_t kh) {
+    const int64_t ih = oh * p.stride[0] - p.padding[0] + kh * p.dilation[0];
+    return ih < IH ? ih : -1;
+  };
+  const auto column_at = [&](int64_t ow, int64_t kw) {
+    const int64_t iw = ow * p.stride[1] - p.padding[2] + kw * p.dilation[1];
+    return iw < IW ? iw : -1;
+  };
+  return make(y, {.N = N,
+                  .groups = p.groups,
+                  .height = y.shape[2],
+                  .width = y.shape[3],
+                  .channels = OC,
+                  .source_channels = IC,
+                  .plane = y.shape[2] * y.shape[3] * N,
+                  .source_plane = IH * IW * N,
+                  .w_channel = IC * KH * KW,
+                  .w_source = KH * KW,
+                  .w_group = OC * IC * KH * KW,
+                  .next = p.stride[1] * N,
+                  .rows = Taps(y.shape[2], KH, IW * N, KW, row_at),
+                  .columns = Taps(y.shape[3], KW, N, 1, column_at),
+                  .bias = problem.in.size() == 3,
+                  .relu = p.activation == Activation::kRelu});
 }
 
-std::unique_ptr<Kernel> conv2d_chwn_backward_input(const Problem<Conv2dParams>& p) {
-  if (!chwn_fits(p.in[0], p.in[1], p.out[0])) return nullptr;
-  const auto make = [&]<class T>() { return backward_input<T>(p.in[0], p.in[1], p.out[0], p.params); };
-  return p.in[0].dtype == DType::kF32 ? make.template operator()<float>() : make.template operator()<Bfloat16>();
+std::unique_ptr<Kernel> conv2d_chwn_backward_input(const Problem<Conv2dParams>& problem) {
+  const TensorSpec &dy = problem.in[0], &w = problem.in[1], &dx = problem.out[0];
+  if (!conv2d_chwn_fits(dy, w, dx)) return nullptr;
+  const Conv2dParams& p = problem.params;
+  const int64_t N = dx.shape[0], OH = dy.shape[2], OW = dy.shape[3], KH = w.shape[2], KW = w.shape[3];
+  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
+  const auto row_at = [&](int64_t ih, int64_t kh) {
+    const int64_t at = ih + p.padding[0] - kh * p.dilation[0];
+    return at % p.stride[0] == 0 && at / p.stride[0] < OH ? at / p.stride[0] : -1;
+  };
+  const auto column_at = [&](int64_t iw, int64_t kw) {
+    const int64_t at = iw + p.padding[2] - kw * p.dilation[1];
+    return at % p.stride[1] == 0 && at / p.stride[1] < OW ? at / p.stride[1] : -1;
+  };
+  return make(dx, {.N = N,
+                   .groups = p.groups,
+                   .height = dx.shape[2],
+                   .width = dx.shape[3],
+                   .channels = IC,
+                   .source_channels = OC,
+                   .plane = dx.shape[2] * dx.shape[3] * N,
+                   .source_plane = OH * OW * N,
+                   .w_channel = KH * KW,
+                   .w_source = IC * KH * KW,
+                   .w_group = OC * IC * KH * KW,
+                   .next = N,
+                   .rows = Taps(dx.shape[2], KH, OW * N, KW, row_at),
+                   .columns = Taps(dx.shape[3], KW, N, 1, column_at)});
 }
-
-std::unique_ptr<Kernel> conv2d_chwn_backward_weight(const Problem<Conv2dParams>&) { return nullptr; }
 
 }  // namespace plumb::cpu

@@ -12,7 +12,7 @@ namespace {
 void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
   bool good = true;
   for (int64_t i = 0; i < rows; ++i) good &= labels[i] >= 0 && labels[i] < classes;
-  if (good) [[likely]] return;
+  if (good) return;
   for (int64_t i = 0; i < rows; ++i) {
     PLUMB_CHECK(labels[i] >= 0 && labels[i] < classes,
                 "cross_entropy: the label of row {} is {}; with {} classes labels are 0 to {}", i, labels[i], classes,
@@ -113,7 +113,11 @@ void offer(const TensorSpec& logits, const CrossEntropyParams& p, Candidates& ca
 
 namespace plumb {
 
-void CrossEntropyForward::cpu(const Problem<Params>& p, Candidates& c) { cpu::offer<cpu::Forward>(p.in[0], p.params, c); }
-void CrossEntropyBackward::cpu(const Problem<Params>& p, Candidates& c) { cpu::offer<cpu::Backward>(p.in[1], p.params, c); }
+void CrossEntropyForward::cpu(const Problem<Params>& p, Candidates& c) {
+  cpu::offer<cpu::Forward>(p.in[0], p.params, c);
+}
+void CrossEntropyBackward::cpu(const Problem<Params>& p, Candidates& c) {
+  cpu::offer<cpu::Backward>(p.in[1], p.params, c);
+}
 
 }  // namespace plumb

@@ -48,9 +48,9 @@ struct Decision {
   }
 };
 
-// ---- the order of memory against the logical order: memory holds `batch` matrices of (columns, rows), whose transposes
-// (rows, columns) are in logical order. Row-major tensors are one row.
+// ---- the order of memory against the logical order
 
+// Memory holds `batch` matrices (columns, rows) whose transposes are in logical order. Row-major tensors are one row.
 struct Order {
   int64_t batch = 1, rows = 1, columns;
   explicit Order(const TensorSpec& x) : columns(x.numel()) {
@@ -162,9 +162,10 @@ namespace plumb {
 
 void DropoutForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("philox", [x = p.in[0], probability = static_cast<double>(p.params.p), needs_mask = p.out.size() == 2] {
-      return std::make_unique<cpu::Forward<T>>(x, probability, needs_mask);
-    });
+    candidates.add("philox",
+                   [x = p.in[0], probability = static_cast<double>(p.params.p), needs_mask = p.out.size() == 2] {
+                     return std::make_unique<cpu::Forward<T>>(x, probability, needs_mask);
+                   });
   });
 }
 

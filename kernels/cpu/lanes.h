@@ -78,7 +78,8 @@ double lane_sum(int64_t n, const Term& term) {
 /// Columns that are worked on side by side.
 inline constexpr int64_t kColumns = 128;
 
-/// total[j] = the sum over k < n of term(k, j), for j < width <= kColumns. term may write what nobody reads before the end.
+/// total[j] = the sum over k < n of term(k, j), for j < width <= kColumns. term may write what nobody reads before
+/// then.
 template <class C, class Term>
 void column_sums(int64_t n, int64_t width, C* total, const Term& term) {
   double wide[kColumns] = {};

@@ -52,18 +52,15 @@ template <class Body>
   }
 }
 
-/// Fetches what a run in the row below will be the first to read: rows are far apart, and no processor foresees the
-/// next.
+/// Fetches into the second cache what a run in the row below will be the first to read: rows are far apart, and no
+/// processor foresees the next.
 template <class R, class T>
 [[gnu::always_inline]] inline void fetch_row_below(const Plan& g, const T* x, int64_t corner) {
+  constexpr int64_t kSize = static_cast<int64_t>(sizeof(T));
   for (int64_t kh = std::max(g.KH, g.SH); kh < g.KH + g.SH; ++kh) {
     for (int64_t kw = std::max<int64_t>(0, g.KW - g.SW); kw < g.KW; ++kw) {
-      // By number: the last rows are fetched beyond x, which is allowed to the processor and not to a pointer.
-      const auto at =
-          reinterpret_cast<uintptr_t>(x) + static_cast<uintptr_t>(corner + (kh * g.IW + kw) * g.inner) * sizeof(T);
-      for (uintptr_t v = 0; v < R::kVectors; ++v) {
-        __builtin_prefetch(reinterpret_cast<const void*>(at + v * kLanes * sizeof(T)), 0, 2);
-      }
+      const int64_t from = corner + (kh * g.IW + kw) * g.inner;
+      for (int v = 0; v < R::kVectors; ++v) simd::fetch<2>(x, (from + v * kLanes) * kSize);
     }
   }
 }

@@ -114,7 +114,8 @@ void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const
 template <class T, bool kLog, bool kBackward>
 class SoftmaxKernel final : public Kernel {
  public:
-  explicit SoftmaxKernel(const Slices& s) : Kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
+  explicit SoftmaxKernel(const Slices& s)
+      : Kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
   void run(const Launch& l) const override {
     const int64_t blocks = (s_.inner + kColumns - 1) / kColumns;
     const int64_t bytes = s_.extent * std::min(s_.inner, kColumns) * static_cast<int64_t>(sizeof(T));
@@ -128,7 +129,7 @@ class SoftmaxKernel final : public Kernel {
 
  private:
   void slice(const Launch& l, int64_t at, int64_t width) const {
-    const auto *a = static_cast<const T*>(l.in[0]) + at;
+    const auto* a = static_cast<const T*>(l.in[0]) + at;
     auto* out = static_cast<T*>(l.out[0]) + at;
     if constexpr (kBackward) {
       const auto* y = static_cast<const T*>(l.in[1]) + at;

@@ -31,7 +31,8 @@ struct Inputs {
 struct Expected {
   std::vector<double> y, mean, var, running_mean, running_var;
   Expected(const Inputs& in, const BatchNormParams& p) : y(to_doubles(in.x)) {
-    const auto channels = static_cast<size_t>(in.x.shape()[1]), inner = static_cast<size_t>(in.x.rank() == 4 ? in.x.shape()[2] * in.x.shape()[3] : 1);
+    const auto channels = static_cast<size_t>(in.x.shape()[1]),
+               inner = static_cast<size_t>(in.x.rank() == 4 ? in.x.shape()[2] * in.x.shape()[3] : 1);
     const std::vector<double> gamma = to_doubles(in.gamma), beta = to_doubles(in.beta);
     running_mean = to_doubles(in.mean);
     running_var = to_doubles(in.var);
@@ -43,7 +44,8 @@ struct Expected {
       mean.assign(channels, 0);
       var.assign(channels, 0);
       for (size_t i = 0; i < y.size(); ++i) mean[channel_of(i)] += y[i] / n;
-      for (size_t i = 0; i < y.size(); ++i) var[channel_of(i)] += (y[i] - mean[channel_of(i)]) * (y[i] - mean[channel_of(i)]) / n;
+      for (size_t i = 0; i < y.size(); ++i)
+        var[channel_of(i)] += (y[i] - mean[channel_of(i)]) * (y[i] - mean[channel_of(i)]) / n;
       for (size_t c = 0; c < channels; ++c) {
         running_mean[c] += p.momentum * (mean[c] - running_mean[c]);
         running_var[c] += p.momentum * ((p.unbiased_running_variance ? var[c] * n / (n - 1) : var[c]) - running_var[c]);
@@ -57,8 +59,9 @@ struct Expected {
 };
 
 /// Columns, folded and tiled; short and long runs; runs that are cut.
-const std::vector<Shape> kShapes = {{3, 1},        {17, 3},       {33, 10},       {130, 300},     {1025, 17},    {3, 17, 1, 1}, {2, 3, 5, 7},
-                                    {33, 3, 2, 2}, {5, 33, 8, 9}, {2, 65, 16, 4}, {2, 3, 70, 70}, {70, 5, 3, 3}, {1, 1, 33, 1}};
+const std::vector<Shape> kShapes = {{3, 1},         {17, 3},       {33, 10},      {130, 300},    {1025, 17},
+                                    {3, 17, 1, 1},  {2, 3, 5, 7},  {33, 3, 2, 2}, {5, 33, 8, 9}, {2, 65, 16, 4},
+                                    {2, 3, 70, 70}, {70, 5, 3, 3}, {1, 1, 33, 1}};
 
 template <class Body>
 void for_each_spec(std::initializer_list<DType> dtypes, const Body& body) {
@@ -115,7 +118,8 @@ TEST(BatchNorm, GradientsAndSecondDerivativesMatchDifferences) {
       Inputs in(s);
       const Tensor wanted[3] = {in.x.require_grad(), in.gamma.require_grad(), in.beta.require_grad()};
       const auto f = [&](std::span<const Tensor> x) {
-        return batch_norm(x[0], x[1], x[2], converted(in.mean, DType::kF64, Layout::kNchw), converted(in.var, DType::kF64, Layout::kNchw), params(train));
+        return batch_norm(x[0], x[1], x[2], converted(in.mean, DType::kF64, Layout::kNchw),
+                          converted(in.var, DType::kF64, Layout::kNchw), params(train));
       };
 
       EXPECT_TRUE(gradcheck(f, wanted, {.samples = 4}));
@@ -221,8 +225,11 @@ TEST(BatchNorm, AnEmptyBatchIsFineInEvaluation) {
 }
 
 TEST(BatchNorm, RefusesWhatItCannotDo) {
-  EXPECT_TRUE(refused([] { Inputs(Shape{1, 3}).run(params(true)); },
-                      "training needs more than one value a channel, and x (1, 3) has 1"));
+  EXPECT_TRUE(refused(
+      [] {
+        Inputs(Shape{1, 3}).run(params(true));
+      },
+      "training needs more than one value a channel, and x (1, 3) has 1"));
   EXPECT_TRUE(refused([] { Inputs(Shape{0, 3, 2, 2}).run(params(true)); }, "x (0, 3, 2, 2) has 0"));
   EXPECT_TRUE(refused([] { Inputs(Shape{2, 3, 4}).run(params(true)); }, "must be (N, C) or (N, C, H, W)"));
   const Inputs in(Shape{4, 3});

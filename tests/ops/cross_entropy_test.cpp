@@ -53,7 +53,8 @@ TEST(CrossEntropy, MatchesItsDefinition) {
 
         EXPECT_EQ(loss.dtype(), dtype == DType::kF64 ? DType::kF64 : DType::kF32);
         EXPECT_EQ(loss.shape(), reduction == LossReduction::kNone ? Shape{s[0]} : Shape{});
-        EXPECT_TRUE(close(to_doubles(loss), reduced(losses_by_definition(x, labels), reduction), 8 * unit_roundoff(loss.dtype())));
+        EXPECT_TRUE(close(to_doubles(loss), reduced(losses_by_definition(x, labels), reduction),
+                          8 * unit_roundoff(loss.dtype())));
       }
     }
   }
@@ -183,7 +184,11 @@ TEST(Mse, GradientsAndSecondDerivativesMatchDifferences) {
 }
 
 TEST(Mse, RefusesBroadcastingAndNothing) {
-  EXPECT_TRUE(refused([] { mse(random_tensor(Shape{3, 1}, 1), random_tensor(Shape{3}, 1)); }, "they must be of one spec"));
+  EXPECT_TRUE(refused(
+      [] {
+        mse(random_tensor(Shape{3, 1}, 1), random_tensor(Shape{3}, 1));
+      },
+      "they must be of one spec"));
   EXPECT_TRUE(refused([] { mse(random_tensor(Shape{0}, 1), random_tensor(Shape{0}, 1)); }, "no elements to average"));
 }
 

@@ -12,7 +12,8 @@
 namespace plumb::test {
 namespace {
 
-const std::vector<Shape> kShapes = {{1}, {3}, {17}, {33}, {1025}, {3, 17}, {1, 3, 5, 7}, {3, 17, 5, 7}, {33, 10, 3, 3}, {2, 130, 12, 11}};
+const std::vector<Shape> kShapes = {{1},     {3},          {17},          {33},           {1025},
+                                    {3, 17}, {1, 3, 5, 7}, {3, 17, 5, 7}, {33, 10, 3, 3}, {2, 130, 12, 11}};
 
 /// Which elements stay, in logical order, as kernels/dropout.h says.
 std::vector<double> kept_by_definition(int64_t n, double p, uint64_t seed, uint64_t offset) {
@@ -147,7 +148,11 @@ TEST(Dropout, RefusesWhatItCannotDo) {
     EXPECT_TRUE(refused([&] { dropout(x, p, generator); }, "it must be at least 0 and less than 1"));
   }
   EXPECT_TRUE(refused([&] { dropout(Tensor(), 0.5, generator); }, "dropout: x is an empty tensor"));
-  EXPECT_TRUE(refused([&] { dropout(Tensor::from({1, 2}, Shape{2}), 0.5, generator); }, "convert it to a floating dtype"));
+  EXPECT_TRUE(refused(
+      [&] {
+        dropout(Tensor::from({1, 2}, Shape{2}), 0.5, generator);
+      },
+      "convert it to a floating dtype"));
   EXPECT_TRUE(refused([&] { dropout_backward(x, x, 0.5); }, "the mask must be u8"));
 }
 

@@ -115,14 +115,15 @@ TEST(Softmax, ABackwardThatIsRecordedGivesTheSameGradient) {
 TEST(Softmax, IsStableAndKeepsRowsApart) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("");
-  const Tensor x = Tensor::from({1e4f, 1e4f, -1e4f,         //
-                                 -1e4f, -1e4f, -1e4f,       //
-                                 0.0f, -kInfinity, 0.0f,    //
+  const Tensor x = Tensor::from({1e4f, 1e4f, -1e4f,                   //
+                                 -1e4f, -1e4f, -1e4f,                 //
+                                 0.0f, -kInfinity, 0.0f,              //
                                  -kInfinity, -kInfinity, -kInfinity,  //
                                  1.0f, nan, 1.0f},
                                 Shape{5, 3});
   const double third = 1.0 / 3, none = std::nan("");
-  const std::vector<double> expected = {0.5, 0.5, 0, third, third, third, 0.5, 0, 0.5, none, none, none, none, none, none};
+  const std::vector<double> expected = {0.5, 0.5,  0,    third, third, third, 0.5, 0,
+                                        0.5, none, none, none,  none,  none,  none};
 
   EXPECT_TRUE(close(to_doubles(softmax(x)), expected, 1e-7));
   const std::vector<double> logs = to_doubles(log_softmax(x));
@@ -148,8 +149,13 @@ TEST(Softmax, DoesNotDependOnTheNumberOfThreads) {
 
 TEST(Softmax, RefusesWhatItCannotDo) {
   EXPECT_TRUE(refused([] { softmax(Tensor()); }, "softmax: x is an empty tensor"));
-  EXPECT_TRUE(refused([] { softmax(random_tensor(Shape{2, 3}, 1), 2); }, "softmax: dimension 2 of x (2, 3) does not exist"));
-  EXPECT_TRUE(refused([] { log_softmax(random_tensor(Shape{}, 1)); }, "log_softmax: dimension -1 of x () does not exist"));
+  EXPECT_TRUE(refused(
+      [] {
+        softmax(random_tensor(Shape{2, 3}, 1), 2);
+      },
+      "softmax: dimension 2 of x (2, 3) does not exist"));
+  EXPECT_TRUE(
+      refused([] { log_softmax(random_tensor(Shape{}, 1)); }, "log_softmax: dimension -1 of x () does not exist"));
   EXPECT_TRUE(refused([] { softmax(Tensor::from({1, 2}, Shape{2})); }, "convert it to a floating dtype"));
 }
 

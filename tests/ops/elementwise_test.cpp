@@ -1,0 +1,174 @@
+// What the cases of tests/cases do not say: values known from elsewhere, extreme and non-finite numbers, integers, errors.
+#include "ops/elementwise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/grad.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+using test::refused;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+
+double apply(Tensor (*op)(const Tensor&), double x, DType dtype = DType::kF64) {
+  return op(test::from_doubles(std::vector<double>{x}, TensorSpec(Shape{}, dtype))).item();
+}
+
+struct Known {
+  const char* name;
+  Tensor (*op)(const Tensor&);
+  double (*expected)(double);
+};
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+const Known kKnown[] = {
+    {"relu", relu, [](double x) { return std::fmax(x, 0.0); }},
+    {"sigmoid", sigmoid, logistic},
+    {"tanh", tanh, [](double x) { return std::tanh(x); }},
+    {"gelu", gelu, [](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
+    {"gelu_tanh", gelu_tanh,
+     [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+    {"silu", silu, [](double x) { return x * logistic(x); }},
+    {"softplus", softplus, [](double x) { return std::log1p(std::exp(x)); }},
+    {"exp", exp, [](double x) { return std::exp(x); }},
+    {"square", square, [](double x) { return x * x; }},
+    {"abs", abs, [](double x) { return std::fabs(x); }},
+    {"neg", neg, [](double x) { return -x; }},
+};
+
+TEST(Elementwise, KnownFunctionsHaveTheirValues) {
+  for (const Known& k : kKnown) {
+    for (double x = -8; x <= 8; x += 0.0625) {
+      const double y = k.expected(x);
+      EXPECT_NEAR(apply(k.op, x), y, 1e-14 * std::max(1.0, std::abs(y))) << k.name << " of " << x;
+      EXPECT_NEAR(apply(k.op, x, DType::kF32), y, 4e-7 * std::max(1.0, std::abs(y))) << k.name << " of " << x << " in f32";
+    }
+  }
+  for (const double x : {0.01, 0.5, 1.0, 3.0, 1e10}) {
+    EXPECT_NEAR(apply(log, x), std::log(x), 1e-14 * 25);
+    EXPECT_EQ(apply(sqrt, x), std::sqrt(x));
+    EXPECT_EQ(apply(reciprocal, x), 1 / x);
+  }
+}
+
+// Of f32's own functions: a few units in the last place over the whole range, not only near 1.
+TEST(Elementwise, FloatFunctionsAreAccurateToFewUlp) {
+  const auto ulps = [](float got, double expected) {
+    const auto rounded = static_cast<float>(expected);
+    if (got == rounded) return 0.0;
+    const double unit = static_cast<double>(std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity())) -
+                        static_cast<double>(std::abs(rounded));
+    return std::abs(static_cast<double>(got) - expected) / unit;
+  };
+  double worst_exp = 0, worst_tanh = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const float x = -87.0f + 175.5f * static_cast<float>(i) / 200000.0f;
+    worst_exp = std::max(worst_exp, ulps(math::exp(x), std::exp(static_cast<double>(x))));
+    const float t = x / 8;
+    worst_tanh = std::max(worst_tanh, ulps(math::tanh(t), std::tanh(static_cast<double>(t))));
+  }
+  EXPECT_LT(worst_exp, 2.5);
+  EXPECT_LT(worst_tanh, 2.5);
+  EXPECT_EQ(math::exp(0.0f), 1.0f);
+  EXPECT_EQ(math::tanh(0.0f), 0.0f);
+}
+
+TEST(Elementwise, ExtremeArgumentsGiveTheLimit) {
+  for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) {
+    EXPECT_EQ(apply(sigmoid, 1e4, t), 1) << to_string(t);
+    EXPECT_EQ(apply(sigmoid, -1e4, t), 0) << to_string(t);
+    EXPECT_EQ(apply(tanh, 1e4, t), 1) << to_string(t);
+    EXPECT_EQ(apply(tanh, -1e4, t), -1) << to_string(t);
+    EXPECT_EQ(apply(exp, -1e4, t), 0) << to_string(t);
+    EXPECT_EQ(apply(exp, 1e4, t), kInfinity) << to_string(t);
+    for (Tensor (*op)(const Tensor&) : {gelu, gelu_tanh, silu, softplus, relu}) {
+      EXPECT_NEAR(apply(op, 1e4, t), 1e4, 32) << to_string(t);  // bf16 has no 10000
+      EXPECT_EQ(apply(op, -1e4, t), 0) << to_string(t);
+    }
+  }
+}
+
+TEST(Elementwise, GradientsStayFiniteAtExtremeArguments) {
+  for (Tensor (*op)(const Tensor&) : {sigmoid, tanh, gelu, gelu_tanh, silu, softplus, relu}) {
+    const Tensor x = Tensor::from<float>({-1e4f, -100, 0, 100, 1e4f}, Shape{5}).require_grad();
+    for (const float g : grad(sum(op(x)), {x})[0].data<float>()) EXPECT_TRUE(std::isfinite(g));
+  }
+}
+
+TEST(Elementwise, NanStaysNan) {
+  for (Tensor (*op)(const Tensor&) : {relu, sigmoid, tanh, gelu, gelu_tanh, silu, softplus, exp, log, sqrt, square, reciprocal, abs, neg}) {
+    for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) EXPECT_TRUE(std::isnan(apply(op, kNan, t)));
+  }
+  const Tensor a = Tensor::from<float>({NAN, 1, 2}, Shape{3}), b = Tensor::from<float>({1, NAN, 3}, Shape{3});
+  for (const Tensor& y : {maximum(a, b), minimum(a, b), a + b, a * b}) {
+    EXPECT_TRUE(std::isnan(y.data<float>()[0]) && std::isnan(y.data<float>()[1]));
+    EXPECT_FALSE(std::isnan(y.data<float>()[2]));
+  }
+}
+
+TEST(Elementwise, OperatorsAreTheOps) {
+  const Tensor a = Tensor::from<double>({6}, Shape{}), b = Tensor::from<double>({3}, Shape{});
+  EXPECT_EQ((a + b).item(), 9);
+  EXPECT_EQ((a - b).item(), 3);
+  EXPECT_EQ((a * b).item(), 18);
+  EXPECT_EQ((a / b).item(), 2);
+  EXPECT_EQ((-a).item(), -6);
+  EXPECT_EQ((a * 2).item(), 12);
+  EXPECT_EQ((2 * a).item(), 12);
+  EXPECT_EQ((a / 4).item(), 1.5);
+  EXPECT_EQ((a + 1).item(), 7);
+  EXPECT_EQ((a - 1).item(), 5);
+  EXPECT_EQ(pow(b, 4).item(), 81);
+  EXPECT_EQ(pow(a, b).item(), 216);
+  EXPECT_EQ(leaky_relu(-a, 0.5).item(), -3);
+}
+
+TEST(Elementwise, IntegersWrapAndDivideByTruncation) {
+  const Tensor a = Tensor::from<int32_t>({7, -7, 5, std::numeric_limits<int32_t>::min()}, Shape{4});
+  const Tensor b = Tensor::from<int32_t>({2, 2, 0, -1}, Shape{4});
+  const auto q = div(a, b);
+  EXPECT_EQ(std::vector<int32_t>(q.data<int32_t>().begin(), q.data<int32_t>().end()),
+            (std::vector<int32_t>{3, -3, 0, std::numeric_limits<int32_t>::min()}));
+  const Tensor bytes = Tensor::from<uint8_t>({250, 10}, Shape{2});
+  EXPECT_EQ(add(bytes, bytes).data<uint8_t>()[0], 244);
+  const Tensor large = Tensor::from<int64_t>({int64_t{1} << 40}, Shape{1});
+  EXPECT_EQ(mul(large, Tensor::from<int64_t>({4}, Shape{1})).data<int64_t>()[0], int64_t{1} << 42);
+  EXPECT_EQ(maximum(a, b).data<int32_t>()[1], 2);
+}
+
+TEST(Elementwise, BroadcastsAlignAtTheRight) {
+  const TensorSpec spec = broadcast_spec("add", TensorSpec(Shape{5, 1, 7}), TensorSpec(Shape{2, 1, 6, 1}));
+  EXPECT_EQ(spec.shape, Shape({2, 5, 6, 7}));
+  EXPECT_EQ(broadcast_spec("add", TensorSpec(Shape{}), TensorSpec(Shape{0})).shape, Shape({0}));
+  const TensorSpec image(Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc);
+  EXPECT_EQ(broadcast_spec("add", TensorSpec(Shape{5}), image).layout, Layout::kNhwc);
+}
+
+TEST(Elementwise, RefusesWhatDoesNotFitTogether) {
+  const auto make = [](const Shape& s, DType t = DType::kF32, Layout l = Layout::kNchw) { return Tensor::empty(TensorSpec(s, t, l)); };
+  EXPECT_TRUE(refused([&] { make({2, 3}) + make({4}); }, "add: a (2, 3) and b (4) do not broadcast to one shape"));
+  EXPECT_TRUE(refused([&] { make({2}) + make({2}, DType::kBf16); }, "add: a is f32 and b is bf16; convert one of them"));
+  EXPECT_TRUE(refused([&] { make({1, 2, 3, 4}) + make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc); }, "convert one of them with to(layout)"));
+  EXPECT_TRUE(refused([&] { relu(make({2}, DType::kI32)); }, "relu: x is i32 (2) nchw; convert it to a floating dtype"));
+  EXPECT_TRUE(refused([&] { make({2}) + Tensor(); }, "add: an operand is an empty tensor"));
+  EXPECT_TRUE(refused([&] { relu(Tensor()); }, "relu"));
+}
+
+TEST(Elementwise, ThirdDerivativesAreRefusedAndNotSilentlyZero) {
+  const GradOptions graph{.create_graph = true};
+  const Tensor x = Tensor::from<double>({0.5}, Shape{1}).require_grad(), y = Tensor::from<double>({2}, Shape{1}).require_grad();
+  const Tensor first = grad(sum(sigmoid(x)), {x}, graph)[0];
+  const Tensor second = grad(sum(first), {x}, graph)[0];
+  EXPECT_TRUE(refused([&] { grad(sum(second), {x}); }, "sigmoid: derivatives beyond the second are not available"));
+  const Tensor by_x = grad(sum(div(x, y)), {x}, graph)[0];
+  const Tensor mixed = grad(sum(by_x), {y}, graph)[0];
+  EXPECT_NEAR(mixed.item(), -0.25, 1e-15);  // d2 (x / y) = -1 / y^2
+  EXPECT_TRUE(refused([&] { grad(sum(mixed), {y}); }, "div: derivatives beyond the second are not available"));
+}
+
+}  // namespace
+}  // namespace plumb

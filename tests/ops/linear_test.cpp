@@ -1,0 +1,81 @@
+// What the cases of tests/cases do not say: numbers worked out by hand, errors, and which kernel runs.
+#include "ops/linear.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/cache.h"
+#include "ops/grad.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+using test::refused;
+
+const char* const kAlgorithms[] = {"matmul", "gemm", "inner_product", "reference"};
+
+TEST(Linear, IsTheProductWorkedOutByHand) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, Shape{2, 2}).require_grad();
+  const Tensor w = Tensor::from<float>({1, 0, 2, 1, -1, 3}, Shape{3, 2}).require_grad();
+  const Tensor b = Tensor::from<float>({10, 20, 30}, Shape{3}).require_grad();
+  const Tensor dy = Tensor::from<float>({1, 0, 2, 0, 1, 1}, Shape{2, 3});
+  for (const char* algorithm : kAlgorithms) {
+    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+    const Tensor y = linear(x, w, b);
+    EXPECT_TRUE(test::equal(y, Tensor::from<float>({11, 24, 35, 13, 30, 39}, Shape{2, 3}))) << algorithm;
+    const TensorList g = grad(y, {x, w, b}, dy);
+    EXPECT_TRUE(test::equal(g[0], Tensor::from<float>({-1, 6, 1, 4}, Shape{2, 2}))) << algorithm;
+    EXPECT_TRUE(test::equal(g[1], Tensor::from<float>({1, 2, 3, 4, 5, 8}, Shape{3, 2}))) << algorithm;
+    EXPECT_TRUE(test::equal(g[2], Tensor::from<float>({1, 1, 3}, Shape{3}))) << algorithm;
+  }
+}
+
+TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
+  const TensorSpec x(Shape{32, 64}), w(Shape{48, 64}), y(Shape{32, 48}), b(Shape{48});
+  for (const char* algorithm : kAlgorithms) {
+    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+    for (const Ref<Prepared>& p : {prepare<LinearForward>({}, {x, w}, {y}), prepare<LinearBackwardInput>({}, {y, w}, {x}),
+                                   prepare<LinearBackwardWeight>({}, {y, x}, {w})}) {
+      EXPECT_EQ(p->kernel->info().algorithm, algorithm) << p->kind->name;
+      EXPECT_EQ(p->kernel->info().flops, 2.0 * 32 * 64 * 48);
+    }
+    // A plain product has no place for a bias.
+    const Ref<Prepared> biased = prepare<LinearForward>({}, {x, w, b}, {y});
+    EXPECT_EQ(biased->kernel->info().algorithm == algorithm, std::string(algorithm) != "gemm");
+  }
+}
+
+TEST(Linear, LeadingDimensionsAreABatch) {
+  const Tensor x = test::small_integers(TensorSpec(Shape{2, 3, 4}), 1), w = test::small_integers(TensorSpec(Shape{5, 4}), 2);
+  const Tensor y = linear(x, w);
+  EXPECT_EQ(y.shape(), Shape({2, 3, 5}));
+  const Tensor one = linear(Tensor::from<float>(x.data<float>().subspan(20, 4), TensorSpec(Shape{4})), w);
+  EXPECT_EQ(one.shape(), Shape({5}));
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(y.data<float>()[25 + i], one.data<float>()[i]);
+}
+
+TEST(Linear, WithoutInputsOrRowsThereIsOnlyTheBias) {
+  const Tensor b = Tensor::from<float>({1, 2}, Shape{2});
+  EXPECT_TRUE(test::equal(linear(Tensor::empty(TensorSpec(Shape{3, 0})), Tensor::empty(TensorSpec(Shape{2, 0})), b),
+                          Tensor::from<float>({1, 2, 1, 2, 1, 2}, Shape{3, 2})));
+  EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{2, 3, 0})), Tensor::empty(TensorSpec(Shape{2, 0})), b).shape(), Shape({2, 3, 2}));
+  EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{0, 5})), Tensor::empty(TensorSpec(Shape{2, 5})), b).shape(), Shape({0, 2}));
+}
+
+TEST(Linear, RefusesWhatDoesNotFitTogether) {
+  const auto says = [](const TensorSpec& x, const TensorSpec& w, const char* sentence) {
+    EXPECT_TRUE(refused([&] { linear(Tensor::empty(x), Tensor::empty(w)); }, sentence));
+  };
+  says(Shape{2, 3}, Shape{4, 5}, "linear: w (4, 5) takes 5 inputs, x (2, 3) has 3");
+  says(Shape{2, 3}, Shape{3}, "linear: w is f32 (3) nchw; it must be (OUT, IN)");
+  says(Shape{2, 3}, TensorSpec(Shape{4, 3}, DType::kBf16), "linear: x is f32 and w is bf16");
+  says(TensorSpec(Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc), Shape{4, 3}, "it must be (..., IN), row-major");
+  says(Shape{}, Shape{4, 3}, "it must be (..., IN), row-major");
+  EXPECT_TRUE(refused([] { linear(Tensor(), Tensor()); }, "linear: x is an empty tensor"));
+  EXPECT_TRUE(refused([] {
+    linear(Tensor::empty(TensorSpec(Shape{2, 3})), Tensor::empty(TensorSpec(Shape{4, 3})), Tensor::empty(TensorSpec(Shape{3})));
+  }, "linear: b is f32 (3) nchw; it must be f32 (4)"));
+}
+
+}  // namespace
+}  // namespace plumb

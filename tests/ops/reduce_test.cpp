@@ -1,0 +1,166 @@
+// Reductions against plain loops over every set of dimensions, and what is special about each.
+#include "ops/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/gate.h"
+#include "kernels/reduce.h"
+#include "ops/convert.h"
+#include "ops/grad.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+using test::refused;
+
+// The reduction of the row-major elements of a shape over the dimensions in a mask, kept with extent 1.
+template <class Combine>
+std::vector<double> plain(const std::vector<double>& x, const Shape& shape, uint32_t mask, double start, Combine combine) {
+  Shape y = shape;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (mask >> d & 1) y = y.with(d, 1);
+  }
+  std::vector<double> result(static_cast<size_t>(y.numel()), start);
+  for (size_t i = 0; i < x.size(); ++i) {
+    int64_t rest = static_cast<int64_t>(i), at = 0, step = 1;
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      const int64_t index = rest % shape[d];
+      rest /= shape[d];
+      if (mask >> d & 1) continue;
+      at += index * step;
+      step *= shape[d];
+    }
+    combine(result[static_cast<size_t>(at)], x[i]);
+  }
+  return result;
+}
+
+TEST(Reduce, AgreesWithLoopsOverEverySetOfDimensionsInEveryLayout) {
+  const Shape shape{3, 5, 4, 7};
+  for (const Layout layout : kPublicLayouts) {
+    const Tensor x = test::small_integers(TensorSpec(shape, DType::kF64, layout), 3, 1000);
+    const std::vector<double> elements = test::to_doubles(x);
+    for (uint32_t mask = 1; mask < 16; ++mask) {
+      Shape y = shape;
+      for (int d = 0; d < 4; ++d) {
+        if (mask >> d & 1) y = y.with(d, 1);
+      }
+      const TensorSpec spec(y, DType::kF64, layout);
+      const Tensor total = run<Reduce>({Reduction::kSum, mask}, {x}, spec), largest = run<Reduce>({Reduction::kMax, mask}, {x}, spec);
+      EXPECT_EQ(test::to_doubles(total), plain(elements, shape, mask, 0, [](double& a, double v) { a += v; })) << mask;
+      EXPECT_EQ(test::to_doubles(largest), plain(elements, shape, mask, -1e9, [](double& a, double v) { a = std::max(a, v); })) << mask;
+    }
+  }
+}
+
+TEST(Reduce, KeepsOrDropsDimensions) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3});
+  EXPECT_TRUE(test::equal(sum(x, {1}), Tensor::from<float>({6, 15}, Shape{2})));
+  EXPECT_TRUE(test::equal(sum(x, {-1}, true), Tensor::from<float>({6, 15}, Shape{2, 1})));
+  EXPECT_TRUE(test::equal(mean(x, {0}), Tensor::from<float>({2.5, 3.5, 4.5}, Shape{3})));
+  EXPECT_EQ(sum(x).shape(), Shape());
+  EXPECT_EQ(sum(x).item(), 21);
+  EXPECT_EQ(max(x).item(), 6);
+  EXPECT_EQ(mean(Tensor::from<float>({7}, Shape{})).item(), 7);
+}
+
+TEST(Reduce, LayoutIsKeptWithTheDimensionsAndRowMajorWithout) {
+  const Tensor x = test::small_integers(TensorSpec(Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc), 1);
+  EXPECT_EQ(sum(x, {1}, true).layout(), Layout::kNhwc);
+  EXPECT_EQ(sum(x, {1}).layout(), Layout::kNchw);
+  EXPECT_TRUE(test::equal(sum(x, {1}), sum(to(x, Layout::kNchw), {1})));
+}
+
+TEST(Reduce, EmptySumsAreZeroAndEmptyMaximaRefused) {
+  const Tensor none = Tensor::empty(TensorSpec(Shape{3, 0}));
+  EXPECT_TRUE(test::equal(sum(none, {1}), Tensor::from<float>({0, 0, 0}, Shape{3})));
+  EXPECT_EQ(sum(none, {0}).shape(), Shape({0}));
+  EXPECT_EQ(max(none, {0}).shape(), Shape({0}));
+  EXPECT_TRUE(refused([&] { max(none, {1}); }, "max: x (3, 0) has no elements to compare"));
+  EXPECT_TRUE(refused([&] { mean(none); }, "mean: x (3, 0) has no elements to average"));
+  EXPECT_TRUE(refused([&] { argmax(none); }, "argmax: x (3, 0) has no elements to compare"));
+}
+
+// A naive f32 sum of a million tenths is off by a per cent.
+TEST(Reduce, LongSumsStayAccurate) {
+  const std::vector<float> tenths(1000000, 0.1f);
+  const Tensor x = Tensor::from<float>(tenths, TensorSpec(Shape{1000000}));
+  EXPECT_NEAR(sum(x).item(), 1e5, 0.02);
+  const Tensor columns = Tensor::from<float>(tenths, TensorSpec(Shape{500000, 2}));
+  EXPECT_NEAR(static_cast<double>(sum(columns, {0}).data<float>()[1]), 5e4, 0.05);
+  const Tensor ones = to(Tensor::from<float>(std::vector<float>(4096, 1.0f), TensorSpec(Shape{4096})), DType::kBf16);
+  EXPECT_EQ(sum(ones).item(), 4096);  // where bf16 itself cannot count beyond 256
+}
+
+TEST(Reduce, NanWins) {
+  for (const size_t place : {size_t{0}, size_t{7}, size_t{99}}) {
+    std::vector<float> values(100, 1.0f);
+    values[place] = std::numeric_limits<float>::quiet_NaN();
+    values[50] = 5;
+    const Tensor x = Tensor::from<float>(values, TensorSpec(Shape{100}));
+    EXPECT_TRUE(std::isnan(max(x).item()));
+    EXPECT_TRUE(std::isnan(sum(x).item()));
+    EXPECT_EQ(argmax(x).item(), static_cast<double>(place));
+    EXPECT_TRUE(std::isnan(max(Tensor::from<float>(values, TensorSpec(Shape{100, 1})), {0}).item()));
+  }
+  const Tensor low = Tensor::from<float>({-INFINITY, -INFINITY}, Shape{2});
+  EXPECT_EQ(max(low).item(), -INFINITY);
+  EXPECT_EQ(argmax(low).item(), 0);
+}
+
+TEST(Reduce, ArgmaxIsTheFirstOfEqualsInRowMajorOrder) {
+  const Tensor x = Tensor::from<float>({1, 9, 9, 3, 9, 2}, Shape{2, 3});
+  EXPECT_EQ(argmax(x).item(), 1);
+  EXPECT_TRUE(test::equal(argmax(x, {1}), Tensor::from<int64_t>({1, 1}, Shape{2})));
+  EXPECT_TRUE(test::equal(argmax(x, {0}, true), Tensor::from<int64_t>({0, 0, 0}, Shape{1, 3})) == false);
+  EXPECT_TRUE(test::equal(argmax(x, {0}), Tensor::from<int64_t>({1, 0, 0}, Shape{3})));
+  // Element (0, 1, 0, 0) and (0, 0, 0, 1) are equal; in NHWC memory the former stands first.
+  const Tensor image = test::from_doubles(std::vector<double>{0, 5, 5, 0}, TensorSpec(Shape{1, 2, 1, 2}, DType::kF32, Layout::kNhwc));
+  EXPECT_EQ(argmax(image).item(), 1);
+  EXPECT_EQ(argmax(Tensor::from<uint8_t>({3, 200, 7}, Shape{3})).item(), 1);
+  EXPECT_FALSE(argmax(Tensor::from<float>({1}, Shape{1}).require_grad()).requires_grad());
+}
+
+TEST(Reduce, TheGradientOfAMaximumIsSharedAmongEquals) {
+  const Tensor x = Tensor::from<float>({1, 4, 4, 2, 3, 1}, Shape{2, 3}).require_grad();
+  const Tensor dy = Tensor::from<float>({6, 10}, Shape{2});
+  EXPECT_TRUE(test::equal(grad(max(x, {1}), {x}, dy)[0], Tensor::from<float>({0, 3, 3, 0, 10, 0}, Shape{2, 3})));
+}
+
+TEST(Reduce, RefusesWrongDimensions) {
+  const Tensor x = Tensor::empty(TensorSpec(Shape{2, 3}));
+  EXPECT_TRUE(refused([&] { sum(x, {2}); }, "sum: dimension 2 of x (2, 3) does not exist"));
+  EXPECT_TRUE(refused([&] { mean(x, {-3}); }, "mean: dimension -3 of x (2, 3) does not exist"));
+  EXPECT_TRUE(refused([&] { max(x, {1, -1}); }, "max: dimension -1 of x (2, 3) is named twice"));
+  EXPECT_TRUE(refused([&] { argmax(x, {0, 1}); }, "argmax: 2 dimensions were named"));
+  EXPECT_TRUE(refused([&] { sum(Tensor()); }, "sum: x is an empty tensor"));
+  EXPECT_TRUE(refused([] { sum(Tensor::from<int32_t>({1}, Shape{1})); }, "sum: x is i32 (1) nchw; convert it"));
+}
+
+TEST(Expand, IsTheInverseOfSumTo) {
+  const Tensor x = Tensor::from<float>({1, 2, 3}, Shape{3, 1});
+  const Tensor y = expand(x, TensorSpec(Shape{2, 3, 4}));
+  EXPECT_EQ(y.shape(), Shape({2, 3, 4}));
+  EXPECT_EQ(y.data<float>()[23], 3);
+  EXPECT_TRUE(test::equal(sum_to(y, x.spec()), Tensor::from<float>({8, 16, 24}, Shape{3, 1})));
+  EXPECT_EQ(expand(x, x.spec()).value.get(), x.value.get());
+  EXPECT_TRUE(refused([&] { expand(x, TensorSpec(Shape{2, 4})); }, "expand: a (3, 1) and b (2, 4) do not broadcast"));
+  EXPECT_TRUE(refused([&] { expand(y, x.spec()); }, "does not broadcast to (3, 1)"));
+  EXPECT_TRUE(refused([&] { expand(x, TensorSpec(Shape{3, 4}, DType::kF64)); }, "convert x with to(dtype)"));
+}
+
+TEST(Expand, SumToKeepsTheLayoutOfItsRank) {
+  const TensorSpec image(Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc);
+  const Tensor x = test::small_integers(image, 1);
+  EXPECT_EQ(sum_to(x, image.with(Shape{1, 3, 1, 1})).layout(), Layout::kNhwc);
+  const Tensor rows = sum_to(x, TensorSpec(Shape{4, 5}));
+  EXPECT_EQ(rows.layout(), Layout::kNchw);
+  EXPECT_TRUE(test::equal(rows, sum(x, {0, 1})));
+}
+
+}  // namespace
+}  // namespace plumb
