@@ -18,7 +18,8 @@ TensorSpec concat_output(std::span<const Tensor> x, int dim) {
     PLUMB_CHECK(s.dtype == first.dtype && s.layout == first.layout,
                 "concat: tensors are {} and {}; convert them to one dtype and layout with to", first, s);
     PLUMB_CHECK(s.rank() == first.rank() && s.shape.with(dim, first.shape[dim]) == first.shape,
-                "concat: tensors have shapes {} and {}, which may differ in dimension {} only", first.shape, s.shape, dim);
+                "concat: tensors have shapes {} and {}, which may differ in dimension {} only", first.shape, s.shape,
+                dim);
     extent += s.shape[dim];
   }
   return first.with(first.shape.with(dim, extent));

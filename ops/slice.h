@@ -5,11 +5,12 @@
 
 namespace plumb {
 
-/// The part of x with `extents` that starts at element `begin`: y[i] = x[begin + i]. Any rank, dtype and layout, which y
-/// has as well; x itself if the part is all of it. Keeps nothing. Throws if the part does not lie within x.
+/// The part of x with `extents` that starts at element `begin`: y[i] = x[begin + i]. Any rank, dtype and layout, which
+/// y has as well; x itself if the part is all of it. Keeps nothing. Throws if the part does not lie within x.
 Tensor slice(const Tensor& x, const Shape& begin, const Shape& extents);
 /// A tensor of shape `extents` in which x starts at element `begin`, and every other element is `value`: y[begin + i] =
-/// x[i]. Any rank, dtype and layout, which y has as well; x itself if it fills y. Keeps nothing. Throws if x does not fit.
+/// x[i]. Any rank, dtype and layout, which y has as well; x itself if it fills y. Keeps nothing. Throws if x does not
+/// fit.
 Tensor pad(const Tensor& x, const Shape& begin, const Shape& extents, double value = 0);
 
 }  // namespace plumb

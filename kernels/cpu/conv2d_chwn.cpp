@@ -3,6 +3,7 @@
 // in registers, two vectors of images wide, while the source streams by and w is read as it lies.
 #include "kernels/cpu/conv2d_chwn.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,7 +24,7 @@ constexpr int64_t kMostImages = kMostVectors * kLanes;
 struct Tap {
   int64_t source, weight;
 };
-// The taps of each row, or column, of the result.
+// The taps of each row, or column, of the result, in the order of the source.
 class Taps {
  public:
   // source_at(i, k) is the place in the source that element k of the window connects i with, or -1 if there is none.
@@ -33,6 +34,8 @@ class Taps {
       for (int64_t k = 0; k < window; ++k) {
         if (const int64_t at = source_at(i, k); at >= 0) taps_.push_back({at * source_step, k * weight_step});
       }
+      std::sort(taps_.begin() + static_cast<std::ptrdiff_t>(ends_.back()), taps_.end(),
+                [](const Tap& a, const Tap& b) { return a.source < b.source; });
       ends_.push_back(taps_.size());
     }
   }

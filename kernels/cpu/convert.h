@@ -27,7 +27,8 @@ inline Float16 narrow_half(float v) {
 
 /// static_cast<float>(h) without branches.
 inline float widen_half(Float16 h) {
-  const uint32_t magnitude = static_cast<uint32_t>(h.bits & 0x7fffu) << 13, sign = static_cast<uint32_t>(h.bits & 0x8000u) << 16;
+  const uint32_t magnitude = static_cast<uint32_t>(h.bits & 0x7fffu) << 13,
+                 sign = static_cast<uint32_t>(h.bits & 0x8000u) << 16;
   const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
   // 2^-14 + the number, less 2^-14: exact, and made of normal numbers only.
   const float subnormal = std::bit_cast<float>(magnitude + 0x38800000u) - std::bit_cast<float>(0x38800000u);
@@ -62,6 +63,8 @@ To convert(From v) {
     if constexpr (std::is_same_v<From, float>) {
       if constexpr (std::is_same_v<To, Float16>) return narrow_half(v);
       if constexpr (std::is_same_v<To, Bfloat16>) return Bfloat16(v);
+    } else if constexpr (std::is_same_v<From, uint8_t>) {
+      return convert<To>(static_cast<float>(v));  // exact
     } else if constexpr (std::is_same_v<From, int64_t>) {
       return convert<To>(narrow_odd(v));
     } else {
@@ -69,9 +72,9 @@ To convert(From v) {
     }
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     constexpr To kLeast = std::numeric_limits<To>::min(), kMost = std::numeric_limits<To>::max();
-    constexpr auto kLow = static_cast<From>(kLeast);                       // a power of two, or zero: exact
+    constexpr auto kLow = static_cast<From>(kLeast);                    // a power of two, or zero: exact
     constexpr auto kHigh = static_cast<From>(kMost / 2 + 1) * From(2);  // the first number that is too large
-    const bool fits = v > kLow && v < kHigh;  // false for NaN
+    const bool fits = v > kLow && v < kHigh;                            // false for NaN
     const To limit = v >= kHigh ? kMost : (v <= kLow ? kLeast : To(0));
     return fits ? static_cast<To>(fits ? v : From(0)) : limit;
   } else {

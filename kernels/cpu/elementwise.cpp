@@ -10,8 +10,9 @@ class ElementwiseKernel final : public Kernel {
   using Loop = StridedLoop<kMaxOperands>;
   ElementwiseKernel(const RowFunction& f, const Loop& loop, size_t element_bytes)
       : Kernel("plumb:elementwise"), f_(f), loop_(loop), bytes_(static_cast<int64_t>(element_bytes)) {
+    // A single element has no stride; any will do, and 1 is what functions of one operand have a row for.
     bool dense = true;
-    for (size_t k = 0; k < kMaxOperands; ++k) stride_[k] = loop_.stride[k][0];
+    for (size_t k = 0; k < kMaxOperands; ++k) stride_[k] = loop_.extent[0] == 1 ? 1 : loop_.stride[k][0];
     for (size_t k = 0; k + 1 < f.inputs; ++k) dense &= stride_[k] == 1;
     const int64_t last = stride_[f.inputs - 1];
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);

@@ -20,9 +20,10 @@ decltype(auto) dispatch_size(size_t bytes, F&& f) {
   }
 }
 
-/// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions each;
-/// what follows them by 16 KiB is fetched into the second-level cache, as the processor loses track at every gap.
-inline void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
+/// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions
+/// each; what follows them by 16 KiB is fetched into the second-level cache, as the processor loses track at every gap.
+inline void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes,
+                      int64_t rows) {
   constexpr int64_t kAhead = 16 << 10;
   const auto copy_by = [&]<int64_t kBlock>(std::integral_constant<int64_t, kBlock>) {
     const int64_t last = bytes - kBlock, ahead = (kAhead / bytes + 1) * from_step;
@@ -53,8 +54,8 @@ struct RowPlace {
   int64_t at = 0;                ///< offset in the operand
 };
 
-/// Cuts the elements [begin, end) of a strided loop into runs: body(place, i, n, rows) stands for the elements [i, i + n) of
-/// the row at `place` and of the rows - 1 next ones along dimension 1. Runs come in order.
+/// Cuts the elements [begin, end) of a strided loop into runs: body(place, i, n, rows) stands for the elements [i, i +
+/// n) of the row at `place` and of the rows - 1 next ones along dimension 1. Runs come in order.
 template <class Body>
 void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body& body) {
   const int64_t width = loop.extent[0];
@@ -88,6 +89,8 @@ void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body
   if (begin < end) body(place, 0, end - begin, 1);
 }
 
+/// The kernel for a loop in which x's elements are neighbours along dimension j and not along dimension 0.
+std::unique_ptr<Kernel> transpose_kernel(const StridedLoop<1>& loop, int j, int64_t offset, const TensorSpec& y);
 /// Offers to write y, whose memory order `loop` runs over, from the elements of x at the loop's strides plus `offset`.
 void offer_move(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y, Candidates&);
 

@@ -7,8 +7,8 @@
 namespace plumb::cpu {
 namespace {
 
-// Extents of y in memory order, innermost first, and where x stands in each. A dimension that x fills is merged with the
-// next outer one.
+// Extents of y in memory order, innermost first, and where x stands in each. A dimension that x fills is merged with
+// the next outer one.
 struct Box {
   int rank = 0;
   int64_t extent[kMaxRank] = {}, begin[kMaxRank] = {}, length[kMaxRank] = {};
@@ -119,7 +119,10 @@ class ConcatKernel final : public Kernel {
     };
     const int64_t first = begin / width_, last = (end - 1) / width_;
     write_cut(first);
-    if (length > 0) copy_rows(to + ((first + 1) * width_ + run_begin - begin), width_, x + (first + 1) * length, length, length, last - first - 1);
+    if (length > 0 && last - first > 1) {
+      copy_rows(to + ((first + 1) * width_ + run_begin - begin), width_, x + (first + 1) * length, length, length,
+                last - first - 1);
+    }
     if (last > first) write_cut(last);
   }
 
@@ -155,8 +158,11 @@ void Concat::cpu(const Problem<Params>& p, Candidates& candidates) {
   int64_t rows = 1, inner = static_cast<int64_t>(size_of(y.dtype));
   bool is_inner = false;
   for (int i = 0; i < y.rank(); ++i) {
-    if (order[i] == p.params.dim) is_inner = true;
-    else (is_inner ? inner : rows) *= y.shape[order[i]];
+    if (order[i] == p.params.dim) {
+      is_inner = true;
+    } else {
+      (is_inner ? inner : rows) *= y.shape[order[i]];
+    }
   }
   std::vector<int64_t> runs;
   for (const TensorSpec& x : p.in) runs.push_back(inner * x.shape[static_cast<int>(p.params.dim)]);

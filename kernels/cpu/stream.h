@@ -25,7 +25,8 @@ inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
 #elif defined(__AVX__)
     for (int64_t k = i; k < i + 64; k += 32) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
     }
 #else
     for (int64_t k = i; k < i + 64; k += 16) {
@@ -45,8 +46,8 @@ inline void stream_fence() {
 #endif
 }
 
-/// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at `to`,
-/// which is y's own, or a small buffer that is then streamed into y.
+/// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at
+/// `to`, which is y's own, or a small buffer that is then streamed into y.
 template <class T, class Write>
 void parallel_write(T* y, int64_t n, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kStaged = (16 << 10) / kSize;

@@ -106,8 +106,8 @@ struct Rows {
   int64_t count;
 };
 
-/// Row j of y becomes column j of x, both extents being at least those of a tile. While it works on x it fetches the same
-/// part of `next` into the second-level cache: matrices with long rows defeat the processor's own prefetching.
+/// Row j of y becomes column j of x, both extents being at least those of a tile. While it works on x it fetches the
+/// same part of `next` into the second-level cache: matrices with long rows defeat the processor's own prefetching.
 /// `along_x` walks along the rows of x, otherwise along those of y.
 template <class T>
 void transpose_tiles(const Rows<const T>& x, const Rows<T>& y, const Rows<const T>& next, bool along_x) {

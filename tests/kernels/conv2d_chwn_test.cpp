@@ -1,0 +1,170 @@
+#include "kernels/cpu/conv2d_chwn.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "kernels/gate.h"
+#include "ops/conv2d.h"
+#include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
+
+namespace plumb::test {
+namespace {
+
+struct Layer {
+  Shape x, w;
+  Conv2dParams p{};
+  bool bias = false;
+};
+
+std::string describe(const Layer& l) {
+  return message("x {} w {} stride {} {} dilation {} {} padding {} {} {} {} groups {}", l.x, l.w, l.p.stride[0],
+                 l.p.stride[1], l.p.dilation[0], l.p.dilation[1], l.p.padding[0], l.p.padding[1], l.p.padding[2],
+                 l.p.padding[3], l.p.groups);
+}
+
+// The three convolutions of a layer by the kernels under test.
+struct Results {
+  Tensor y, dx, dw;
+  Results(const Layer& l, DType dtype, bool integers) {
+    const ChoiceScope scope({.algorithm = algorithm_id("direct_chwn")});
+    const auto make = [&](const TensorSpec& s, uint64_t seed) {
+      return integers ? small_integers(s, seed, 2) : random_tensor(s, seed);
+    };
+    const Tensor x = make(TensorSpec(l.x, dtype, Layout::kChwn), 1), w = make(TensorSpec(l.w, dtype), 2);
+    const Tensor b = make(TensorSpec(Shape{l.w[0]}, dtype), 3);
+    const TensorSpec ys = conv2d_output(l.p, x.spec(), w.spec());
+    const Tensor dy = make(ys, 4);
+    y = l.bias ? run<Conv2dForward>(l.p, {x, w, b}, ys) : run<Conv2dForward>(l.p, {x, w}, ys);
+    dx = run<Conv2dBackwardInput>(l.p, {dy, w}, x.spec());
+    dw = run<Conv2dBackwardWeight>(l.p, {dy, x}, w.spec());
+  }
+};
+
+// Against loops over every product, in f64; every candidate that takes the problem is held against them.
+void check_layer(const Layer& l, DType dtype) {
+  SCOPED_TRACE(describe(l) + " " + to_string(dtype));
+  KernelCheck check(4);
+  const Results results(l, dtype, false);
+  for (const char* kind : {"conv2d_forward", "conv2d_backward_input", "conv2d_backward_weight"}) {
+    EXPECT_TRUE(check.checked().contains(std::string(kind) + ":direct_chwn"));
+  }
+}
+
+std::vector<Layer> layers() {
+  Conv2dParams same, strided, mixed, depthwise, grouped, relu;
+  for (int32_t& p : same.padding) p = 1;
+  strided = grouped = relu = same;
+  strided.stride[0] = strided.stride[1] = 2;
+  mixed = {.stride = {2, 1}, .dilation = {1, 2}, .padding = {0, 2, 1, 3}};
+  depthwise = strided;
+  depthwise.groups = 17;
+  grouped.groups = 3;
+  relu.activation = Activation::kRelu;
+  return {
+      // images: a lane, part of a vector, vectors and parts of them
+      {{1, 3, 7, 6}, {5, 3, 3, 3}, same},
+      {{3, 10, 6, 7}, {17, 10, 3, 3}, same, true},
+      {{16, 5, 5, 5}, {14, 5, 3, 3}},
+      {{17, 16, 5, 4}, {15, 16, 3, 3}, strided},
+      {{33, 3, 6, 5}, {29, 3, 3, 3}, relu, true},
+      {{64, 17, 5, 5}, {31, 17, 3, 3}, same},
+      {{250, 5, 4, 4}, {7, 5, 3, 3}, same},
+      // windows
+      {{20, 17, 5, 6}, {10, 17, 1, 1}},
+      {{20, 3, 13, 12}, {16, 3, 7, 7}, strided},
+      {{5, 10, 9, 11}, {16, 10, 3, 2}, mixed, true},
+      {{8, 4, 9, 8}, {6, 4, 5, 5}, {.dilation = {2, 1}, .padding = {4, 4, 2, 2}}},
+      {{2, 4, 8, 9}, {5, 4, 2, 2}, {.stride = {3, 3}}},
+      {{18, 1, 1, 1025}, {1, 1, 1, 3}, {.padding = {0, 0, 1, 1}}},
+      {{19, 17, 1, 1}, {16, 17, 3, 3}, same},
+      // groups
+      {{18, 17, 9, 8}, {17, 1, 3, 3}, depthwise},
+      {{18, 6, 5, 5}, {9, 2, 3, 3}, grouped, true},
+  };
+}
+
+TEST(Conv2dChwn, MatchesTheDefinition) {
+  for (const Layer& l : layers()) {
+    check_layer(l, DType::kF32);
+    check_layer(l, DType::kBf16);
+  }
+}
+
+TEST(Conv2dChwn, MatchesTheDefinitionOnRandomShapes) {
+  std::mt19937 engine(5);
+  const auto draw = [&](int low, int high) { return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1))); };
+  for (int round = 0; round < 60; ++round) {
+    Layer l;
+    l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
+    for (int i = 0; i < 2; ++i) {
+      l.p.stride[i] = draw(1, 3);
+      l.p.dilation[i] = draw(1, 2);
+    }
+    for (int32_t& p : l.p.padding) p = draw(0, 3);
+    const int64_t kh = draw(1, 4), kw = draw(1, 4);
+    const int64_t ih = draw(0, 6) + (kh - 1) * l.p.dilation[0] + 1, iw = draw(0, 6) + (kw - 1) * l.p.dilation[1] + 1;
+    l.w = Shape{l.p.groups * draw(1, 20), draw(1, 12), kh, kw};
+    l.x = Shape{draw(1, 40), l.p.groups * l.w[1], ih, iw};
+    l.bias = draw(0, 1) == 1;
+    if (draw(0, 1)) l.p.activation = Activation::kRelu;
+    check_layer(l, round % 4 == 0 ? DType::kBf16 : DType::kF32);
+  }
+}
+
+// Whole numbers have exact sums: the kernel agrees bit for bit with the others, in their layouts.
+TEST(Conv2dChwn, AgreesWithTheOtherLayoutsExactly) {
+  const Layer l{{37, 6, 8, 7}, {20, 6, 3, 3}, {.stride = {1, 2}, .padding = {1, 1, 0, 1}}};
+  const Results got(l, DType::kF32, true);
+  const ChoiceScope scope({.algorithm = algorithm_id("reference")});
+  const Tensor x = small_integers(TensorSpec(l.x), 1, 2), w = small_integers(TensorSpec(l.w), 2, 2);
+  const TensorSpec ys = conv2d_output(l.p, x.spec(), w.spec());
+  const Tensor dy = small_integers(ys, 4, 2);
+
+  EXPECT_TRUE(equal(got.y, run<Conv2dForward>(l.p, {x, w}, ys)));
+  EXPECT_TRUE(equal(got.dx, run<Conv2dBackwardInput>(l.p, {dy, w}, x.spec())));
+  EXPECT_TRUE(equal(got.dw, run<Conv2dBackwardWeight>(l.p, {dy, x}, w.spec())));
+}
+
+TEST(Conv2dChwn, GivesTheSameBitsWithAnyNumberOfThreads) {
+  const Layer l{{40, 20, 9, 9}, {30, 20, 3, 3}, {.padding = {1, 1, 1, 1}}};
+  const Scoped<Choice> restored(ctx.choice, ctx.choice);
+  const int before = threads();
+  set_threads(1);
+  const Results one(l, DType::kF32, false);
+  set_threads(3);
+  const Results three(l, DType::kF32, false);
+  set_threads(before);
+
+  EXPECT_TRUE(bitwise_equal(three.y, one.y));
+  EXPECT_TRUE(bitwise_equal(three.dx, one.dx));
+  EXPECT_TRUE(bitwise_equal(three.dw, one.dw));
+}
+
+TEST(Conv2dChwn, ReluLetsNanThrough) {
+  Tensor x = random_tensor(TensorSpec(Shape{20, 2, 3, 3}, DType::kF32, Layout::kChwn), 1);
+  x.mutable_data<float>()[7] = NAN;
+  const Tensor w = random_tensor(TensorSpec(Shape{3, 2, 3, 3}), 2);
+  const ChoiceScope scope({.algorithm = algorithm_id("direct_chwn")});
+  const Tensor y = run<Conv2dForward>({.activation = Activation::kRelu}, {x, w}, TensorSpec(Shape{20, 3, 1, 1}, DType::kF32, Layout::kChwn));
+
+  for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(std::isnan(y.data<float>()[static_cast<size_t>(i)]), i % 20 == 7);
+}
+
+TEST(Conv2dChwn, DeclinesOtherLayoutsAndDtypes) {
+  const Conv2dParams p;
+  const auto takes = [&](Layout layout, DType dtype) {
+    const TensorSpec in[] = {TensorSpec({2, 3, 5, 5}, dtype, layout), TensorSpec({4, 3, 3, 3}, dtype)};
+    const TensorSpec out[] = {TensorSpec({2, 4, 3, 3}, dtype, layout)};
+    return cpu::conv2d_chwn_forward({p, in, out, 1, MathMode::kStrict}) != nullptr;
+  };
+  EXPECT_TRUE(takes(Layout::kChwn, DType::kF32));
+  EXPECT_TRUE(takes(Layout::kChwn, DType::kBf16));
+  EXPECT_FALSE(takes(Layout::kChwn, DType::kF64));
+  EXPECT_FALSE(takes(Layout::kNchw, DType::kF32));
+  EXPECT_FALSE(takes(Layout::kNhwc, DType::kF32));
+}
+
+}  // namespace
+}  // namespace plumb::test
