@@ -98,7 +98,7 @@ TEST_P(CapturedTraining, IsBitwiseEagerTraining) {
 INSTANTIATE_TEST_SUITE_P(Networks, CapturedTraining,
                          testing::Combine(testing::Values("lenet", "resnet20", "vgg16", "alexnet"),
                                           testing::Values("sgd", "adam", "rmsprop")),
-                         [](const auto& info) { return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param); });
+                         [](const auto& test) { return std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param); });
 
 TEST(CaptureTest, ReadingATensorInsideThrowsASentence) {
   const Tensor x = Tensor::from<float>({1, 2}, Shape{2});

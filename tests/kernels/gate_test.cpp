@@ -18,7 +18,6 @@ using test::FunctionKernel;
 using test::KernelLog;
 using test::refused;
 
-const float* floats(const void* p) { return static_cast<const float*>(p); }
 float* floats(void* p) { return static_cast<float*>(p); }
 
 // y = a + b and z = a - b; raises its third input by one.
