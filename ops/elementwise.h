@@ -32,6 +32,7 @@ Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
 /// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps what the functor says.
 template <class F>
 Tensor unary(F f, const Tensor& x) {
+  PLUMB_CHECK(x, "{}: x is an empty tensor", F::kName);
   detail::check_floating(F::kName, x.spec());
   Tensor y = run<Unary<F, Stage::kForward>>(f, {x}, x.spec());
   if constexpr (F::kKeeps == Keeps::kInput) {

@@ -1,5 +1,7 @@
 #include "kernels/cpu/move.h"
 
+#include <type_traits>
+
 #include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
@@ -37,6 +39,33 @@ class RowsKernel final : public Kernel {
 };
 
 }  // namespace
+
+void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
+  // What follows by this much is fetched into the second-level cache: the processor's own prefetching stops at every
+  // gap.
+  constexpr int64_t kAhead = 16 << 10;
+  const auto copy_by = [&]<int64_t kBlock>(std::integral_constant<int64_t, kBlock>) {
+    const int64_t last = bytes - kBlock, ahead = (kAhead / bytes + 1) * from_step;
+    for (int64_t r = 0; r < rows; ++r, to += to_step, from += from_step) {
+      if constexpr (kBlock == 64) {
+        for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(from + ahead + k, 0, 2);
+      }
+      for (int64_t k = 0; k < last; k += kBlock) std::memcpy(to + k, from + k, kBlock);
+      std::memcpy(to + last, from + last, kBlock);  // overlaps the block before
+    }
+  };
+  if (bytes > kAhead) {
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * to_step, from + r * from_step, static_cast<size_t>(bytes));
+  } else if (bytes >= 64) {
+    copy_by(std::integral_constant<int64_t, 64>());
+  } else if (bytes >= 16) {
+    copy_by(std::integral_constant<int64_t, 16>());
+  } else if (bytes >= 4) {
+    copy_by(std::integral_constant<int64_t, 4>());
+  } else if (bytes > 0) {
+    copy_by(std::integral_constant<int64_t, 1>());
+  }
+}
 
 void offer_move(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y, Candidates& candidates) {
   int j = 0;  // where x's elements are neighbours

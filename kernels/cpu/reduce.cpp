@@ -147,7 +147,7 @@ class RowsKernel final : public Kernel {
     const int64_t rows_of_64k = std::max<int64_t>(16, 65536 / std::max<int64_t>(width_, 1));
     pieces_ = std::clamp<int64_t>((plan_.terms + rows_of_64k - 1) / rows_of_64k, 1, 64);
     outer_ = plan_.outputs / std::max<int64_t>(width_, 1);
-    info().workspace_bytes = static_cast<size_t>(outer_ * pieces_ * width_) * sizeof(C);
+    info().workspace_bytes = static_cast<size_t>(2 * outer_ * pieces_ * width_) * sizeof(C);
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
@@ -158,7 +158,7 @@ class RowsKernel final : public Kernel {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t p = i % pieces_;
         add_rows(x + offset_of(outer_axes, i / pieces_, &Axis::x_stride), plan_.terms * p / pieces_,
-                 plan_.terms * (p + 1) / pieces_, partial + i * width_);
+                 plan_.terms * (p + 1) / pieces_, partial + i * width_, partial + (outer_ * pieces_ + i) * width_);
       }
     });
     auto* y = static_cast<T*>(l.out[0]);
@@ -181,11 +181,18 @@ class RowsKernel final : public Kernel {
   std::span<const Axis> kept_outer() const {
     return plan_.kept.empty() ? std::span<const Axis>() : std::span(plan_.kept).subspan(1);
   }
-  void add_rows(const T* x, int64_t first, int64_t last, C* total) const {
+  // Few rows at a time, so that long sums do not lose their last digits.
+  void add_rows(const T* x, int64_t first, int64_t last, C* total, C* few) const {
+    constexpr int64_t kFew = 64;
     for (int64_t j = 0; j < width_; ++j) total[j] = Op::kStart;
-    for (int64_t r = first; r < last; ++r) {
-      const T* row = x + offset_of(plan_.reduced, r, &Axis::x_stride);
-      for (int64_t j = 0; j < width_; ++j) total[j] = Op::combine(total[j], load(row + j));
+    while (first < last) {
+      const int64_t stop = std::min(last, first + kFew);
+      for (int64_t j = 0; j < width_; ++j) few[j] = Op::kStart;
+      for (; first < stop; ++first) {
+        const T* row = x + offset_of(plan_.reduced, first, &Axis::x_stride);
+        for (int64_t j = 0; j < width_; ++j) few[j] = Op::combine(few[j], load(row + j));
+      }
+      for (int64_t j = 0; j < width_; ++j) total[j] = Op::combine(total[j], few[j]);
     }
   }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "ops/concat.h"
@@ -82,17 +81,17 @@ TEST(ToLayout, KeepsEveryElementBetweenAllLayoutsInAllDTypes) {
 
 // From a few megabytes on results are streamed past the caches; matrices are thin where there are few channels.
 TEST(ToLayout, KeepsEveryElementOfLargeTensors) {
-  const TensorSpec specs[] = {{Shape{41, 33, 71, 67}, DType::kF32},   {Shape{250, 64, 16, 17}, DType::kU8},
-                              {Shape{130, 3, 111, 113}, DType::kF32}, {Shape{9, 520, 33, 31}, DType::kBf16},
-                              {Shape{257, 2, 63, 65}, DType::kF64},   {Shape{2, 3, 901, 903}, DType::kF32}};
+  const TensorSpec specs[] = {{Shape{41, 33, 40, 37}, DType::kF32},  {Shape{250, 64, 16, 17}, DType::kU8},
+                              {Shape{9, 260, 33, 31}, DType::kBf16}, {Shape{130, 3, 111, 113}, DType::kF32},
+                              {Shape{257, 2, 63, 65}, DType::kF64},  {Shape{2, 3, 901, 903}, DType::kF32}};
   for (const TensorSpec& spec : specs) {
     const Tensor plain = numbered(spec);
-    for (const Layout from : kPublicLayouts) {
-      const Tensor x = to(plain, from);
-      EXPECT_TRUE(test::equal(x, plain)) << to_string(spec) << " to " << to_string(from);
-      for (const Layout into : kPublicLayouts) {
-        EXPECT_TRUE(test::bitwise_equal(to(x, into), to(plain, into)))
-            << to_string(x.spec()) << " to " << to_string(into);
+    const Tensor in_layout[] = {plain, to(plain, Layout::kNhwc), to(plain, Layout::kChwn)};
+    for (const Tensor& x : in_layout) {
+      EXPECT_TRUE(test::equal(x, plain)) << to_string(x.spec());
+      for (const Tensor& y : in_layout) {
+        EXPECT_TRUE(test::bitwise_equal(to(x, y.layout()), y))
+            << to_string(x.spec()) << " to " << to_string(y.layout());
       }
     }
   }
@@ -269,8 +268,8 @@ TEST(SliceAndPad, AgreeWithLoopsInAllLayouts) {
 
 TEST(SliceAndPad, AgreeWithLoopsOnLargeTensors) {
   for (const Layout layout : kPublicLayouts) {
-    check_slice_and_pad(numbered({Shape{37, 33, 71, 67}, DType::kF32, layout}), {0, 0, 2, 3}, {37, 33, 67, 61});
-    check_slice_and_pad(numbered({Shape{37, 33, 71, 67}, DType::kF32, layout}), {1, 1, 0, 0}, {36, 31, 71, 67});
+    check_slice_and_pad(numbered({Shape{37, 33, 36, 67}, DType::kF64, layout}), {0, 0, 2, 3}, {37, 33, 32, 61});
+    check_slice_and_pad(numbered({Shape{37, 33, 36, 67}, DType::kF64, layout}), {1, 1, 0, 0}, {36, 31, 36, 67});
   }
   check_slice_and_pad(numbered({Shape{5000000}, DType::kF32}), {3}, {4900001});
 }
@@ -364,9 +363,14 @@ TEST(Concat, AgreesWithLoops) {
     for (int dim = 0; dim < 4; ++dim) {
       check_concat({3, 17, 5, 7}, dim, {1, 31, 3, 0, 33}, DType::kF32, layout);
       check_concat({3, 17, 5, 7}, dim, {0, 0}, DType::kF32, layout);
-      check_concat({31, 33, 71, 17}, dim, {40, 9, 30}, DType::kF32, layout);
     }
   }
+}
+
+TEST(Concat, AgreesWithLoopsOnLargeTensors) {
+  check_concat({31, 3, 71, 34}, 1, {40, 9, 30}, DType::kF32, Layout::kNchw);
+  check_concat({31, 3, 71, 34}, 1, {40, 9, 30}, DType::kF32, Layout::kNhwc);
+  check_concat({3, 33, 71, 34}, 0, {40, 9, 30}, DType::kF32, Layout::kChwn);
 }
 
 TEST(Concat, OfOneTensorIsTheTensor) {
@@ -384,166 +388,6 @@ TEST(Concat, Refuses) {
   EXPECT_TRUE(refused([&] { concat({x, to(x, Layout::kNhwc)}, 0); }, "concat: tensors are f32"));
   EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4, 6}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
   EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
-}
-
-// ---- dtypes
-
-const double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::nan("");
-
-// What kernels/cast.h says, in the widest types.
-double cast_of(double v, DType from, DType into) {
-  const auto limit = [](double w, double least, double most) {
-    return w != w ? 0 : std::clamp(std::trunc(w), least, most);
-  };
-  switch (into) {
-    case DType::kF64: return v;
-    case DType::kF32: return static_cast<double>(static_cast<float>(v));
-    case DType::kF16:
-    case DType::kBf16: {  // rounded once, to a multiple of the distance between neighbours
-      if (v != v || std::isinf(v) || v == 0) return v;
-      const int digits = into == DType::kF16 ? 11 : 8, least = into == DType::kF16 ? -24 : -133;
-      const double step = std::ldexp(1.0, std::max(std::ilogb(v) - digits + 1, least));
-      const double rounded = std::nearbyint(v / step) * step,
-                   most = into == DType::kF16 ? 65504 : std::ldexp(255.0, 120);
-      return std::abs(rounded) > most ? std::copysign(kInfinity, v) : rounded;
-    }
-    case DType::kI32:
-      if (!is_floating(from)) return static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(v)));
-      return limit(v, -2147483648.0, 2147483647.0);
-    case DType::kI64: return limit(v, -9223372036854775808.0, 9223372036854775807.0);
-    case DType::kU8:
-      if (!is_floating(from)) return static_cast<double>(static_cast<uint8_t>(static_cast<int64_t>(v)));
-      return limit(v, 0, 255);
-  }
-  return v;
-}
-
-TEST(ToDType, ConvertsAsDocumented) {
-  std::vector<double> special = {0,
-                                 -0.0,
-                                 1,
-                                 -1,
-                                 0.5,
-                                 -0.5,
-                                 1.5,
-                                 2.5,
-                                 254.6,
-                                 255,
-                                 255.5,
-                                 256,
-                                 300,
-                                 -300,
-                                 2049,
-                                 2051,
-                                 65504,
-                                 65519,
-                                 65520,
-                                 70000,
-                                 1e-8,
-                                 6e-8,
-                                 2.98e-8,
-                                 3.1e-8,
-                                 6.1e-5,
-                                 257,
-                                 259,
-                                 1.00390625,
-                                 1.01171875,
-                                 2147483647.0,
-                                 2147483648.0,
-                                 -2147483648.0,
-                                 -2147483649.0,
-                                 4e9,
-                                 1e19,
-                                 -1e19,
-                                 1e38,
-                                 -1e38,
-                                 3.4e38,
-                                 1e300,
-                                 1e-40,
-                                 kInfinity,
-                                 -kInfinity,
-                                 kNan};
-  for (int k = -60; k < 300; ++k) special.push_back(1.37 * k);  // ends in the middle of a vector
-  for (const DType from : kDTypes) {
-    std::vector<double> values;
-    for (const double v : special) {
-      const bool fits = is_floating(from) || (v == std::trunc(v) && std::abs(v) < 9e18 &&
-                                              (from == DType::kI64 || std::abs(v) < 2147483648.0) &&
-                                              (from != DType::kU8 || (v >= 0 && v < 256)));
-      if (fits) values.push_back(cast_of(v, DType::kF64, from));
-    }
-    const Tensor x = test::from_doubles(values, {Shape{static_cast<int64_t>(values.size())}, from});
-    for (const DType into : kDTypes) {
-      const std::vector<double> got = test::to_doubles(to(x, into));
-      for (size_t k = 0; k < values.size(); ++k) {
-        const double want = cast_of(values[k], from, into);
-        EXPECT_TRUE(got[k] == want || (got[k] != got[k] && want != want))
-            << values[k] << " from " << to_string(from) << " to " << to_string(into) << ": " << got[k] << ", not "
-            << want;
-      }
-    }
-  }
-}
-
-// In halves and in pieces larger than a thread's, and the scalar conversions of core/dtype.h say the same.
-TEST(ToDType, ConvertsEveryHalfThereAndBack) {
-  for (const DType half : {DType::kF16, DType::kBf16}) {
-    std::vector<uint16_t> bits(65536);
-    std::iota(bits.begin(), bits.end(), uint16_t{0});
-    const Tensor x = Tensor::empty({Shape{65536}, half});
-    std::memcpy(x.value->data, bits.data(), x.bytes());
-
-    const Tensor wide = to(x, DType::kF32), wider = to(x, DType::kF64);
-    const Tensor back = to(wide, half), back_from_wider = to(wider, half);
-
-    for (size_t k = 0; k < bits.size(); ++k) {
-      Float16 f16;
-      Bfloat16 bf16;
-      f16.bits = bf16.bits = bits[k];
-      const float want = half == DType::kF16 ? static_cast<float>(f16) : static_cast<float>(bf16),
-                  got = wide.data<float>()[k];
-      ASSERT_TRUE(std::bit_cast<uint32_t>(got) == std::bit_cast<uint32_t>(want) || (got != got && want != want)) << k;
-      for (const Tensor& b : {back, back_from_wider}) {
-        const uint16_t again = static_cast<const uint16_t*>(b.value->data)[k];
-        ASSERT_TRUE(again == bits[k] || want != want) << k;
-      }
-    }
-  }
-}
-
-TEST(ToDType, RoundsFloatsToHalvesAsTheScalarConversionsDo) {
-  const Tensor x = Tensor::empty({Shape{200003}, DType::kF32});
-  uint32_t state = 1;
-  for (float& v : std::span(static_cast<float*>(x.value->data), 200003)) {
-    state = state * 1664525u + 1013904223u;
-    v = std::bit_cast<float>(state);
-  }
-  const Tensor f16 = to(x, DType::kF16), bf16 = to(x, DType::kBf16);
-  for (size_t k = 0; k < 200003; ++k) {
-    ASSERT_EQ(f16.data<Float16>()[k].bits, Float16(x.data<float>()[k]).bits) << x.data<float>()[k];
-    ASSERT_EQ(bf16.data<Bfloat16>()[k].bits, Bfloat16(x.data<float>()[k]).bits) << x.data<float>()[k];
-  }
-}
-
-TEST(ToDType, RoundsOnce) {
-  // Just above the middle of two halves: f32 in between would fall on the middle, and then to the even side.
-  const Tensor wide = Tensor::from<double>(
-      {1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40), 1 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)}, Shape{2});
-  EXPECT_EQ(test::to_doubles(to(wide, DType::kF16))[0], 1 + std::ldexp(1.0, -10));
-  EXPECT_EQ(test::to_doubles(to(wide, DType::kBf16))[1], 1 + std::ldexp(1.0, -7));
-  const int64_t middle = (int64_t{257} << 54) + 1;
-  EXPECT_EQ(test::to_doubles(to(Tensor::from<int64_t>({middle, -middle}, Shape{2}), DType::kBf16)),
-            (std::vector<double>{std::ldexp(258, 54), -std::ldexp(258, 54)}));
-}
-
-TEST(ToDType, KeepsTheLayoutAndTheTensorItself) {
-  const Tensor x = numbered({Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc});
-  EXPECT_EQ(to(x, DType::kF32).value.get(), x.value.get());
-  EXPECT_EQ(to(x, DType::kI32).layout(), Layout::kNhwc);
-  EXPECT_TRUE(test::equal(to(to(x, DType::kI32), DType::kF32), x));
-  const Tensor large = numbered({Shape{5000001}, DType::kF32});
-  EXPECT_TRUE(test::bitwise_equal(to(to(large, DType::kI32), DType::kF32), large));
-  EXPECT_EQ(to(zeros({Shape{0, 3}, DType::kF32}), DType::kBf16).numel(), 0);
 }
 
 // ---- gradients
