@@ -82,6 +82,13 @@ void read(const uint8_t* data, size_t bytes) {
   for (const Vector& s : sum) asm volatile("" : : "x"(s));
 }
 
+void update(uint8_t* data, size_t bytes) {
+  for (size_t i = 0; i + sizeof(Vector) <= bytes; i += sizeof(Vector)) {
+    auto* v = reinterpret_cast<Vector*>(data + i);
+    *v = *v * 0.5f;
+  }
+}
+
 }  // namespace
 
 double Roofs::gflops(DType t) const { return t == DType::kBf16 ? std::max(gflops(), matmul_bf16_gflops) : gflops(); }
@@ -97,28 +104,35 @@ int sets_beyond_caches(size_t bytes) {
 
 // ---- CopyFloor
 
-CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes) : read_(read_bytes), written_(written_bytes) {
-  const int sets = sets_beyond_caches(read_ + written_);
+CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
+    : read_(read_bytes), written_(written_bytes), in_place_(in_place) {
+  PLUMB_CHECK(!in_place || written_ <= read_, "copy floor: {} bytes cannot be written in place of {}", written_, read_);
+  const int sets = sets_beyond_caches(read_ + (in_place ? 0 : written_));
   for (int i = 0; i < sets; ++i) {
-    from_.push_back(static_cast<char*>(cpu_memory().get(read_ + kVectorBytes, MemoryClass::kWorkspace)));
-    to_.push_back(static_cast<char*>(cpu_memory().get(written_ + kVectorBytes, MemoryClass::kWorkspace)));
+    from_.push_back(static_cast<uint8_t*>(cpu_memory().get(read_, MemoryClass::kWorkspace)));
     fill_uniform(from_.back(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1, static_cast<uint64_t>(i));
+    if (in_place) continue;
+    to_.push_back(static_cast<uint8_t*>(cpu_memory().get(written_, MemoryClass::kWorkspace)));
     std::memset(to_.back(), 0, written_);
   }
-  double best[2] = {1e30, 1e30};
-  for (int round = 0; round < 4; ++round) {
-    for (const Way w : {kStream, kThrough}) best[w] = std::min(best[w], seconds(w));
+  constexpr size_t kWorthThreads = size_t{4} << 20;
+  for (const Way w : {Way{true, false}, Way{false, false}, Way{true, true}, Way{false, true}}) {
+    if (w.one_thread && read_ + written_ > kWorthThreads) continue;
+    double best = 1e30;
+    for (int round = 0; round < 5; ++round) best = std::min(best, seconds(w));
+    if (best < best_) best_ = best, way_ = w;
   }
-  way_ = best[kStream] <= best[kThrough] ? kStream : kThrough;
-  best_ = best[way_];
 }
 
 CopyFloor::~CopyFloor() {
-  for (char* block : from_) cpu_memory().put(block, read_ + kVectorBytes, MemoryClass::kWorkspace);
-  for (char* block : to_) cpu_memory().put(block, written_ + kVectorBytes, MemoryClass::kWorkspace);
+  for (uint8_t* block : from_) cpu_memory().put(block, read_, MemoryClass::kWorkspace);
+  for (uint8_t* block : to_) cpu_memory().put(block, written_, MemoryClass::kWorkspace);
 }
 
-const char* CopyFloor::way() const { return way_ == kStream ? "past the caches" : "through the caches"; }
+std::string CopyFloor::way() const {
+  return std::string(way_.streams && !in_place_ ? "past" : "through") + " the caches" +
+         (way_.one_thread ? " on one thread" : "");
+}
 
 double CopyFloor::seconds(Way way) {
   return seconds_of([&] { move(way, static_cast<int>(next_++ % from_.size())); });
@@ -131,30 +145,38 @@ double CopyFloor::best_seconds(int rounds) {
   return best_;
 }
 
-// In pieces of both, of which what is read or written beyond the other's size is only read or written.
-void CopyFloor::move(Way way, int set) {
-  const auto* from = reinterpret_cast<const uint8_t*>(from_[static_cast<size_t>(set)]);
-  auto* to = reinterpret_cast<uint8_t*>(to_[static_cast<size_t>(set)]);
-  constexpr size_t kPiece = 8 << 10, kLine = 64;
-  alignas(kLine) static constexpr uint8_t kZeros[kPiece + kLine] = {};
+void CopyFloor::move(Way way, int set) const {
+  constexpr size_t kPiece = 8 << 10;
   const size_t pieces = std::max(read_, written_) / kPiece + 1;
-  const auto cut = [&](size_t bytes, size_t piece) { return bytes * piece / pieces / kLine * kLine; };
+  const auto count = static_cast<int64_t>(pieces);
+  cpu::parallel_for(count, way.one_thread ? count : 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) move_piece(way, set, static_cast<size_t>(i), pieces);
+    if (way.streams) cpu::stream_fence();
+  });
+}
+
+// Each piece has its part of what is read and of what is written; the surplus of either is only read, or only written.
+void CopyFloor::move_piece(Way way, int set, size_t piece, size_t pieces) const {
+  constexpr size_t kLine = 64, kMost = 16 << 10;
+  alignas(kLine) static constexpr uint8_t kZeros[kMost] = {};
+  const auto cut = [pieces](size_t bytes, size_t i) { return bytes * i / pieces / kLine * kLine; };
   const auto copy = [&](uint8_t* target, const uint8_t* source, size_t bytes) {
-    if (way == kStream) return cpu::stream(target, source, static_cast<int64_t>(bytes));
+    if (way.streams) return cpu::stream(target, source, static_cast<int64_t>(bytes));
     std::memcpy(target, source, bytes);
   };
-  const auto grain = static_cast<int64_t>(cpu::kGrainBytes / kPiece);
-  cpu::parallel_for(static_cast<int64_t>(pieces), grain, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      const size_t source = cut(read_, i), target = cut(written_, i);
-      const size_t reads = cut(read_, i + 1) - source, writes = cut(written_, i + 1) - target;
-      const size_t both = std::min(reads, writes);
-      copy(to + target, from + source, both);
-      read(from + source + both, reads - both);
-      copy(to + target + both, kZeros, writes - both);
-    }
-    if (way == kStream) cpu::stream_fence();
-  });
+  uint8_t* from = from_[static_cast<size_t>(set)];
+  const size_t target = cut(written_, piece), writes = cut(written_, piece + 1) - target;
+  if (in_place_) {
+    update(from + target, writes);
+    const size_t others = read_ - written_, at = (written_ + kLine - 1) / kLine * kLine + cut(others, piece);
+    read(from + at, std::min(cut(others, piece + 1) - cut(others, piece), read_ - std::min(read_, at)));
+    return;
+  }
+  uint8_t* to = to_[static_cast<size_t>(set)];
+  const size_t source = cut(read_, piece), reads = cut(read_, piece + 1) - source, both = std::min(reads, writes);
+  copy(to + target, from + source, both);
+  read(from + source + both, reads - both);
+  copy(to + target + both, kZeros, writes - both);
 }
 
 }  // namespace plumb::app

@@ -1,6 +1,7 @@
 // What this machine can do at best, measured.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/dtype.h"
@@ -29,7 +30,8 @@ int sets_beyond_caches(size_t bytes);
 /// the fastest of several plain ways, from and to memory beyond the caches (sets_beyond_caches).
 class CopyFloor {
  public:
-  CopyFloor(size_t read_bytes, size_t written_bytes);
+  /// `in_place`: what is written are the first of the bytes that are read.
+  CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place = false);
   ~CopyFloor();
   CopyFloor(const CopyFloor&) = delete;
   CopyFloor& operator=(const CopyFloor&) = delete;
@@ -37,17 +39,21 @@ class CopyFloor {
   void run();
   /// The fastest of `rounds` runs and of all that were timed before.
   double best_seconds(int rounds = 10);
-  /// How it moves the bytes, "past the caches" or "through the caches".
-  const char* way() const;
+  /// How it moves the bytes: "past the caches" or "through the caches", "on one thread" where that is faster.
+  std::string way() const;
 
  private:
-  enum Way { kStream, kThrough };
-  void move(Way way, int set);
+  struct Way {
+    bool streams, one_thread;
+  };
+  void move(Way way, int set) const;
+  void move_piece(Way way, int set, size_t piece, size_t pieces) const;
   double seconds(Way way);
   size_t read_, written_;
-  std::vector<char*> from_, to_;
+  bool in_place_;
+  std::vector<uint8_t*> from_, to_;
   size_t next_ = 0;
-  Way way_ = kStream;
+  Way way_{};
   double best_ = 1e30;
 };
 

@@ -42,6 +42,7 @@ Work described(const Job& j) {
   w.flops = flops_of(j);
   w.read_bytes = bytes_of(j.in);
   w.written_bytes = bytes_of(j.out) + j.updated_bytes;
+  w.in_place = j.updated_bytes > 0;
   return w;
 }
 
@@ -62,7 +63,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   const KernelInfo& info = r->kernel->kernel->info();
   if (algorithm != "measured" && info.algorithm != algorithm) return {};
   Work w = described(j);
-  const int sets = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + w.written_bytes);
+  const int sets = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes));
   for (int i = 0; i < sets; ++i) {
     r->scratches.push_back(std::make_unique<Scratch>(j.in, j.out, j.low, j.high));
     r->trials.emplace_back(*r->scratches.back(), j.in, *r->kernel->kernel);
@@ -86,7 +87,7 @@ Work eager_work(const Job& j, std::function<void()> run) {
   w.nominal = info.algorithm.starts_with("winograd");
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.held_bytes = w.read_bytes + w.written_bytes;
-  w.has_share = w.flops > 0;  // its output is the same memory every time
+  w.judged = w.flops > 0;  // its output is the same memory every time
   w.run = [run = std::move(run), choice = choice_for("measured")] {
     const ChoiceScope scope(choice);
     const NoGrad no_grad;
@@ -111,9 +112,9 @@ void add_eager_row(const Path& path, const Job& j, std::function<std::function<v
 void add_floor_row(const Path& path, const Job& j) {
   add_row(path("copy_floor"), [j] {
     Work w = described(j);
-    auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes);
+    auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
     w.label = floor->way();
-    w.has_share = false;
+    w.judged = false;
     w.held_bytes = w.read_bytes + w.written_bytes;
     w.run = [floor] { floor->run(); };
     return w;

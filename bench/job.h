@@ -12,7 +12,7 @@ struct Job {
   std::vector<uint64_t> params;
   std::vector<TensorSpec> in, out;
   double low = -1, high = 1;  ///< floating inputs are random numbers from [low, high)
-  size_t updated_bytes = 0;   ///< of the inputs, which are written as well
+  size_t updated_bytes = 0;   ///< of the inputs, which are written as well; there are no outputs then
 };
 
 template <class K>

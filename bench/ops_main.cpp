@@ -26,10 +26,10 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--threads", o.threads, "Threads of the kernels [all]");
   app.footer(
       "Google Benchmark's own options (--benchmark_filter=REGEX, --benchmark_list_tests, --benchmark_out=FILE, ...) "
-      "work "
-      "as everywhere. Rows: OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; those of the library "
-      "by "
-      "name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
+      "work as "
+      "everywhere.\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the library's by "
+      "name; eager "
+      "(the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
   app.allow_extras();
 }
 
@@ -52,15 +52,11 @@ void add_context() {
   }
 }
 
-// What Google Benchmark would make by itself from --benchmark_format and --benchmark_out_format.
-std::unique_ptr<benchmark::BenchmarkReporter> reporter_for(const std::string& format) {
-  if (format == "json") return std::make_unique<benchmark::JSONReporter>();
-  return std::make_unique<benchmark::ConsoleReporter>();
-}
-
+// The value of a flag of Google Benchmark's; "true" for one without.
 std::string flag(const std::vector<std::string>& flags, const std::string& name, const std::string& otherwise) {
   std::string value = otherwise;
   for (const std::string& f : flags) {
+    if (f == "--" + name) value = "true";
     if (f.starts_with("--" + name + "=")) value = f.substr(name.size() + 3);
   }
   return value;
@@ -77,19 +73,27 @@ int run(int argc, char** argv) {
   }
   if (o.threads) set_threads(o.threads);
   std::vector<std::string> rest = app.remaining();
-  RowSource::add_all(axes_of(o));
-
-  const std::string format = flag(rest, "benchmark_format", "console"), out = flag(rest, "benchmark_out", "");
-  RoofReporter display(reporter_for(format), format != "console");
-  RoofReporter file(reporter_for(flag(rest, "benchmark_out_format", "json")), true);
   std::vector<char*> words{argv[0]};
   for (std::string& word : rest) words.push_back(word.data());
   int count = static_cast<int>(words.size());
   words.push_back(nullptr);
+  PLUMB_CHECK(flag(rest, "benchmark_out_format", "json") == "json", "--benchmark_out_format: only json is supported");
   benchmark::Initialize(&count, words.data());
   if (benchmark::ReportUnrecognizedArguments(count, words.data())) return 2;
+
+  RowSource::add_all(axes_of(o));
+  const std::vector<std::string> selected = register_rows(benchmark::GetBenchmarkFilter());
+  if (const std::string list = flag(rest, "benchmark_list_tests", "false"); list != "false" && list != "0") {
+    for (const std::string& path : selected) std::puts(path.c_str());
+    return 0;
+  }
+  PLUMB_CHECK(!selected.empty(), "no row matches the filter {}", benchmark::GetBenchmarkFilter());
   add_context();
-  benchmark::RunSpecifiedBenchmarks(&display, out.empty() ? nullptr : &file);
+  benchmark::JSONReporter json;
+  RoofReporter display(benchmark::CreateDefaultDisplayReporter(),
+                       flag(rest, "benchmark_format", "console") != "console");
+  RoofReporter file(&json, true);
+  benchmark::RunSpecifiedBenchmarks(&display, flag(rest, "benchmark_out", "").empty() ? nullptr : &file);
   benchmark::Shutdown();
   return judge();
 }

@@ -59,8 +59,10 @@ class Letters {
       PLUMB_CHECK(digits > name && i > digits, "{}: \"{}\" is no problem of benchdnn's or DeepBench's", line.where,
                   line.text);
       const std::string key(descriptor.substr(name, digits - name));
-      PLUMB_CHECK(!key.ends_with('d') || key == "d", "{}: \"{}\" has three spatial dimensions; only two are supported",
-                  line.where, line.text);
+      PLUMB_CHECK(!key.ends_with('d'), "{}: \"{}\" has three spatial dimensions; only two are supported", line.where,
+                  line.text);
+      PLUMB_CHECK(kKeys.find(" " + key + " ") != std::string_view::npos, "{}: \"{}\" is unknown in \"{}\"", line.where,
+                  key, line.text);
       values_[key] = number(line, descriptor.substr(digits, i - digits));
     }
   }
@@ -100,6 +102,7 @@ class Letters {
     if (!says_out) a.out = (a.in + 2 * a.before - reach) / a.stride + 1;
     return a;
   }
+  static constexpr std::string_view kKeys = " g mb ic oc ih iw oh ow kh kw sh sw ph pw dh dw ";
   const Line& line_;
   std::map<std::string, int64_t> values_;
 };

@@ -11,12 +11,20 @@ namespace plumb::bench {
 /// Raw work as the work of a row.
 Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw);
 
-/// The rows "raw_same" (of the class of algorithm that measuring picks), "raw_same_CLASS" for every class among the
+/// The rows "raw_same" (of the class of algorithm that measuring picks, or where oneDNN has none, its direct one),
+/// "raw_same_CLASS" for every class among the
 /// library's algorithms, and "raw_best".
 template <class Raw>
 void add_raw_rows(const Path& path, const Job& job, const Raw& raw) {
   if (job.in[0].dtype != DType::kF32 && job.in[0].dtype != DType::kBf16) return;
-  add_row(path("raw_same"), [=] { return raw_work(job, app::raw_same(raw, app::raw_class(measured_algorithm(job)))); });
+  add_row(path("raw_same"), [=] {
+    std::unique_ptr<app::RawRun> same;
+    for (const std::string& kind :
+         {app::raw_class(measured_algorithm(job)), std::string("direct"), std::string("blocked")}) {
+      if (!same) same = app::raw_same(raw, kind);
+    }
+    return raw_work(job, std::move(same));
+  });
   std::set<std::string> classes;
   for (const std::string& name : algorithms_of(job)) classes.insert(app::raw_class(name));
   for (const std::string& name : classes) {

@@ -24,7 +24,7 @@ const benchmark::Counter* rate_of(const benchmark::BenchmarkReporter::Run& run) 
 void add_share(benchmark::BenchmarkReporter::Run& run) {
   const Work* w = facts_of(run.run_name.function_name);
   const benchmark::Counter* rate = rate_of(run);
-  if (!w || !w->has_share || !rate || run.aggregate_unit == benchmark::kPercentage) return;
+  if (!w || !rate || run.aggregate_unit == benchmark::kPercentage) return;
   run.counters["roof_share"] = rate->value / roof_of(*w);
 }
 
@@ -49,7 +49,7 @@ void RoofReporter::ReportRuns(const std::vector<Run>& runs) {
     const benchmark::Counter* rate = rate_of(run);
     if (!w || !rate || run.run_type != Run::RT_Iteration) continue;
     note_rate(*w, rate->value);
-    if (w->has_share) {
+    if (w->judged) {
       double& best = rates()[run.run_name.function_name];
       best = std::max(best, rate->value);
     }

@@ -13,17 +13,17 @@ namespace plumb::bench {
 /// at once, with their share of the roofs as known by then.
 class RoofReporter final : public benchmark::BenchmarkReporter {
  public:
-  RoofReporter(std::unique_ptr<benchmark::BenchmarkReporter> to, bool at_end) : to_(std::move(to)), at_end_(at_end) {}
+  /// `to` must outlive it.
+  RoofReporter(benchmark::BenchmarkReporter* to, bool at_end) : to_(to), at_end_(at_end) {}
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
 
  private:
-  std::unique_ptr<benchmark::BenchmarkReporter> to_;
+  benchmark::BenchmarkReporter* to_;
   bool at_end_;
   std::vector<std::vector<Run>> held_;
   std::unique_ptr<Context> context_;
-  bool opened_ = false;
 };
 
 /// Says on stderr how many rows declined or failed, and which passed their roof: then the roof is wrong. Returns the

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "app/roofs.h"
 
@@ -10,8 +11,8 @@ namespace {
 
 struct Book {
   app::Roofs machine = app::measure_roofs();
-  std::map<DType, double> seen;                        // GFLOP/s
-  std::map<std::pair<size_t, size_t>, double> floors;  // bytes read and written -> seconds
+  std::map<DType, double> seen;                               // GFLOP/s
+  std::map<std::tuple<size_t, size_t, bool>, double> floors;  // bytes read, written, in place -> seconds
 };
 Book& book() {
   static Book b;
@@ -23,10 +24,10 @@ double arithmetic_roof(DType t) { return std::max(book().machine.gflops(t), book
 double total(const Work& w) { return static_cast<double>(w.read_bytes + w.written_bytes); }
 
 double& floor_of(const Work& w) {
-  const auto key = std::pair(w.read_bytes, w.written_bytes);
+  const auto key = std::tuple(w.read_bytes, w.written_bytes, w.in_place);
   const auto it = book().floors.find(key);
   if (it != book().floors.end()) return it->second;
-  return book().floors[key] = app::CopyFloor(w.read_bytes, w.written_bytes).best_seconds();
+  return book().floors[key] = app::CopyFloor(w.read_bytes, w.written_bytes, w.in_place).best_seconds();
 }
 
 }  // namespace
@@ -39,9 +40,9 @@ double roof_of(const Work& w) {
 void note_rate(const Work& w, double rate) {
   if (w.flops > 0) {
     if (!w.nominal) book().seen[w.dtype] = std::max(book().seen[w.dtype], rate);
-  } else if (w.has_share && rate > roof_of(w)) {
+  } else if (w.judged && rate > roof_of(w)) {
     double& seconds = floor_of(w);
-    seconds = std::min(seconds, app::CopyFloor(w.read_bytes, w.written_bytes).best_seconds(50));
+    seconds = std::min(seconds, app::CopyFloor(w.read_bytes, w.written_bytes, w.in_place).best_seconds(50));
   }
 }
 

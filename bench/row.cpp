@@ -1,6 +1,7 @@
 #include "bench/row.h"
 
 #include <benchmark/benchmark.h>
+#include <regex.h>
 
 #include <chrono>
 #include <list>
@@ -18,6 +19,7 @@ struct State {
   std::set<std::string> declined;
   int failed = 0;
   std::vector<RowSource::Add> sources;
+  std::vector<std::pair<std::string, Prepare>> rows;
 };
 State& global() {
   static State s;
@@ -92,10 +94,23 @@ void run_row(benchmark::State& state, const std::string& path, const Prepare& pr
 
 }  // namespace
 
-void add_row(const std::string& path, Prepare prepare) {
-  benchmark::RegisterBenchmark(path.c_str(), [path, prepare = std::move(prepare)](benchmark::State& state) {
-    run_row(state, path, prepare);
-  })->Unit(benchmark::kMicrosecond);
+void add_row(const std::string& path, Prepare prepare) { global().rows.emplace_back(path, std::move(prepare)); }
+
+std::vector<std::string> register_rows(const std::string& filter) {
+  const bool negated = filter.starts_with('-');
+  const std::string pattern = filter.empty() || filter == "all" ? "." : filter.substr(negated);
+  regex_t regex;
+  PLUMB_CHECK(regcomp(&regex, pattern.c_str(), REG_EXTENDED | REG_NOSUB) == 0, "the filter {} is no regular expression",
+              filter);
+  std::vector<std::string> selected;
+  for (const auto& [path, prepare] : global().rows) {
+    if ((regexec(&regex, path.c_str(), 0, nullptr, 0) == 0) == negated) continue;
+    selected.push_back(path);
+    const auto run = [&row = path, &make = prepare](benchmark::State& state) { run_row(state, row, make); };
+    benchmark::RegisterBenchmark(path.c_str(), run)->Unit(benchmark::kMicrosecond);
+  }
+  regfree(&regex);
+  return selected;
 }
 
 const Work* facts_of(const std::string& path) {

@@ -19,14 +19,19 @@ struct Work {
   bool nominal = false;      ///< less arithmetic is done than the definition says (Winograd): no part of the roof
   size_t read_bytes = 0;     ///< inputs
   size_t written_bytes = 0;  ///< outputs
+  bool in_place = false;     ///< what is written are inputs
   int conversions = 0;       ///< of formats in one run, packing of weights included
   size_t held_bytes = 0;     ///< memory that it keeps
-  bool has_share = true;     ///< of a roof; the copy that is the roof, and work that stays in the caches, have none
+  bool judged = true;        ///< by its share of the roof; the copy that is the roof is not, nor is work in the caches
 };
 using Prepare = std::function<Work()>;
 
-/// Registers a row under its path with Google Benchmark. `prepare` may throw Error, which fails the run.
+/// A row of this path. `prepare` may throw Error, which fails the run.
 void add_row(const std::string& path, Prepare prepare);
+/// Registers the rows that a filter of Google Benchmark's selects (an extended regular expression, searched; '-' before
+/// it selects the others), and returns their paths. Those that it does not select are kept from Google Benchmark, whose
+/// time for registering grows with the square of their number.
+std::vector<std::string> register_rows(const std::string& filter);
 /// The work behind a row that was run; null for others.
 const Work* facts_of(const std::string& path);
 /// Whether a row's way does not take its problem, as was found when it was run.

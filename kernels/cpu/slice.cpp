@@ -43,6 +43,7 @@ class PadKernel final : public Kernel {
       stride *= box.length[d];
     }
     loop_.rank = box.rank;
+    std::fill_n(few_, kFew, value);
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
@@ -64,7 +65,7 @@ class PadKernel final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kSize = sizeof(T), kFew = 16;
 
   // The elements [i, i + n) of rows that hold elements of x; `at` is where in x element 0 of the first would be.
   void write_rows(const T* x, int64_t at, int64_t i, int64_t n, int64_t rows, T* to) const {
@@ -72,25 +73,26 @@ class PadKernel final : public Kernel {
     const int64_t until = std::clamp(box_.begin[0] + box_.length[0] - i, from, n);
     fill_rows(to, from, n, rows);
     if (until > from && rows > 0) {
-      copy_rows(reinterpret_cast<uint8_t*>(to + from), n * kSize, reinterpret_cast<const uint8_t*>(x + (at + i + from)),
-                loop_.stride[0][1] * kSize, (until - from) * kSize, rows);
+      copy_rows(bytes_of(to + from), n * kSize, bytes_of(x + (at + i + from)), loop_.stride[0][1] * kSize,
+                (until - from) * kSize, rows);
     }
     fill_rows(to + until, n - until, n, rows);
   }
   void fill_rows(T* to, int64_t n, int64_t step, int64_t rows) const {
-    if (n > 8) {
-      for (int64_t r = 0; r < rows; ++r) std::fill_n(to + r * step, n, value_);
+    if (n <= kFew) {
+      copy_rows(bytes_of(to), step * kSize, bytes_of(few_), 0, n * kSize, rows);
     } else {
-      for (int64_t k = 0; k < n; ++k) {
-        for (int64_t r = 0; r < rows; ++r) to[r * step + k] = value_;
-      }
+      for (int64_t r = 0; r < rows; ++r) std::fill_n(to + r * step, n, value_);
     }
   }
+  static uint8_t* bytes_of(T* p) { return reinterpret_cast<uint8_t*>(p); }
+  static const uint8_t* bytes_of(const T* p) { return reinterpret_cast<const uint8_t*>(p); }
 
   Box box_;
   StridedLoop<1> loop_;
   int64_t origin_ = 0;
   T value_;
+  T few_[kFew];  // all of them the value
   int64_t n_;
 };
 

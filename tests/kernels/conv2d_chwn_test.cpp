@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "kernels/gate.h"
@@ -94,7 +95,9 @@ TEST(Conv2dChwn, MatchesTheDefinition) {
 
 TEST(Conv2dChwn, MatchesTheDefinitionOnRandomShapes) {
   std::mt19937 engine(5);
-  const auto draw = [&](int low, int high) { return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1))); };
+  const auto draw = [&](int low, int high) {
+    return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1)));
+  };
   for (int round = 0; round < 60; ++round) {
     Layer l;
     l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
@@ -147,7 +150,8 @@ TEST(Conv2dChwn, ReluLetsNanThrough) {
   x.mutable_data<float>()[7] = NAN;
   const Tensor w = random_tensor(TensorSpec(Shape{3, 2, 3, 3}), 2);
   const ChoiceScope scope({.algorithm = algorithm_id("direct_chwn")});
-  const Tensor y = run<Conv2dForward>({.activation = Activation::kRelu}, {x, w}, TensorSpec(Shape{20, 3, 1, 1}, DType::kF32, Layout::kChwn));
+  const Tensor y = run<Conv2dForward>({.activation = Activation::kRelu}, {x, w},
+                                      TensorSpec(Shape{20, 3, 1, 1}, DType::kF32, Layout::kChwn));
 
   for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(std::isnan(y.data<float>()[static_cast<size_t>(i)]), i % 20 == 7);
 }

@@ -1,0 +1,238 @@
+#include "ops/pool2d.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/grad.h"
+#include "ops/reduce.h"
+#include "tests/support/compare.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/kernel_check.h"
+
+namespace plumb::test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Pooling {
+  std::string name;
+  Shape x;
+  Pool2dParams p{};
+};
+
+// Windows that tile x, leave a rest, overlap, leave gaps, reach over the edges; widths around a vector.
+std::vector<Pooling> poolings() {
+  return {
+      {"2x2", {3, 5, 8, 8}},
+      {"2x2_rest", {2, 17, 9, 7}},
+      {"2x2_wide", {1, 3, 6, 70}},
+      {"2x2_n64", {64, 3, 4, 4}},
+      {"2x2_n250_c33", {250, 33, 2, 2}},
+      {"2x2_c130", {2, 130, 4, 6}},
+      {"2x2_asymmetric", {3, 10, 5, 5}, {.padding = {0, 1, 0, 1}}},
+      {"2x2_asymmetric_even", {2, 17, 6, 40}, {.padding = {1, 0, 1, 0}, .count_include_pad = 0}},
+      {"1x2", {2, 3, 3, 33}, {.kernel = {1, 2}, .stride = {1, 2}}},
+      {"3x3_stride2", {2, 17, 9, 35}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}}},
+      {"3x3_stride2_without_pad", {2, 3, 12, 37}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}, .count_include_pad = 0}},
+      {"3x3_stride1",
+       {33, 4, 6, 20},
+       {.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1, 1, 1}, .count_include_pad = 0}},
+      {"2x3_stride3x1", {2, 3, 10, 19}, {.kernel = {2, 3}, .stride = {3, 1}, .padding = {1, 0, 2, 1}}},
+      {"3x2_stride1x4", {2, 19, 7, 41}, {.kernel = {3, 2}, .stride = {1, 4}, .padding = {0, 0, 1, 1}}},
+      {"5x5_all_edges",
+       {2, 3, 3, 3},
+       {.kernel = {5, 5}, .stride = {1, 1}, .padding = {2, 2, 2, 2}, .count_include_pad = 0}},
+      {"16x17_wide_index", {2, 3, 17, 40}, {.kernel = {16, 17}, .stride = {2, 3}, .padding = {3, 0, 5, 2}}},
+      {"1x1", {2, 3, 4, 5}, {.kernel = {1, 1}, .stride = {1, 1}}},
+      {"one_pixel", {1, 1, 1, 1}, {.kernel = {1, 1}}},
+      {"one_row_1025", {1, 1, 1, 1025}, {.kernel = {1, 3}, .stride = {1, 2}}},
+      {"no_images", {0, 3, 4, 4}},
+      {"no_channels", {3, 0, 4, 4}},
+  };
+}
+
+Tensor needing_grad(Tensor x) { return x.require_grad(); }
+
+// x in all layouts, f32 and bf16.
+template <class Body>
+void for_each_input(const Pooling& pooling, const Body& body) {
+  for (const Layout layout : kPublicLayouts) {
+    for (const DType dtype : {DType::kF32, DType::kBf16}) {
+      SCOPED_TRACE(pooling.name + " " + to_string(layout) + " " + to_string(dtype));
+      body(needing_grad(random_tensor(TensorSpec(pooling.x, dtype, layout), 1)));
+    }
+  }
+}
+
+TEST(Pool2d, EveryKernelMatchesTheReference) {
+  for (const Pooling& pooling : poolings()) {
+    for_each_input(pooling, [&](const Tensor& x) {
+      KernelCheck check(8);  // up to 25 terms
+      for (const auto op : {&max_pool2d, &avg_pool2d}) {
+        const Tensor y = op(x, pooling.p);
+        const Tensor dy = needing_grad(random_tensor(y.spec(), 2));
+        const Tensor dx = grad(y, {x}, dy, {.create_graph = true})[0];
+        grad(dx, {dy}, random_tensor(dx.spec(), 3));  // the gather by index, and the mean
+      }
+      const NoGrad untaped;
+      max_pool2d(x, pooling.p);  // the kernel without an index
+      for (const char* kind : {"max_pool2d_forward", "max_pool2d_backward", "max_pool2d_gather", "avg_pool2d_forward",
+                               "avg_pool2d_backward"}) {
+        EXPECT_TRUE(check.checked().contains(std::string(kind) + ":loop")) << kind;
+        EXPECT_TRUE(check.checked().contains(std::string(kind) + ":reference")) << kind;
+      }
+    });
+  }
+}
+
+TEST(Pool2d, LayoutsAgreeExactly) {
+  for (const Pooling& pooling : poolings()) {
+    SCOPED_TRACE(pooling.name);
+    std::vector<Tensor> first;
+    for (const Layout layout : kPublicLayouts) {
+      const Tensor x = needing_grad(random_tensor(TensorSpec(pooling.x, DType::kF32, layout), 1));
+      std::vector<Tensor> results;
+      for (const auto op : {&max_pool2d, &avg_pool2d}) {
+        const Tensor y = op(x, pooling.p);
+        EXPECT_EQ(y.layout(), layout);
+        results.push_back(y);
+        results.push_back(grad(y, {x}, random_tensor(y.spec(), 2))[0]);
+      }
+      if (first.empty()) first = results;
+      for (size_t i = 0; i < results.size(); ++i)
+        EXPECT_TRUE(equal(results[i], first[i])) << to_string(layout) << " " << i;
+    }
+  }
+}
+
+TEST(Pool2d, GradientsOfBothOrdersAreRight) {
+  for (const Pooling& pooling : poolings()) {
+    if (pooling.x.numel() == 0 || pooling.x.numel() > 2000) continue;
+    SCOPED_TRACE(pooling.name);
+    const Tensor x = needing_grad(random_tensor(TensorSpec(pooling.x, DType::kF64, Layout::kNhwc), 1));
+    for (const auto op : {&max_pool2d, &avg_pool2d}) {
+      const Function f = [&](std::span<const Tensor> in) { return op(in[0], pooling.p); };
+      EXPECT_TRUE(gradcheck(f, {{x}}));
+      EXPECT_TRUE(gradgradcheck(f, {{x}}));
+    }
+  }
+}
+
+// x = 1 5 2   windows of 2x2, one apart:   5 5   of which the 5 is at 1 and 0, and 8 at 2 (below left)
+//     3 4 4                                8 4   and 4 in the last window at 0, being the first of two.
+//     8 0 4
+TEST(MaxPool2d, TheGradientGoesToTheFirstOfEqualMaxima) {
+  const Tensor x = needing_grad(Tensor::from<float>({1, 5, 2, 3, 4, 4, 8, 0, 4}, Shape{1, 1, 3, 3}));
+  const Tensor y = max_pool2d(x, {.stride = {1, 1}});
+  const Tensor dx = grad(y, {x}, Tensor::from<float>({1, 10, 100, 1000}, Shape{1, 1, 2, 2}))[0];
+
+  EXPECT_TRUE(equal(y, Tensor::from<float>({5, 5, 8, 4}, Shape{1, 1, 2, 2})));
+  EXPECT_TRUE(equal(dx, Tensor::from<float>({0, 11, 0, 0, 1000, 0, 100, 0, 0}, Shape{1, 1, 3, 3})));
+}
+
+TEST(MaxPool2d, PaddingNeverWinsAndNanAlwaysDoes) {
+  const double nan = std::nan("");
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBf16}) {
+    for (const Layout layout : kPublicLayouts) {
+      const auto make = [&](std::vector<double> v, const Shape& s) {
+        return from_doubles(v, TensorSpec(s, dtype, layout));
+      };
+      const Tensor x = needing_grad(make({-3, -kInfinity, nan, 7}, {1, 1, 1, 4}));
+      const Tensor y = max_pool2d(x, {.kernel = {2, 2}, .stride = {1, 2}, .padding = {1, 1, 1, 1}});
+      const std::vector<double> values = to_doubles(y);
+      const Tensor dx = grad(y, {x}, make({1, 2, 3, 4, 5, 6}, {1, 1, 2, 3}))[0];
+
+      EXPECT_EQ(values[0], -3);
+      EXPECT_TRUE(std::isnan(values[1])) << "between -infinity and NaN";
+      EXPECT_EQ(values[2], 7);
+      EXPECT_EQ(to_doubles(dx), (std::vector<double>{5, 0, 7, 9}));
+    }
+  }
+}
+
+TEST(MaxPool2d, AWindowOfNothingButMinusInfinityHasAPositionInsideX) {
+  const Tensor x = needing_grad(from_doubles(std::vector<double>(4, -kInfinity), Shape{1, 1, 2, 2}));
+  const Tensor y = max_pool2d(x, {.kernel = {2, 2}, .padding = {1, 1, 1, 1}});
+  EXPECT_EQ(to_doubles(grad(y, {x}, Tensor::from<float>({1, 2, 3, 4}, Shape{1, 1, 2, 2}))[0]),
+            (std::vector<double>{1, 2, 3, 4}));
+}
+
+// The outputs of every kernel that runs.
+struct Outputs : Observer {
+  Outputs() : scope(ctx.observer, this) {}
+  void after(const Prepared& p, const Launch&) override {
+    for (const TensorSpec& s : p.out()) dtypes.push_back(s.dtype);
+  }
+  std::vector<DType> dtypes;
+  Scoped<Observer*> scope;
+};
+TEST(MaxPool2d, PositionsAreKeptOnlyForAGradientAndInBytes) {
+  const auto outputs = [](const Tensor& x, const Pool2dParams& p) {
+    const Outputs seen;
+    max_pool2d(x, p);
+    return seen.dtypes;
+  };
+  const Tensor x = random_tensor(Shape{1, 1, 20, 20}, 1), wanted = needing_grad(x.detached());
+  EXPECT_EQ(outputs(x, {}), (std::vector{DType::kF32}));
+  EXPECT_EQ(outputs(wanted, {}), (std::vector{DType::kF32, DType::kU8}));
+  EXPECT_EQ(outputs(wanted, {.kernel = {15, 17}}), (std::vector{DType::kF32, DType::kU8}));
+  EXPECT_EQ(outputs(wanted, {.kernel = {16, 16}}), (std::vector{DType::kF32, DType::kI32}));
+  const NoGrad untaped;
+  EXPECT_EQ(outputs(wanted, {}), (std::vector{DType::kF32}));
+}
+
+// x = 1 2   below and right a row and a column of zeros: the window at the corner has one element of x.
+//     3 4
+TEST(AvgPool2d, PaddingCountsInTheDivisorIfAskedTo) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, Shape{1, 1, 2, 2});
+  const Pool2dParams whole{.stride = {1, 1}, .padding = {0, 1, 0, 1}},
+      inside{.stride = {1, 1}, .padding = {0, 1, 0, 1}, .count_include_pad = 0};
+  EXPECT_EQ(to_doubles(avg_pool2d(x, whole)), (std::vector<double>{2.5, 1.5, 1.75, 1}));
+  EXPECT_EQ(to_doubles(avg_pool2d(x, inside)), (std::vector<double>{2.5, 3, 3.5, 4}));
+}
+
+TEST(GlobalAvgPool2d, IsTheMeanOfEachChannel) {
+  for (const Layout layout : kPublicLayouts) {
+    const Tensor x = needing_grad(from_doubles(std::vector<double>{1, 2, 3, 6, 10, 20, 30, 60},
+                                               TensorSpec(Shape{1, 2, 2, 2}, DType::kF32, layout)));
+    const Tensor y = global_avg_pool2d(x);
+
+    EXPECT_EQ(y.spec(), TensorSpec(Shape({1, 2, 1, 1}), DType::kF32, layout));
+    EXPECT_EQ(to_doubles(y), (std::vector<double>{3, 30}));
+    EXPECT_EQ(to_doubles(grad(sum(y), {x})[0]), std::vector<double>(8, 0.25));
+  }
+}
+
+TEST(Pool2d, TheShapeRuleRoundsDown) {
+  const auto y = [](const Pool2dParams& p, const Shape& x) {
+    return to_string(pool2d_output("max_pool2d", p, x).shape);
+  };
+  EXPECT_EQ(y({}, {2, 3, 17, 16}), "(2, 3, 8, 8)");
+  EXPECT_EQ(y({.kernel = {3, 3}, .padding = {0, 1, 0, 1}}, {2, 3, 8, 8}), "(2, 3, 4, 4)");
+  EXPECT_EQ(y({.kernel = {3, 1}, .stride = {1, 5}, .padding = {2, 1, 0, 0}}, {1, 1, 1, 11}), "(1, 1, 2, 3)");
+}
+
+TEST(Pool2d, RefusesWhatDoesNotFit) {
+  const auto says = [](const Pool2dParams& p, const TensorSpec& x, const char* sentence) {
+    EXPECT_TRUE(refused([&] { pool2d_output("max_pool2d", p, x); }, sentence));
+  };
+  const TensorSpec x(Shape{1, 1, 4, 4});
+  says({}, TensorSpec(Shape{4, 4}), "max_pool2d: x (4, 4) must have the four dimensions (N, C, H, W)");
+  says({}, x.with(DType::kI32), "max_pool2d: x is i32");
+  says({.kernel = {0, 2}}, x, "max_pool2d: kernel 0 and stride 2 along H must be positive");
+  says({.stride = {1, -1}}, x, "max_pool2d: kernel 2 and stride -1 along W must be positive");
+  says({.padding = {0, 2, 0, 0}}, x, "max_pool2d: padding 0 and 2 along H must be smaller than the kernel 2");
+  says({.padding = {0, 0, -1, 0}}, x, "padding -1 and 0 along W");
+  says({.kernel = {3, 6}, .padding = {0, 0, 1, 0}}, x,
+       "a kernel of 6 does not fit into 4 elements of x and padding 1 and 0 along W");
+  EXPECT_TRUE(refused([] { max_pool2d(Tensor()); }, "max_pool2d: x is an empty tensor"));
+  EXPECT_TRUE(refused([] { avg_pool2d(Tensor()); }, "avg_pool2d: x is an empty tensor"));
+  EXPECT_TRUE(
+      refused([&] { avg_pool2d(Tensor::empty(x), {.count_include_pad = 2}); }, "avg_pool2d: count_include_pad is 2"));
+  EXPECT_TRUE(refused([] { global_avg_pool2d(Tensor()); }, "global_avg_pool2d: x (empty)"));
+}
+
+}  // namespace
+}  // namespace plumb::test
