@@ -8,7 +8,9 @@
 namespace plumb::app {
 namespace {
 
-data::Dataset limited(data::Dataset d, int64_t limit) { return limit && limit < d.size() ? d.first(limit) : std::move(d); }
+data::Dataset limited(data::Dataset d, int64_t limit) {
+  return limit && limit < d.size() ? d.first(limit) : std::move(d);
+}
 
 }  // namespace
 

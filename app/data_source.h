@@ -9,8 +9,8 @@ namespace plumb::app {
 
 /// "cifar10" for alexnet and the resnets, "cifar100" for vgg16, "mnist" for lenet.
 std::string data_set_of(const std::string& model);
-/// Both splits of a model's data set, from a folder, or from random numbers if `source` is "synthetic". `limit` images of
-/// each split, all if 0.
+/// Both splits of a model's data set, from a folder, or from random numbers if `source` is "synthetic". `limit` images
+/// of each split, all if 0.
 data::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit);
 
 }  // namespace plumb::app

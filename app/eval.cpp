@@ -40,7 +40,10 @@ void eval(const EvalConfig& c) {
   const Evaluation e = evaluate(*network, loader);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, e.loss);
   if (!c.json.empty()) {
-    const nlohmann::ordered_json report{{"model", c.model}, {"correct", e.correct}, {"total", e.total}, {"loss", e.loss},
+    const nlohmann::ordered_json report{{"model", c.model},
+                                        {"correct", e.correct},
+                                        {"total", e.total},
+                                        {"loss", e.loss},
                                         {"environment", environment_json()}};
     write_text(c.json, report.dump(1) + "\n");
   }
@@ -51,15 +54,18 @@ void eval(const EvalConfig& c) {
 void add_eval(CLI::App& app) {
   auto* cmd = app.add_subcommand("eval", "Count the correct answers of given weights on a test set");
   auto c = std::make_shared<EvalConfig>();
-  cmd->add_option("model", c->model, "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56")->required();
+  cmd->add_option("model", c->model, "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56")
+      ->required();
   cmd->add_option("--weights", c->weights, "Weights by PyTorch's names (safetensors)")->required();
   cmd->add_option("--data", c->data, "Folder of the data set, or synthetic")->required();
-  cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]")->delimiter(',');
+  cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]")
+      ->delimiter(',');
   cmd->add_option("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]")->delimiter(',');
   cmd->add_option("--batch", c->batch, "Images at once")->capture_default_str();
   cmd->add_option("--limit", c->limit, "Use only the first so many images [all]");
   cmd->add_option("--layout", c->layout, "nchw, nhwc or chwn")->capture_default_str();
-  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")->capture_default_str();
+  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
+      ->capture_default_str();
   cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
   cmd->add_option("--json", c->json, "Write the result to this file");
   cmd->callback([c] { eval(*c); });

@@ -14,7 +14,8 @@ using Json = nlohmann::ordered_json;
 
 std::string with_commas(int64_t n) {
   std::string digits = std::to_string(n);
-  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
   return digits;
 }
 
@@ -36,8 +37,8 @@ Json print_network(const std::string& name) {
     layers.push_back({{"name", label}, {"type", row.type}, {"output", extents}, {"parameters", row.parameters}});
     listed += row.parameters;
   }
-  PLUMB_CHECK(listed == network->parameter_count(), "info: the layers of {} have {} parameters, the network has {}", name, listed,
-              network->parameter_count());
+  PLUMB_CHECK(listed == network->parameter_count(), "info: the layers of {} have {} parameters, the network has {}",
+              name, listed, network->parameter_count());
   fmt::print("{}\nTotal params: {}\n", std::string(70, '='), with_commas(network->parameter_count()));
   return {{"model", network->name()}, {"layers", layers}, {"parameters", network->parameter_count()}};
 }
@@ -46,11 +47,14 @@ Json print_machine() {
   const Roofs roofs = measure_roofs();
   fmt::print("device      cpu\nprocessor   {}\nisa         {}\nthreads     {}\n", cpu_model(), cpu_isa(), threads());
   for (const auto& v : library_versions()) fmt::print("library     {}\n", v);
-  fmt::print("roof        {:.0f} GFLOP/s f32 (multiply-adds {:.0f}, oneDNN matmul {:.0f})\n", roofs.gflops(), roofs.fma_gflops, roofs.matmul_gflops);
+  fmt::print("roof        {:.0f} GFLOP/s f32 (multiply-adds {:.0f}, oneDNN matmul {:.0f})\n", roofs.gflops(),
+             roofs.fma_gflops, roofs.matmul_gflops);
   fmt::print("copy        {:.1f} GB/s, read and written\n", roofs.copy_gbytes);
   Json j = environment_json();
   j["device"] = "cpu";
-  j["roofs"] = {{"gflops", roofs.gflops()}, {"fma_gflops", roofs.fma_gflops}, {"matmul_gflops", roofs.matmul_gflops},
+  j["roofs"] = {{"gflops", roofs.gflops()},
+                {"fma_gflops", roofs.fma_gflops},
+                {"matmul_gflops", roofs.matmul_gflops},
                 {"copy_gbytes_per_second", roofs.copy_gbytes}};
   return j;
 }

@@ -58,15 +58,26 @@ void Profile::add_step(int64_t number, double ms) {
 void Profile::write(const std::string& file) const {
   auto events = nlohmann::json::array();
   for (const Step& s : steps_) {
-    events.push_back({{"name", "step " + std::to_string(s.number)}, {"cat", "step"}, {"ph", "X"}, {"pid", 1}, {"tid", 0},
-                      {"ts", s.start_us}, {"dur", s.duration_us}});
+    events.push_back({{"name", "step " + std::to_string(s.number)},
+                      {"cat", "step"},
+                      {"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 0},
+                      {"ts", s.start_us},
+                      {"dur", s.duration_us}});
   }
   for (const Event& e : events_) {
-    events.push_back({{"name", e.name}, {"cat", name_of(e.phase)}, {"ph", "X"}, {"pid", 1}, {"tid", 1 + static_cast<int>(e.phase)},
-                      {"ts", e.start_us}, {"dur", e.duration_us},
-                      {"args", {{"implementation", e.implementation},
-                                {"gflops", e.flops / std::max(e.duration_us, 1e-3) / 1e3},
-                                {"gbytes_per_s", e.bytes / std::max(e.duration_us, 1e-3) / 1e3}}}});
+    events.push_back({{"name", e.name},
+                      {"cat", name_of(e.phase)},
+                      {"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 1 + static_cast<int>(e.phase)},
+                      {"ts", e.start_us},
+                      {"dur", e.duration_us},
+                      {"args",
+                       {{"implementation", e.implementation},
+                        {"gflops", e.flops / std::max(e.duration_us, 1e-3) / 1e3},
+                        {"gbytes_per_s", e.bytes / std::max(e.duration_us, 1e-3) / 1e3}}}});
   }
   const char* rows[] = {"steps", "forward", "backward", "update"};
   for (int i = 0; i < 4; ++i) {
@@ -77,8 +88,9 @@ void Profile::write(const std::string& file) const {
 
 void NanCheck::after(const Prepared& p, const Launch& l) {
   for (size_t i = 0; i < p.out().size(); ++i) {
-    PLUMB_CHECK(!holds_nan(l.out[i], p.out()[i]), "{}: output {} {} holds a NaN; look at its inputs, or lower the learning rate",
-                p.kind->name, i, p.out()[i]);
+    PLUMB_CHECK(!holds_nan(l.out[i], p.out()[i]),
+                "{}: output {} {} holds a NaN; look at its inputs, or lower the learning rate", p.kind->name, i,
+                p.out()[i]);
   }
 }
 

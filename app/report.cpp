@@ -15,13 +15,17 @@
 namespace plumb::app {
 
 nlohmann::ordered_json environment_json() {
-  return {{"processor", cpu_model()}, {"isa", cpu_isa()}, {"libraries", library_versions()}, {"threads", threads()},
+  return {{"processor", cpu_model()},
+          {"isa", cpu_isa()},
+          {"libraries", library_versions()},
+          {"threads", threads()},
           {"compiler", __VERSION__}};
 }
 
 nlohmann::ordered_json memory_json(const MemoryStats& stats) {
   nlohmann::ordered_json j;
-  for (int c = 0; c < kMemoryClassCount; ++c) j[to_string(static_cast<MemoryClass>(c))] = stats.at_peak_bytes[static_cast<size_t>(c)];
+  for (int c = 0; c < kMemoryClassCount; ++c)
+    j[to_string(static_cast<MemoryClass>(c))] = stats.at_peak_bytes[static_cast<size_t>(c)];
   j["total"] = stats.peak_total();
   j["reserved"] = stats.reserved_bytes;
   return j;
@@ -45,7 +49,8 @@ void check_writable(const std::string& file) {
   const fs::path folder = fs::absolute(file).parent_path();
   PLUMB_CHECK(fs::is_directory(folder), "{} cannot be written: the folder {} does not exist", file, folder.string());
   PLUMB_CHECK(!fs::is_directory(file), "{} cannot be written: it is a folder", file);
-  PLUMB_CHECK(::access(folder.c_str(), W_OK) == 0, "{} cannot be written: no permission to write to {}", file, folder.string());
+  PLUMB_CHECK(::access(folder.c_str(), W_OK) == 0, "{} cannot be written: no permission to write to {}", file,
+              folder.string());
 }
 
 std::string in_mb(double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); }
@@ -60,8 +65,8 @@ void ProgressBar::update(int64_t done, int64_t total, const std::string& note) {
   last_ = now;
   constexpr int kWidth = 30;
   const auto filled = static_cast<size_t>(kWidth * done / std::max<int64_t>(total, 1));
-  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{} {}", title_, std::string(filled, '#'), std::string(kWidth - filled, '.'), done,
-             total, note);
+  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{} {}", title_, std::string(filled, '#'), std::string(kWidth - filled, '.'),
+             done, total, note);
   std::fflush(stderr);
 }
 

@@ -53,9 +53,11 @@ void read_positional(const std::vector<std::string>& words, TrainConfig& c) {
     return;
   }
   PLUMB_CHECK(words.size() == 7,
-              "train: give a model, or the seven arguments DEVICE ref MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE; {} were given",
+              "train: give a model, or the seven arguments DEVICE ref MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE; {} "
+              "were given",
               words.size());
-  PLUMB_CHECK(words[1] == "ref", "train: the framework \"{}\" is not this one; the second argument is ref here", words[1]);
+  PLUMB_CHECK(words[1] == "ref", "train: the framework \"{}\" is not this one; the second argument is ref here",
+              words[1]);
   const auto number = [&](size_t i, auto convert) {
     try {
       size_t used = 0;
@@ -84,11 +86,16 @@ class Report {
   }
   void add_step(double ms) { json_["steps_ms"].push_back(ms); }
   void add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
-    json_["epochs"].push_back({{"epoch", epoch + 1}, {"seconds", r.seconds}, {"loss", r.loss}, {"train_accuracy", r.train_accuracy},
-                               {"test_loss", r.test_loss}, {"test_accuracy", r.test_accuracy}});
-    csv_ += fmt::format("{},{},{},{},{},{}\n", epoch + 1, r.seconds, r.loss, r.train_accuracy, r.test_loss, r.test_accuracy);
-    fmt::print("epoch {:>3}/{}  {:8.2f} s  loss {:.4f}  training accuracy {:.4f}  test accuracy {:.4f}\n", epoch + 1, config_.epochs,
-               r.seconds, r.loss, r.train_accuracy, r.test_accuracy);
+    json_["epochs"].push_back({{"epoch", epoch + 1},
+                               {"seconds", r.seconds},
+                               {"loss", r.loss},
+                               {"train_accuracy", r.train_accuracy},
+                               {"test_loss", r.test_loss},
+                               {"test_accuracy", r.test_accuracy}});
+    csv_ += fmt::format("{},{},{},{},{},{}\n", epoch + 1, r.seconds, r.loss, r.train_accuracy, r.test_loss,
+                        r.test_accuracy);
+    fmt::print("epoch {:>3}/{}  {:8.2f} s  loss {:.4f}  training accuracy {:.4f}  test accuracy {:.4f}\n", epoch + 1,
+               config_.epochs, r.seconds, r.loss, r.train_accuracy, r.test_accuracy);
     std::fflush(stdout);
     seconds_ += r.seconds;
     images_ += images;
@@ -126,7 +133,8 @@ void check(const TrainConfig& c) {
   PLUMB_CHECK(c.batch >= 1, "train: a batch of {} images was asked for; use at least 1", c.batch);
   PLUMB_CHECK(c.epochs >= 1, "train: {} epochs were asked for; use at least 1", c.epochs);
   const DType dtype = dtype_from_string(c.dtype);
-  PLUMB_CHECK(dtype == DType::kF32 || dtype == DType::kBf16, "train: dtype {} is not for training; use f32 or bf16", c.dtype);
+  PLUMB_CHECK(dtype == DType::kF32 || dtype == DType::kBf16, "train: dtype {} is not for training; use f32 or bf16",
+              c.dtype);
   PLUMB_CHECK(!c.resume || !c.checkpoint.empty(), "train: --resume needs --checkpoint DIR to say where from");
   for (const std::string* file : {&c.json, &c.csv, &c.profile}) check_writable(*file);
 }
@@ -156,11 +164,13 @@ void train(TrainConfig c) {
   if (!c.init.empty()) models::load_weights(trainer.network(), c.init);
   if (c.resume) {
     first_epoch = load_checkpoint(c.checkpoint, trainer.state(), fixed_config(c)).epochs_done;
-    PLUMB_CHECK(first_epoch < c.epochs, "train: the checkpoint has {} epochs done of {}; ask for more with --epochs", first_epoch, c.epochs);
+    PLUMB_CHECK(first_epoch < c.epochs, "train: the checkpoint has {} epochs done of {}; ask for more with --epochs",
+                first_epoch, c.epochs);
   }
   fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {} thread{}\n", c.model,
-             trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(), c.batch, c.optimizer,
-             to_string(layout), c.layout == "auto" ? " (fastest measured)" : "", c.mode, threads(), threads() == 1 ? "" : "s");
+             trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(), c.batch,
+             c.optimizer, to_string(layout), c.layout == "auto" ? " (fastest measured)" : "", c.mode, threads(),
+             threads() == 1 ? "" : "s");
   std::fflush(stdout);
 
   Profile profile;
@@ -195,24 +205,32 @@ void add_train(CLI::App& app) {
   auto* cmd = app.add_subcommand("train", "Train a network and report time, loss and accuracy of every epoch");
   auto c = std::make_shared<TrainConfig>();
   auto words = std::make_shared<std::vector<std::string>>();
-  cmd->add_option("model", *words,
-                  "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56; or the seven arguments DEVICE ref "
-                  "MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE")
+  cmd->add_option(
+         "model", *words,
+         "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56; or the seven arguments DEVICE ref "
+         "MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE")
       ->required()
       ->expected(1, 7);
-  cmd->add_option("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")->capture_default_str();
+  cmd->add_option("--data", c->data,
+                  "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
+      ->capture_default_str();
   cmd->add_option("--device", c->device, "cpu")->capture_default_str();
   cmd->add_option("--batch", c->batch, "Images a step")->capture_default_str();
   cmd->add_option("--optimizer", c->optimizer, "sgd, adam, adamw or rmsprop")->capture_default_str();
   cmd->add_option("--lr", c->learning_rate, "Learning rate [the convention's default]");
-  cmd->add_option("--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included")->capture_default_str();
+  cmd->add_option("--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included")
+      ->capture_default_str();
   cmd->add_option("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]");
   cmd->add_option("--weight-decay", c->weight_decay, "Weight decay [the convention's default]");
-  cmd->add_option("--convention", c->convention, "Whose formulas, defaults and initial weights: pytorch, keras or tensorflow1")->capture_default_str();
+  cmd->add_option("--convention", c->convention,
+                  "Whose formulas, defaults and initial weights: pytorch, keras or tensorflow1")
+      ->capture_default_str();
   cmd->add_option("--layout", c->layout, "auto (the fastest measured), nchw, nhwc or chwn")->capture_default_str();
-  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")->capture_default_str();
+  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
+      ->capture_default_str();
   cmd->add_option("--dtype", c->dtype, "f32, or bf16 activations with f32 parameters")->capture_default_str();
-  cmd->add_option("--mode", c->mode, "eager, or captured: the step is recorded once and replayed")->capture_default_str();
+  cmd->add_option("--mode", c->mode, "eager, or captured: the step is recorded once and replayed")
+      ->capture_default_str();
   cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
   cmd->add_option("--seed", c->seed, "Seed of weights, order, augmentation and dropout")->capture_default_str();
   cmd->add_option("--limit", c->limit, "Use only the first so many images of each split [all]");

@@ -55,7 +55,8 @@ Choice choice_of(const std::string& algorithm) {
   return choice;
 }
 
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images, const Tensor& labels) {
+TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
+                            const Tensor& labels) {
   const Tensor logits = to(network.forward(images, pass), DType::kF32);
   const Tensor loss = cross_entropy(logits, labels);
   TensorList result{loss.detached(), argmax(logits, {1})};
@@ -87,8 +88,8 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 }
 
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
-  const std::string work = message("layout of {} batch {} {} threads {} among {}", network.name(), batch, dtype, threads(),
-                                   algorithm_name(ctx.choice.algorithm));
+  const std::string work = message("layout of {} batch {} {} threads {} among {}", network.name(), batch, dtype,
+                                   threads(), algorithm_name(ctx.choice.algorithm));
   return layout_from_string(remembered_choice(work, [&] {
     Layout best = Layout::kNhwc;
     double best_seconds = 1e30;
@@ -130,7 +131,8 @@ Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<model
               network_->input(), train.name, train.image);
   PLUMB_CHECK(train.classes <= network_->classes(), "train: {} has {} classes, the data set {} has {}", config.model,
               network_->classes(), train.name, train.classes);
-  PLUMB_CHECK(config.mode == "eager" || config.mode == "captured", "mode \"{}\" is unknown; use eager or captured", config.mode);
+  PLUMB_CHECK(config.mode == "eager" || config.mode == "captured", "mode \"{}\" is unknown; use eager or captured",
+              config.mode);
   optim::Settings settings;
   settings.convention = convention_from_string(config.convention);
   settings.learning_rate = config.learning_rate;

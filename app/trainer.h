@@ -65,8 +65,8 @@ Evaluation evaluate(const models::Network& network, data::Loader& loader);
 class Trainer {
  public:
   /// `layout` is settled by then. Keeps references to both splits.
-  Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network, const data::Dataset& train,
-          const data::Dataset& test);
+  Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
+          const data::Dataset& train, const data::Dataset& test);
 
   /// Called after every step with its number in the epoch and how long it took.
   using OnStep = std::function<void(int64_t step, int64_t steps, double ms, const StepResult&)>;
@@ -90,6 +90,7 @@ class Trainer {
 };
 
 /// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}.
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images, const Tensor& labels);
+TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
+                            const Tensor& labels);
 
 }  // namespace plumb::app

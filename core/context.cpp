@@ -27,7 +27,8 @@ struct ThreadEnd {
   bool watched = false;
   ~ThreadEnd() {
     if (ctx.front && front_deleter) front_deleter(std::exchange(ctx.front, nullptr));
-    if (ctx.workspace) cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
+    if (ctx.workspace)
+      cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
     ctx.workspace_bytes = 0;
     ctx.pool.drain();
   }
@@ -77,7 +78,8 @@ void watch_thread_end(void (*release_front)(void*)) {
 
 void grow_workspace(size_t bytes) {
   watch_thread_end();
-  if (ctx.workspace) cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
+  if (ctx.workspace)
+    cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
   ctx.workspace_bytes = 0;
   ctx.workspace = cpu_memory().get(bytes, MemoryClass::kWorkspace);
   ctx.workspace_bytes = bytes;

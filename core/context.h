@@ -55,8 +55,8 @@ struct Context {
   uint64_t sequence = 0;  ///< number of the last tape node
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
-  void* front = nullptr;    ///< this thread's table of prepared kernels (kernels/cache.cpp)
-  Node* dying = nullptr;    ///< nodes to be destroyed by the sweep that is under way
+  void* front = nullptr;  ///< this thread's table of prepared kernels (kernels/cache.cpp)
+  Node* dying = nullptr;  ///< nodes to be destroyed by the sweep that is under way
   bool sweeping = false;
   Pool pool;
 };
@@ -93,7 +93,8 @@ struct ChoiceScope : Scoped<Choice> {
 int threads();
 /// Sets it for the calling thread; n must be at least 1.
 void set_threads(int n);
-/// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the start.
+/// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the
+/// start.
 void flush_denormals();
 
 namespace detail {

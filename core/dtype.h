@@ -46,19 +46,33 @@ struct Float16 {
 template <class T>
 struct DTypeOf;
 template <>
-struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
 template <>
-struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
 template <>
-struct DTypeOf<Float16> { static constexpr DType value = DType::kF16; };
+struct DTypeOf<Float16> {
+  static constexpr DType value = DType::kF16;
+};
 template <>
-struct DTypeOf<Bfloat16> { static constexpr DType value = DType::kBf16; };
+struct DTypeOf<Bfloat16> {
+  static constexpr DType value = DType::kBf16;
+};
 template <>
-struct DTypeOf<int32_t> { static constexpr DType value = DType::kI32; };
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kI32;
+};
 template <>
-struct DTypeOf<int64_t> { static constexpr DType value = DType::kI64; };
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kI64;
+};
 template <>
-struct DTypeOf<uint8_t> { static constexpr DType value = DType::kU8; };
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 

@@ -11,7 +11,8 @@
 
 namespace plumb {
 
-/// The only exception the library throws by itself. what() is one sentence that names the op, the shapes and the way out.
+/// The only exception the library throws by itself. what() is one sentence that names the op, the shapes and the way
+/// out.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -65,8 +66,10 @@ template <class... Args>
 
 }  // namespace plumb
 
-/// PLUMB_CHECK(w == x, "conv2d: w has {} input channels, x has {}", w, x) throws plumb::Error when the condition is false.
-#define PLUMB_CHECK(condition, ...)                          \
-  do {                                                       \
-    if (!(condition)) [[unlikely]] ::plumb::fail(__VA_ARGS__); \
+/// PLUMB_CHECK(w == x, "conv2d: w has {} input channels, x has {}", w, x) throws plumb::Error when the condition is
+/// false.
+#define PLUMB_CHECK(condition, ...) \
+  do {                              \
+    if (!(condition)) [[unlikely]]  \
+      ::plumb::fail(__VA_ARGS__);   \
   } while (false)

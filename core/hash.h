@@ -18,8 +18,9 @@ struct Real {
 
 /// True for types whose bytes are their value: what a kernel's parameters must be.
 template <class T>
-inline constexpr bool is_plain_bytes =
-    std::is_empty_v<T> || (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> && sizeof(T) % 8 == 0);
+inline constexpr bool is_plain_bytes = std::is_empty_v<T> ||
+                                       (std::is_trivially_copyable_v<T> &&
+                                        std::has_unique_object_representations_v<T> && sizeof(T) % 8 == 0);
 
 inline uint64_t mix(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
@@ -27,7 +28,8 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Hash of `words` 64-bit words. Each pair of words has its own constant, so that equal pairs in different places differ.
+/// Hash of `words` 64-bit words. Each pair of words has its own constant, so that equal pairs in different places
+/// differ.
 inline uint64_t hash_words(const void* data, size_t words, uint64_t seed) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   uint64_t h = seed, k = 0x9E3779B97F4A7C15ull;

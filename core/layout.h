@@ -8,8 +8,8 @@
 namespace plumb {
 
 /// An explicit part of every tensor's spec, never guessed from strides. Shapes are logical (N, C, H, W) in all of them.
-/// kNchw is plain row-major and fits any rank; the other two are for rank 4. Values from kFirstPack on are packs: opaque
-/// formats of one backend, made by the gate for a kernel that asks for them and never seen by a user.
+/// kNchw is plain row-major and fits any rank; the other two are for rank 4. Values from kFirstPack on are packs:
+/// opaque formats of one backend, made by the gate for a kernel that asks for them and never seen by a user.
 enum class Layout : uint16_t { kNchw = 0, kNhwc = 1, kChwn = 2, kFirstPack = 256 };
 inline constexpr Layout kPublicLayouts[] = {Layout::kNchw, Layout::kNhwc, Layout::kChwn};
 

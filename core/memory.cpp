@@ -15,8 +15,8 @@ constexpr std::array<const char*, kMemoryClassCount> kNames = {"parameter", "gra
                                                                "workspace", "pack",     "input"};
 constexpr size_t kAlignment = 256;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Under AddressSanitizer nothing is cached and blocks are not rounded up, so that every use after a release and every access
-// beyond the end is seen.
+// Under AddressSanitizer nothing is cached and blocks are not rounded up, so that every use after a release and every
+// access beyond the end is seen.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kCaching = false;
 #else
@@ -31,8 +31,7 @@ SizeClass size_class(size_t bytes) {
   if (bytes <= kAlignment) return {0, kAlignment};
   const int octave = 63 - std::countl_zero(bytes - 1);  // 2^octave < bytes <= 2^(octave + 1)
   const int quarter = static_cast<int>(((bytes - 1) >> (octave - 2)) & 3);
-  return {(octave - 8) * 4 + quarter + 1,
-          (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2))};
+  return {(octave - 8) * 4 + quarter + 1, (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2))};
 }
 
 void* system_get(size_t bytes) {

@@ -16,9 +16,9 @@ const char* to_string(MemoryClass c);
 
 struct MemoryStats {
   using ByClass = std::array<int64_t, kMemoryClassCount>;
-  ByClass live_bytes{};     ///< in use now
-  ByClass peak_bytes{};     ///< the largest live_bytes of each class since reset_peaks
-  ByClass at_peak_bytes{};  ///< live_bytes of each class when their sum was largest
+  ByClass live_bytes{};            ///< in use now
+  ByClass peak_bytes{};            ///< the largest live_bytes of each class since reset_peaks
+  ByClass at_peak_bytes{};         ///< live_bytes of each class when their sum was largest
   int64_t reserved_bytes = 0;      ///< taken from the system: live and cached
   int64_t allocations = 0;         ///< calls of get
   int64_t system_allocations = 0;  ///< of which had to ask the system
@@ -27,8 +27,8 @@ struct MemoryStats {
   int64_t peak_total() const;  ///< the largest sum, which is the sum of at_peak_bytes
 };
 
-/// Memory of the host, 256-byte aligned. Blocks come in size classes, four an octave, and are kept when they are put back:
-/// page faults on fresh memory cost more than many ops. Any thread may get and put.
+/// Memory of the host, 256-byte aligned. Blocks come in size classes, four an octave, and are kept when they are put
+/// back: page faults on fresh memory cost more than many ops. Any thread may get and put.
 class Allocator {
  public:
   constexpr Allocator() = default;

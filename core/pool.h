@@ -34,8 +34,10 @@ class Pool {
       auto* free_object = static_cast<Free*>(object);
       free_object->next = list.head;
       list.head = free_object;
-      if (++list.count > limit(c)) [[unlikely]] spill(c);
-      if (!watched_) [[unlikely]] watch();
+      if (++list.count > limit(c)) [[unlikely]]
+        spill(c);
+      if (!watched_) [[unlikely]]
+        watch();
       return;
     }
 #endif
@@ -80,7 +82,9 @@ struct PoolAllocator {
   T* allocate(size_t n);
   void deallocate(T* p, size_t n) noexcept;
   template <class U>
-  bool operator==(const PoolAllocator<U>&) const { return true; }
+  bool operator==(const PoolAllocator<U>&) const {
+    return true;
+  }
 };
 
 /// A vector whose storage costs no call of malloc once warm.

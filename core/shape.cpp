@@ -20,6 +20,8 @@ void Shape::refuse() const {
   fail("shape {} has more elements than fit into memory addresses", *this);
 }
 
-void Shape::refuse_rank(size_t rank) { fail("a shape of rank {} was asked for; the largest rank is {}", rank, kMaxRank); }
+void Shape::refuse_rank(size_t rank) {
+  fail("a shape of rank {} was asked for; the largest rank is {}", rank, kMaxRank);
+}
 
 }  // namespace plumb

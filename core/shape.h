@@ -19,11 +19,13 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const int64_t> extents) {
-    if (extents.size() > kMaxRank) [[unlikely]] refuse_rank(extents.size());
+    if (extents.size() > kMaxRank) [[unlikely]]
+      refuse_rank(extents.size());
     for (const int64_t e : extents) dims_[rank_++] = e;
     int64_t n = 1;
     for (const int64_t e : extents) {
-      if (e < 0 || __builtin_mul_overflow(n, e ? e : 1, &n) || n > kMaxNumel) [[unlikely]] refuse();
+      if (e < 0 || __builtin_mul_overflow(n, e ? e : 1, &n) || n > kMaxNumel) [[unlikely]]
+        refuse();
     }
   }
 

@@ -21,7 +21,8 @@ struct TensorSpec {
 
   TensorSpec() = default;
   TensorSpec(const Shape& s, DType t = DType::kF32, Layout l = Layout::kNchw) : shape(s), dtype(t), layout(l) {
-    if (l != Layout::kNchw && !is_pack(l) && s.rank() != 4) [[unlikely]] refuse_layout();
+    if (l != Layout::kNchw && !is_pack(l) && s.rank() != 4) [[unlikely]]
+      refuse_layout();
   }
 
   int rank() const { return shape.rank(); }

@@ -54,7 +54,8 @@ inline constexpr bool takes_output = std::is_invocable_v<F, const Tensor&, const
 
 // Numbers grow along every edge, also where another thread, which may have counted further, recorded the input.
 inline void number_after(const Node* input) {
-  if (input->sequence > ctx.sequence) [[unlikely]] ctx.sequence = input->sequence;
+  if (input->sequence > ctx.sequence) [[unlikely]]
+    ctx.sequence = input->sequence;
 }
 
 template <class F>
@@ -153,8 +154,8 @@ Tensor record(Tensor y, Wrt<F>... w) {
 template <size_t N>
 using Needs = std::array<bool, N>;
 
-/// The same for an op whose gradients come out of one piece of work: gradients(dy, needs) returns an array of N tensors,
-/// empty where not needed.
+/// The same for an op whose gradients come out of one piece of work: gradients(dy, needs) returns an array of N
+/// tensors, empty where not needed.
 template <size_t N, class F>
 Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients) {
   bool any = false;

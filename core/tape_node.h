@@ -22,8 +22,8 @@ class GradientSink {
 class Node {
  public:
   std::atomic<uint32_t> refs{1};
-  uint32_t wanted = 0;    ///< 1 + its place in the list of the grad call under way, or 0
-  uint32_t bytes = 0;     ///< of the allocation
+  uint32_t wanted = 0;  ///< 1 + its place in the list of the grad call under way, or 0
+  uint32_t bytes = 0;   ///< of the allocation
   bool queued = false;
   uint64_t sequence = 0;  ///< later ops have larger numbers; backward runs from the largest
   Ref<Value> pending;     ///< the gradient gathered so far

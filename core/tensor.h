@@ -74,14 +74,19 @@ class Tensor {
 using TensorList = PoolVector<Tensor>;
 
 template <class T>
-T* PoolAllocator<T>::allocate(size_t n) { return static_cast<T*>(ctx.pool.get(n * sizeof(T))); }
+T* PoolAllocator<T>::allocate(size_t n) {
+  return static_cast<T*>(ctx.pool.get(n * sizeof(T)));
+}
 template <class T>
-void PoolAllocator<T>::deallocate(T* p, size_t n) noexcept { ctx.pool.put(p, n * sizeof(T)); }
+void PoolAllocator<T>::deallocate(T* p, size_t n) noexcept {
+  ctx.pool.put(p, n * sizeof(T));
+}
 
 template <class T>
 Tensor Tensor::from(std::span<const T> data, const TensorSpec& spec, MemoryClass c) {
   PLUMB_CHECK(spec.dtype == dtype_of<T>, "a tensor {} was given data of dtype {}", spec, dtype_of<T>);
-  PLUMB_CHECK(static_cast<int64_t>(data.size()) == spec.numel(), "a tensor {} was given {} elements", spec, data.size());
+  PLUMB_CHECK(static_cast<int64_t>(data.size()) == spec.numel(), "a tensor {} was given {} elements", spec,
+              data.size());
   Tensor t = empty(spec, c);
   if (!data.empty()) std::memcpy(t.value->data, data.data(), data.size_bytes());
   return t;

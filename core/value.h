@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// The data behind tensors: shared by reference, dense, 256-byte aligned unless it wraps foreign memory. While a step is
-/// captured, values made by ops are symbolic: they have a spec and no memory.
+/// The data behind tensors: shared by reference, dense, 256-byte aligned unless it wraps foreign memory. While a step
+/// is captured, values made by ops are symbolic: they have a spec and no memory.
 class Value {
  public:
   std::atomic<uint32_t> refs{1};

@@ -142,7 +142,8 @@ Program capture(const std::function<TensorList()>& step) {
     }
   }
   p.stats.arena_bytes = graph::plan_memory(lifetimes);
-  for (const auto& op : ops) p.stats.workspace_bytes = std::max(p.stats.workspace_bytes, op.kernel->kernel->info().workspace_bytes);
+  for (const auto& op : ops)
+    p.stats.workspace_bytes = std::max(p.stats.workspace_bytes, op.kernel->kernel->info().workspace_bytes);
   p.arena = block_of(p.stats.arena_bytes, MemoryClass::kActivation);
   p.workspace = block_of(p.stats.workspace_bytes, MemoryClass::kWorkspace);
 
@@ -193,7 +194,8 @@ Program& StaticFunction::program(std::span<const Tensor> inputs) { return captur
 const TensorList& StaticFunction::operator()(std::span<const Tensor> inputs) {
   Captured& c = captured(inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    PLUMB_CHECK(!inputs[i].value->is_symbolic(), "captured function: input {} has no data while another capture is under way", i);
+    PLUMB_CHECK(!inputs[i].value->is_symbolic(),
+                "captured function: input {} has no data while another capture is under way", i);
     std::memcpy(c.inputs[i].value->data, inputs[i].value->data, inputs[i].bytes());
     c.inputs[i].value->bump_version();
   }

@@ -10,17 +10,17 @@ namespace plumb {
 
 /// What capture learned of a program.
 struct ProgramStats {
-  int64_t recorded = 0;           ///< kernels that the function ran
-  int64_t steps = 0;              ///< of which a run executes this many
-  int64_t packs_kept = 0;         ///< packs of weights that the program does not write: renewed only when these change
-  size_t arena_bytes = 0;         ///< memory of all intermediate values together
-  size_t unplanned_bytes = 0;     ///< what they would take without sharing memory
+  int64_t recorded = 0;        ///< kernels that the function ran
+  int64_t steps = 0;           ///< of which a run executes this many
+  int64_t packs_kept = 0;      ///< packs of weights that the program does not write: renewed only when these change
+  size_t arena_bytes = 0;      ///< memory of all intermediate values together
+  size_t unplanned_bytes = 0;  ///< what they would take without sharing memory
   size_t workspace_bytes = 0;
 };
 
 /// The work of a captured step, in order. Every concrete tensor that the function touched is bound by its address and
-/// held: inputs are refilled in place, parameters are updated in place. A run allocates nothing, looks nothing up and puts
-/// nothing on the tape. One thread runs a program at a time.
+/// held: inputs are refilled in place, parameters are updated in place. A run allocates nothing, looks nothing up and
+/// puts nothing on the tape. One thread runs a program at a time.
 class Program {
  public:
   Program() = default;
@@ -43,8 +43,8 @@ class Program {
 };
 
 /// Runs `step` once without doing its work, and returns that work. Ops inside give tensors without data: reading one
-/// throws. Tensors that exist before are inputs; they are read and written by run(). What no output and no write depends
-/// on is left out.
+/// throws. Tensors that exist before are inputs; they are read and written by run(). What no output and no write
+/// depends on is left out.
 Program capture(const std::function<TensorList()>& step);
 
 /// A function of tensors that is captured once for each combination of input specs and replayed from then on.

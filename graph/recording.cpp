@@ -16,7 +16,8 @@ void Recording::append(Prepared* kernel, Inputs in, std::span<const Ref<Value>> 
 
 Ref<Value> Recording::find_pack(Value* plain, Layout pack) {
   for (const Pack& p : packs_) {
-    if (p.plain->root() == plain->root() && p.version == plain->version() && p.packed->spec.layout == pack) return p.packed;
+    if (p.plain->root() == plain->root() && p.version == plain->version() && p.packed->spec.layout == pack)
+      return p.packed;
   }
   return {};
 }
@@ -43,7 +44,8 @@ void prune(std::vector<RecordedOp>& ops, const TensorList& outputs) {
 size_t plan_memory(std::vector<Lifetime>& values) {
   std::vector<Lifetime*> by_size;
   for (Lifetime& v : values) by_size.push_back(&v);
-  std::stable_sort(by_size.begin(), by_size.end(), [](const Lifetime* a, const Lifetime* b) { return a->bytes > b->bytes; });
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [](const Lifetime* a, const Lifetime* b) { return a->bytes > b->bytes; });
   std::vector<Lifetime*> placed;  // by offset
   size_t total = 0;
   for (Lifetime* v : by_size) {

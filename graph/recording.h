@@ -40,8 +40,8 @@ struct Lifetime {
   int first, last;
   size_t offset = 0;  ///< found by plan_memory
 };
-/// Gives values whose lifetimes do not meet the same memory: largest first, each at the lowest offset that is free. Returns
-/// the bytes of the whole.
+/// Gives values whose lifetimes do not meet the same memory: largest first, each at the lowest offset that is free.
+/// Returns the bytes of the whole.
 size_t plan_memory(std::vector<Lifetime>& values);
 
 }  // namespace plumb::graph

@@ -10,8 +10,8 @@
 //     static double flops(const Problem<Params>&);                 // optional; 0 without it
 //   };
 //
-// A backend that is not declared is not there, and asking for it is a sentence at prepare time. The reference backend is
-// the last candidate on the host.
+// A backend that is not declared is not there, and asking for it is a sentence at prepare time. The reference backend
+// is the last candidate on the host.
 #pragma once
 
 #include <functional>
@@ -90,8 +90,8 @@ struct In {
 using Inputs = std::span<const In>;
 
 namespace detail {
-/// The prepared kernel for these inputs and outputs under the thread's choice; prepares it if there is none. The pointer
-/// stays good until the calling thread looks up another kernel.
+/// The prepared kernel for these inputs and outputs under the thread's choice; prepares it if there is none. The
+/// pointer stays good until the calling thread looks up another kernel.
 Prepared* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
                       Device device);
 Ref<Prepared> prepare_kernel(const KernelKind& kind, const void* params, std::span<const TensorSpec> in,

@@ -51,7 +51,8 @@ void load(Table& t) {
   if (file.empty()) return;
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
-    if (const size_t tab = line.find('\t'); tab != std::string::npos) t.known[line.substr(0, tab)] = line.substr(tab + 1);
+    if (const size_t tab = line.find('\t'); tab != std::string::npos)
+      t.known[line.substr(0, tab)] = line.substr(tab + 1);
   }
 }
 

@@ -60,8 +60,8 @@ struct Unary {
   }
 };
 
-/// Forward {a, b} -> y; backward {dy, a, b}; second {g, dy, a, b}. Operands broadcast to the output: shapes align at the
-/// right, extents are equal or 1; those of the output's rank have its layout, the others are row-major.
+/// Forward {a, b} -> y; backward {dy, a, b}; second {g, dy, a, b}. Operands broadcast to the output: shapes align at
+/// the right, extents are equal or 1; those of the output's rank have its layout, the others are row-major.
 template <class F, Stage S>
 struct Binary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();

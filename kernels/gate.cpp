@@ -10,12 +10,12 @@ namespace {
 
 [[gnu::noinline, gnu::cold]] void refuse_input(const KernelKind& kind, Inputs in, size_t i) {
   PLUMB_CHECK(in[i].value, "{}: input {} is an empty tensor", kind.name, i);
-  PLUMB_CHECK(in[i].value->device == in[0].value->device,
-              "{}: input {} is on {} and input 0 on {}; move one of them", kind.name, i, in[i].value->device,
-              in[0].value->device);
-  fail("{}: input {} {} comes from a captured step and has no memory outside of it; return it from the captured "
-       "function",
-       kind.name, i, in[i].value->spec);
+  PLUMB_CHECK(in[i].value->device == in[0].value->device, "{}: input {} is on {} and input 0 on {}; move one of them",
+              kind.name, i, in[i].value->device, in[0].value->device);
+  fail(
+      "{}: input {} {} comes from a captured step and has no memory outside of it; return it from the captured "
+      "function",
+      kind.name, i, in[i].value->spec);
 }
 
 void run_observed(Prepared& p, const Launch& launch) {
@@ -29,7 +29,8 @@ void run_observed(Prepared& p, const Launch& launch) {
 void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> specs, Ref<Value>* y,
               Writes writes) {
   for (size_t i = 0; i < in.size(); ++i) {
-    if (!in[i].value || in[i].value->device != in[0].value->device) [[unlikely]] refuse_input(kind, in, i);
+    if (!in[i].value || in[i].value->device != in[0].value->device) [[unlikely]]
+      refuse_input(kind, in, i);
   }
   const Device device = in.empty() ? ctx.choice.device : in[0].value->device;
   Prepared* p = find_kernel(kind, params, in, specs, device);
@@ -56,11 +57,13 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
     auto* inputs = static_cast<void**>(alloca((in.size() + 1) * sizeof(void*)));
     for (size_t i = 0; i < in.size(); ++i) {
       inputs[i] = in[i].value->data;
-      if (!inputs[i] && in[i].value->is_symbolic()) [[unlikely]] refuse_input(kind, in, i);
+      if (!inputs[i] && in[i].value->is_symbolic()) [[unlikely]]
+        refuse_input(kind, in, i);
     }
     auto* outputs = static_cast<void**>(alloca((specs.size() + 1) * sizeof(void*)));
     for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
-    if (info.workspace_bytes > ctx.workspace_bytes) [[unlikely]] grow_workspace(info.workspace_bytes);
+    if (info.workspace_bytes > ctx.workspace_bytes) [[unlikely]]
+      grow_workspace(info.workspace_bytes);
     const Launch launch{inputs, outputs, ctx.workspace};
     if (ctx.observer) [[unlikely]] {
       run_observed(*p, launch);

@@ -48,8 +48,8 @@ Tensor run(const typename K::Params& params, Inputs in, const TensorSpec& out) {
 
 /// The same for several outputs; `writes` names inputs that are written.
 template <class K, size_t N>
-std::array<Tensor, N> run(const typename K::Params& params, std::initializer_list<Input> in,
-                          const TensorSpec (&out)[N], Writes writes = {}) {
+std::array<Tensor, N> run(const typename K::Params& params, std::initializer_list<Input> in, const TensorSpec (&out)[N],
+                          Writes writes = {}) {
   static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
   std::array<Ref<Value>, N> y;
   detail::dispatch(detail::kind_of<K>, &params, detail::inputs(in), out, y.data(), writes);

@@ -39,7 +39,8 @@ PacksOfValue& packs_of(Value* v) {
 
 void repack_into(Value* plain, Value* pack) {
   const Ref<Prepared> p = prepare<Repack>({}, {plain->spec}, {pack->spec});
-  if (p->kernel->info().workspace_bytes > ctx.workspace_bytes) detail::grow_workspace(p->kernel->info().workspace_bytes);
+  if (p->kernel->info().workspace_bytes > ctx.workspace_bytes)
+    detail::grow_workspace(p->kernel->info().workspace_bytes);
   const Launch launch{&plain->data, &pack->data, ctx.workspace};
   if (ctx.observer) ctx.observer->before(*p);
   p->kernel->run(launch);
@@ -89,7 +90,8 @@ Ref<Value> detail::packed(Value* plain, Layout pack) {
     ctx.recorder->keep_pack(plain, made);
     return made;
   }
-  PLUMB_CHECK(!plain->is_symbolic(), "repack: {} comes from a captured step and has no memory outside of it", plain->spec);
+  PLUMB_CHECK(!plain->is_symbolic(), "repack: {} comes from a captured step and has no memory outside of it",
+              plain->spec);
   PacksOfValue& packs = packs_of(plain->root());
   const std::lock_guard lock(packs.mutex);
   for (auto& p : packs.all) {

@@ -12,9 +12,9 @@ struct ReduceParams {
   uint32_t dims = 0;  ///< bit d is set if dimension d of x is reduced
 };
 
-/// y from {x}; y has the extents of x, 1 where reduced (the op drops them if asked to), and x's layout. Argmax gives i64
-/// indices within the one reduced dimension, or within the row-major order of all; the first of equal maxima, and the
-/// first NaN before any number.
+/// y from {x}; y has the extents of x, 1 where reduced (the op drops them if asked to), and x's layout. Argmax gives
+/// i64 indices within the one reduced dimension, or within the row-major order of all; the first of equal maxima, and
+/// the first NaN before any number.
 struct Reduce {
   static constexpr char kName[] = "reduce";
   using Params = ReduceParams;

@@ -5,8 +5,8 @@
 
 namespace plumb::models {
 
-/// Convolutions are 3x3 without padding, each followed by ReLU and an explicit zero padding of 1; the first has stride 2.
-/// Pooling is 2x2. Images (N, 3, 32, 32), 10 classes.
+/// Convolutions are 3x3 without padding, each followed by ReLU and an explicit zero padding of 1; the first has
+/// stride 2. Pooling is 2x2. Images (N, 3, 32, 32), 10 classes.
 class AlexNet final : public Network {
  public:
   explicit AlexNet(ParameterMaker&& maker);

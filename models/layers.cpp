@@ -15,8 +15,8 @@ int64_t count(const Tensor& a, const Tensor& b) { return a.numel() + (b ? b.nume
 
 }  // namespace
 
-Conv2d::Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride, int padding,
-               bool with_bias) {
+Conv2d::Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride,
+               int padding, bool with_bias) {
   const int64_t area = int64_t{kernel} * kernel;
   weight = maker.weight(name + ".weight", Shape{out, in, kernel, kernel}, in * area, out * area);
   if (with_bias) bias = maker.bias(name + ".bias", out, in * area);
@@ -45,7 +45,8 @@ Tensor Linear::operator()(const Tensor& x, const Pass& pass, Activation activati
   return y;
 }
 
-BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels) : convention(maker.convention()) {
+BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels)
+    : convention(maker.convention()) {
   weight = maker.constant(name + ".weight", Shape{channels}, 1);
   bias = maker.constant(name + ".bias", Shape{channels}, 0);
   running_mean = maker.buffer(name + ".running_mean", Shape{channels}, 0);
@@ -77,7 +78,8 @@ Tensor max_pool(const Tensor& x, int kernel, const Pass& pass) {
 }
 
 Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass) {
-  PLUMB_CHECK(!pass.train || pass.generator, "dropout: a training pass needs a generator for its masks; set Pass::generator");
+  PLUMB_CHECK(!pass.train || pass.generator,
+              "dropout: a training pass needs a generator for its masks; set Pass::generator");
   Tensor y = pass.train ? dropout(x, probability, *pass.generator, true) : x;
   pass.note("Dropout", y);
   return y;

@@ -16,8 +16,8 @@ struct Conv2d {
   Conv2dParams params;
 
   Conv2d() = default;
-  Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride = 1, int padding = 0,
-         bool with_bias = true);
+  Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride = 1,
+         int padding = 0, bool with_bias = true);
   /// y = conv(x), then the activation inside the same kernel.
   Tensor operator()(const Tensor& x, const Pass& pass, Activation activation = Activation::kNone) const;
 };

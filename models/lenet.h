@@ -5,8 +5,8 @@
 
 namespace plumb::models {
 
-/// LeNet-5 in today's form: two 5x5 convolutions with ReLU and 2x2 pooling, dropout, three fully connected layers. Images
-/// (N, 1, 28, 28), 10 classes.
+/// LeNet-5 in today's form: two 5x5 convolutions with ReLU and 2x2 pooling, dropout, three fully connected layers.
+/// Images (N, 1, 28, 28), 10 classes.
 class LeNet final : public Network {
  public:
   explicit LeNet(ParameterMaker&& maker);

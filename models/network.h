@@ -33,11 +33,12 @@ struct Pass {
   }
 };
 
-/// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is the same on every
-/// machine.
+/// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is the same on
+/// every machine.
 class ParameterMaker {
  public:
-  explicit ParameterMaker(uint64_t seed = 0, Convention convention = Convention::kPyTorch) : seed_(seed), convention_(convention) {}
+  explicit ParameterMaker(uint64_t seed = 0, Convention convention = Convention::kPyTorch)
+      : seed_(seed), convention_(convention) {}
   /// The weight of a layer with `fan_in` inputs and `fan_out` outputs a position.
   Tensor weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out);
   Tensor bias(const std::string& name, int64_t n, int64_t fan_in);
@@ -61,8 +62,8 @@ class Network {
   virtual ~Network() = default;
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
-  /// Logits (N, classes) for images x (N, C, H, W) of the shape `input`, in any layout. f32 or bf16 (parameters stay f32
-  /// and are rounded where they are used).
+  /// Logits (N, classes) for images x (N, C, H, W) of the shape `input`, in any layout. f32 or bf16 (parameters stay
+  /// f32 and are rounded where they are used).
   virtual Tensor forward(const Tensor& x, const Pass& pass) const = 0;
 
   const std::string& name() const { return name_; }
@@ -79,7 +80,8 @@ class Network {
   std::vector<LayerRow> table() const;
 
  protected:
-  Network(std::string name, const Shape& input, int64_t classes) : name_(std::move(name)), input_(input), classes_(classes) {}
+  Network(std::string name, const Shape& input, int64_t classes)
+      : name_(std::move(name)), input_(input), classes_(classes) {}
   void finish(ParameterMaker&& made);
 
  private:
@@ -91,7 +93,8 @@ class Network {
 };
 
 /// "alexnet", "vgg16" (or "vgg"), "lenet", "resnet20", "resnet32", "resnet44" or "resnet56". Throws on another name.
-std::unique_ptr<Network> make_network(std::string_view name, uint64_t seed = 0, Convention convention = Convention::kPyTorch);
+std::unique_ptr<Network> make_network(std::string_view name, uint64_t seed = 0,
+                                      Convention convention = Convention::kPyTorch);
 /// The names that make_network knows, without aliases.
 std::vector<std::string> network_names();
 

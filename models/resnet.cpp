@@ -6,7 +6,8 @@
 
 namespace plumb::models {
 
-BasicBlock::BasicBlock(ParameterMaker& maker, const std::string& name, int64_t in_channels, int64_t out_channels, int first_stride)
+BasicBlock::BasicBlock(ParameterMaker& maker, const std::string& name, int64_t in_channels, int64_t out_channels,
+                       int first_stride)
     : in(in_channels), out(out_channels), stride(first_stride) {
   conv1 = Conv2d(maker, name + ".conv1", in, out, 3, stride, 1, false);
   bn1 = BatchNorm2d(maker, name + ".bn1", out);

@@ -5,15 +5,16 @@
 
 namespace plumb::models {
 
-/// A residual block: two 3x3 convolutions with batch norm. Where the shape changes, the shortcut takes every second pixel
-/// and pads the channels with zeros (option A): no parameters.
+/// A residual block: two 3x3 convolutions with batch norm. Where the shape changes, the shortcut takes every second
+/// pixel and pads the channels with zeros (option A): no parameters.
 struct BasicBlock {
   Conv2d conv1, conv2;
   BatchNorm2d bn1, bn2;
   int64_t in = 0, out = 0;
   int stride = 1;
 
-  BasicBlock(ParameterMaker& maker, const std::string& name, int64_t in_channels, int64_t out_channels, int first_stride);
+  BasicBlock(ParameterMaker& maker, const std::string& name, int64_t in_channels, int64_t out_channels,
+             int first_stride);
   Tensor operator()(const Tensor& x, const Pass& pass) const;
 
  private:

@@ -5,8 +5,9 @@
 
 namespace plumb::models {
 
-/// Ten convolutions in four stages (64, 128, 256, 512 channels), 3x3 without padding, each followed by ReLU and an explicit
-/// zero padding of 1; a 2x2 pooling after each stage; two fully connected layers. Images (N, 3, 32, 32), 100 classes.
+/// Ten convolutions in four stages (64, 128, 256, 512 channels), 3x3 without padding, each followed by ReLU and an
+/// explicit zero padding of 1; a 2x2 pooling after each stage; two fully connected layers. Images (N, 3, 32, 32), 100
+/// classes.
 class Vgg16 final : public Network {
  public:
   explicit Vgg16(ParameterMaker&& maker);

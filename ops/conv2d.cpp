@@ -13,12 +13,14 @@ Conv2dParams linear_part(Conv2dParams p) {
   return p;
 }
 
-int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t before, int64_t after, int64_t stride, int64_t dilation) {
+int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t before, int64_t after, int64_t stride,
+                      int64_t dilation) {
   const int64_t reach = dilation * (kernel - 1) + 1;
-  PLUMB_CHECK(in + before + after >= reach,
-              "conv2d: the kernel reaches over {} rows or columns, and x has a {} of {} with padding {} and {}; pad more or "
-              "use a smaller kernel",
-              reach, what, in, before, after);
+  PLUMB_CHECK(
+      in + before + after >= reach,
+      "conv2d: the kernel reaches over {} rows or columns, and x has a {} of {} with padding {} and {}; pad more or "
+      "use a smaller kernel",
+      reach, what, in, before, after);
   return (in + before + after - reach) / stride + 1;
 }
 
@@ -26,19 +28,25 @@ int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t befo
 
 TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
   PLUMB_CHECK(x.rank() == 4, "conv2d: x is {}; it must be (N, C, H, W)", x);
-  PLUMB_CHECK(w.rank() == 4 && w.layout == Layout::kNchw, "conv2d: w is {}; it must be (OC, IC / groups, KH, KW), row-major", w);
-  PLUMB_CHECK(is_floating(x.dtype) && x.dtype == w.dtype, "conv2d: x is {} and w is {}; both must be of one floating dtype", x.dtype, w.dtype);
+  PLUMB_CHECK(w.rank() == 4 && w.layout == Layout::kNchw,
+              "conv2d: w is {}; it must be (OC, IC / groups, KH, KW), row-major", w);
+  PLUMB_CHECK(is_floating(x.dtype) && x.dtype == w.dtype,
+              "conv2d: x is {} and w is {}; both must be of one floating dtype", x.dtype, w.dtype);
   for (int i = 0; i < 2; ++i) {
-    PLUMB_CHECK(p.stride[i] >= 1 && p.dilation[i] >= 1, "conv2d: stride {} and dilation {} must be at least 1", p.stride[i], p.dilation[i]);
+    PLUMB_CHECK(p.stride[i] >= 1 && p.dilation[i] >= 1, "conv2d: stride {} and dilation {} must be at least 1",
+                p.stride[i], p.dilation[i]);
   }
-  for (const int32_t padding : p.padding) PLUMB_CHECK(padding >= 0, "conv2d: a padding is {}; it must not be negative", padding);
-  PLUMB_CHECK(p.groups >= 1 && w.shape[0] % p.groups == 0, "conv2d: w has {} output channels, which {} groups do not divide",
-              w.shape[0], p.groups);
+  for (const int32_t padding : p.padding)
+    PLUMB_CHECK(padding >= 0, "conv2d: a padding is {}; it must not be negative", padding);
+  PLUMB_CHECK(p.groups >= 1 && w.shape[0] % p.groups == 0,
+              "conv2d: w has {} output channels, which {} groups do not divide", w.shape[0], p.groups);
   PLUMB_CHECK(w.shape[1] * p.groups == x.shape[1], "conv2d: w has {} input channels in {} groups, x has {}", w.shape[1],
               p.groups, x.shape[1]);
   PLUMB_CHECK(w.numel() > 0, "conv2d: w {} has no elements", w.shape);
-  const int64_t oh = output_extent("height", x.shape[2], w.shape[2], p.padding[0], p.padding[1], p.stride[0], p.dilation[0]);
-  const int64_t ow = output_extent("width", x.shape[3], w.shape[3], p.padding[2], p.padding[3], p.stride[1], p.dilation[1]);
+  const int64_t oh =
+      output_extent("height", x.shape[2], w.shape[2], p.padding[0], p.padding[1], p.stride[0], p.dilation[0]);
+  const int64_t ow =
+      output_extent("width", x.shape[3], w.shape[3], p.padding[2], p.padding[3], p.stride[1], p.dilation[1]);
   return {Shape{x.shape[0], w.shape[0], oh, ow}, x.dtype, x.layout};
 }
 
@@ -52,10 +60,13 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
   Tensor z = record(
       y, wrt(x, [q, w = Kept(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
       wrt(w, [q, x = Kept(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
-      wrt(b, [](const Tensor& dy) { return sum(dy, {0, 2, 3}); }));
+      wrt(b, [](const Tensor& dy) {
+        return sum(dy, {0, 2, 3});
+      }));
   if (p.activation == Activation::kNone) return z;
   // One value, two nodes: the activation's gradient comes from y, and nothing needs what was before it.
-  return record(y, wrt(z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); }));
+  return record(y,
+                wrt(z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); }));
 }
 
 Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& p, const TensorSpec& x) {
@@ -66,7 +77,8 @@ Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dPara
 
 Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& p, const TensorSpec& w) {
   return record(
-      run<Conv2dBackwardWeight>(p, {dy, x}, w), wrt(dy, [p, x = Kept(x)](const Tensor& g) { return conv2d(x(), g, p); }),
+      run<Conv2dBackwardWeight>(p, {dy, x}, w),
+      wrt(dy, [p, x = Kept(x)](const Tensor& g) { return conv2d(x(), g, p); }),
       wrt(x, [p, dy = Kept(dy), s = x.spec()](const Tensor& g) { return conv2d_backward_input(dy(), g, p, s); }));
 }
 

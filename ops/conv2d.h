@@ -11,7 +11,8 @@ TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const Tenso
 
 /// y = x * w + b (cross-correlation, as in every framework), then the activation of p.
 /// x (N, IC, IH, IW) in any layout, w (OC, IC / groups, KH, KW) row-major, b (OC) or empty; y (N, OC, OH, OW) in x's
-/// layout. f32, bf16, f64. Backward keeps x and w (and y with an activation), each only if the other's gradient needs it.
+/// layout. f32, bf16, f64. Backward keeps x and w (and y with an activation), each only if the other's gradient needs
+/// it.
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dParams& p = {});
 inline Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dParams& p = {}) { return conv2d(x, w, Tensor(), p); }
 

@@ -10,7 +10,8 @@ TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec&
   int64_t extents[kMaxRank];
   for (int d = 1; d <= rank; ++d) {
     const int64_t ea = d <= a.rank() ? a.shape[-d] : 1, eb = d <= b.rank() ? b.shape[-d] : 1;
-    PLUMB_CHECK(ea == eb || ea == 1 || eb == 1, "{}: a {} and b {} do not broadcast to one shape", op, a.shape, b.shape);
+    PLUMB_CHECK(ea == eb || ea == 1 || eb == 1, "{}: a {} and b {} do not broadcast to one shape", op, a.shape,
+                b.shape);
     extents[rank - d] = ea == 1 ? eb : ea;
   }
   PLUMB_CHECK(a.rank() != b.rank() || a.layout == b.layout,

@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// The shape that a and b broadcast to: aligned at the right, extents equal or 1. Operands of the result's rank must have
-/// one layout; operands of lower rank are row-major. Throws on other shapes, on mixed layouts and on mixed dtypes.
+/// The shape that a and b broadcast to: aligned at the right, extents equal or 1. Operands of the result's rank must
+/// have one layout; operands of lower rank are row-major. Throws on other shapes, on mixed layouts and on mixed dtypes.
 TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec& b);
 
 namespace detail {
@@ -38,7 +38,8 @@ Tensor unary(F f, const Tensor& x) {
   if constexpr (F::kKeeps == Keeps::kInput) {
     return record(std::move(y), wrt(x, [f, x = Kept(x)](const Tensor& dy) { return unary_backward(f, dy, x()); }));
   } else if constexpr (F::kKeeps == Keeps::kOutput) {
-    return record(std::move(y), wrt(x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }));
+    return record(std::move(y),
+                  wrt(x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }));
   } else {
     return record(std::move(y), wrt(x, [f](const Tensor& dy) { return unary_backward(f, dy, dy.detached()); }));
   }
@@ -51,17 +52,17 @@ template <Stage S, class F>
 Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) {
   constexpr Stage kByA = S == Stage::kBackward ? Stage::kSecond : Stage::kSecondBA;
   constexpr Stage kByB = S == Stage::kBackward ? Stage::kSecondAB : Stage::kSecondBB;
-  const auto second = [f]<Stage T>(std::integral_constant<Stage, T>, const Tensor& g, const Tensor& dy_, const Tensor& a_,
-                                   const Tensor& b_, const Tensor& to) {
+  const auto second = [f]<Stage T>(std::integral_constant<Stage, T>, const Tensor& g, const Tensor& dy_,
+                                   const Tensor& a_, const Tensor& b_, const Tensor& to) {
     const auto refuse = [](const Tensor&) -> Tensor { refuse_third_derivative(F::kName); };
-    return sum_to(record(run<Binary<F, T>>(f, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse), wrt(b_, refuse)), to.spec());
+    return sum_to(record(run<Binary<F, T>>(f, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse), wrt(b_, refuse)),
+                  to.spec());
   };
   return record(
       run<Binary<F, S>>(f, {dy, a, b}, dy.spec()),
       wrt(dy, [f, a = Kept(a), b = Kept(b)](const Tensor& g) { return binary_gradient<S>(f, g, a(), b()); }),
-      wrt(a, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](const Tensor& g) {
-        return second(std::integral_constant<Stage, kByA>(), g, dy(), a(), b(), a());
-      }),
+      wrt(a, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](
+                 const Tensor& g) { return second(std::integral_constant<Stage, kByA>(), g, dy(), a(), b(), a()); }),
       wrt(b, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](const Tensor& g) {
         return second(std::integral_constant<Stage, kByB>(), g, dy(), a(), b(), b());
       }));
@@ -69,8 +70,8 @@ Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) 
 
 }  // namespace detail
 
-/// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed where no gradient
-/// is asked for. Keeps a and b unless the functor's gradients look at neither.
+/// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed where no
+/// gradient is asked for. Keeps a and b unless the functor's gradients look at neither.
 template <class F>
 Tensor binary(F f, const Tensor& a, const Tensor& b) {
   PLUMB_CHECK(a && b, "{}: an operand is an empty tensor", F::kName);
@@ -81,19 +82,21 @@ Tensor binary(F f, const Tensor& a, const Tensor& b) {
                   wrt(b, [s = b.spec()](const Tensor& dy) { return sum_to(dy, s); }));
   } else if constexpr (F::kKeeps == Keeps::kNothing) {
     return record(std::move(y),
-                  wrt(a, [f, s = a.spec()](const Tensor& dy) {
-                    const Tensor d = dy.detached();
-                    return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, d, d), s);
-                  }),
+                  wrt(a,
+                      [f, s = a.spec()](const Tensor& dy) {
+                        const Tensor d = dy.detached();
+                        return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, d, d), s);
+                      }),
                   wrt(b, [f, s = b.spec()](const Tensor& dy) {
                     const Tensor d = dy.detached();
                     return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, d, d), s);
                   }));
   } else {
     return record(std::move(y),
-                  wrt(a, [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
-                    return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, a(), b()), a().spec());
-                  }),
+                  wrt(a,
+                      [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
+                        return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, a(), b()), a().spec());
+                      }),
                   wrt(b, [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
                     return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, a(), b()), b().spec());
                   }));
@@ -103,7 +106,9 @@ Tensor binary(F f, const Tensor& a, const Tensor& b) {
 // ---- one number
 
 inline Tensor relu(const Tensor& x) { return unary(functors::Relu{}, x); }
-inline Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01) { return unary(functors::LeakyRelu{negative_slope}, x); }
+inline Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01) {
+  return unary(functors::LeakyRelu{negative_slope}, x);
+}
 inline Tensor sigmoid(const Tensor& x) { return unary(functors::Sigmoid{}, x); }
 inline Tensor tanh(const Tensor& x) { return unary(functors::Tanh{}, x); }
 inline Tensor gelu(const Tensor& x) { return unary(functors::Gelu{}, x); }

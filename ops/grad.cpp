@@ -15,12 +15,14 @@ bool earlier(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 // The nodes whose gradient is complete up to later ones: a heap by sequence number.
 class Engine final : public GradientSink {
  public:
-  Engine(std::span<const Tensor> xs, const GradOptions& options) : xs_(xs), retain_(options.retain_graph || options.create_graph) {
+  Engine(std::span<const Tensor> xs, const GradOptions& options)
+      : xs_(xs), retain_(options.retain_graph || options.create_graph) {
     create_graph = options.create_graph;
     uint32_t i = 0;
     for (const Tensor& x : xs_) {
-      PLUMB_CHECK(x.requires_grad(), "grad: x number {} {} does not need a gradient; call require_grad() before using it",
-                  i, x ? to_string(x.spec()) : "(empty)");
+      PLUMB_CHECK(x.requires_grad(),
+                  "grad: x number {} {} does not need a gradient; call require_grad() before using it", i,
+                  x ? to_string(x.spec()) : "(empty)");
       ++i;
     }
     for (i = 0; const Tensor& x : xs_) {
@@ -82,7 +84,8 @@ class Engine final : public GradientSink {
 
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options) {
   PLUMB_CHECK(y, "grad: y is an empty tensor");
-  PLUMB_CHECK(y.requires_grad(), "grad: y {} was computed without recording, or from nothing that needs a gradient", y.spec());
+  PLUMB_CHECK(y.requires_grad(), "grad: y {} was computed without recording, or from nothing that needs a gradient",
+              y.spec());
   PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy must be of y's spec {}", y.spec());
   const Scoped<bool> recording(ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);

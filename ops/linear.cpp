@@ -10,11 +10,13 @@ namespace {
 
 void check(const Tensor& x, const Tensor& w, const Tensor& b) {
   PLUMB_CHECK(x && w, "linear: {} is an empty tensor", x ? "w" : "x");
-  PLUMB_CHECK(x.rank() >= 1 && x.layout() == Layout::kNchw, "linear: x is {}; it must be (..., IN), row-major", x.spec());
+  PLUMB_CHECK(x.rank() >= 1 && x.layout() == Layout::kNchw, "linear: x is {}; it must be (..., IN), row-major",
+              x.spec());
   PLUMB_CHECK(w.rank() == 2, "linear: w is {}; it must be (OUT, IN)", w.spec());
-  PLUMB_CHECK(is_floating(x.dtype()) && x.dtype() == w.dtype(), "linear: x is {} and w is {}; both must be of one floating dtype",
-              x.dtype(), w.dtype());
-  PLUMB_CHECK(x.shape()[-1] == w.shape()[1], "linear: w {} takes {} inputs, x {} has {}", w.shape(), w.shape()[1], x.shape(), x.shape()[-1]);
+  PLUMB_CHECK(is_floating(x.dtype()) && x.dtype() == w.dtype(),
+              "linear: x is {} and w is {}; both must be of one floating dtype", x.dtype(), w.dtype());
+  PLUMB_CHECK(x.shape()[-1] == w.shape()[1], "linear: w {} takes {} inputs, x {} has {}", w.shape(), w.shape()[1],
+              x.shape(), x.shape()[-1]);
   PLUMB_CHECK(!b || b.spec() == TensorSpec(Shape{w.shape()[0]}, w.dtype()), "linear: b is {}; it must be {} ({})",
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
 }
@@ -36,18 +38,21 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
                     wrt(b, [](const Tensor& dy) { return sum(dy, {0}); }));
   if (activation == Activation::kNone) return z;
   // One value, two nodes: the activation's gradient comes from y, and nothing needs what was before it.
-  return record(y, wrt(z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); }));
+  return record(y,
+                wrt(z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); }));
 }
 
 Tensor linear_backward_input(const Tensor& dy, const Tensor& w) {
   const TensorSpec dx(Shape{dy.shape()[0], w.shape()[1]}, dy.dtype());
-  return record(run<LinearBackwardInput>({}, {dy, w}, dx), wrt(dy, [w = Kept(w)](const Tensor& g) { return linear(g, w()); }),
+  return record(run<LinearBackwardInput>({}, {dy, w}, dx),
+                wrt(dy, [w = Kept(w)](const Tensor& g) { return linear(g, w()); }),
                 wrt(w, [dy = Kept(dy)](const Tensor& g) { return linear_backward_weight(dy(), g); }));
 }
 
 Tensor linear_backward_weight(const Tensor& dy, const Tensor& x) {
   const TensorSpec dw(Shape{dy.shape()[1], x.shape()[1]}, dy.dtype());
-  return record(run<LinearBackwardWeight>({}, {dy, x}, dw), wrt(dy, [x = Kept(x)](const Tensor& g) { return linear(x(), g); }),
+  return record(run<LinearBackwardWeight>({}, {dy, x}, dw),
+                wrt(dy, [x = Kept(x)](const Tensor& g) { return linear(x(), g); }),
                 wrt(x, [dy = Kept(dy)](const Tensor& g) { return linear_backward_input(dy(), g); }));
 }
 

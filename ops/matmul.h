@@ -9,9 +9,9 @@ namespace plumb {
 /// The spec of y. Throws a sentence when a and b do not fit together.
 TensorSpec matmul_output(const MatmulParams& p, const TensorSpec& a, const TensorSpec& b);
 
-/// y = a b over the last two dimensions, either of which may be transposed first: a (..., M, K), b (..., K, N), y (..., M,
-/// N). Leading dimensions are batches and broadcast (extent 1, or missing). Row-major; f32, bf16, f64. Backward keeps a
-/// and b, each only if the other's gradient needs it.
+/// y = a b over the last two dimensions, either of which may be transposed first: a (..., M, K), b (..., K, N), y (...,
+/// M, N). Leading dimensions are batches and broadcast (extent 1, or missing). Row-major; f32, bf16, f64. Backward
+/// keeps a and b, each only if the other's gradient needs it.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 
 }  // namespace plumb

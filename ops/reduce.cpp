@@ -3,9 +3,9 @@
 #include "kernels/gate.h"
 #include "kernels/reduce.h"
 #include "ops/convert.h"
+#include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/reshape.h"
-#include "ops/elementwise.h"
 
 namespace plumb {
 namespace {
@@ -87,9 +87,12 @@ Tensor max(const Tensor& x, Dims dims, bool keepdims) {
   Tensor y = reduce_kept(Reduction::kMax, x, mask, layout);
   y = record(std::move(y), wrt(x, [x = Kept(x)](const Tensor& dy, const Tensor& out) {
                const Tensor &from = x(), d = dy.detached();
-               const auto in_layout = [&](const Tensor& t) { return t.layout() == from.layout() ? t : to(t, from.layout()); };
+               const auto in_layout = [&](const Tensor& t) {
+                 return t.layout() == from.layout() ? t : to(t, from.layout());
+               };
                // dx is linear in dy: its own gradient by dy is that of a product with the shares.
-               const Tensor ones = run<MaxBackward>({}, {in_layout(ones_like(d)), from, in_layout(out.detached())}, from.spec());
+               const Tensor ones =
+                   run<MaxBackward>({}, {in_layout(ones_like(d)), from, in_layout(out.detached())}, from.spec());
                return mul(ones, in_layout(dy));
              }));
   return keepdims ? y : drop(y, x.shape(), mask);
@@ -119,7 +122,8 @@ Tensor sum_to(const Tensor& x, const TensorSpec& to) {
 
 Tensor expand(const Tensor& x, const TensorSpec& to) {
   PLUMB_CHECK(x.dtype() == to.dtype, "expand: x is {} and the result {}; convert x with to(dtype)", x.spec(), to);
-  PLUMB_CHECK(broadcast_spec("expand", x.spec(), to) == to, "expand: x {} does not broadcast to {}", x.shape(), to.shape);
+  PLUMB_CHECK(broadcast_spec("expand", x.spec(), to) == to, "expand: x {} does not broadcast to {}", x.shape(),
+              to.shape);
   if (x.shape() == to.shape) return x;
   return record(run<Expand>({}, {x}, to), wrt(x, [s = x.spec()](const Tensor& dy) { return sum_to(dy, s); }));
 }

@@ -14,15 +14,15 @@ using Dims = std::initializer_list<int>;
 Tensor sum(const Tensor& x, Dims dims = {}, bool keepdims = false);
 /// The mean over `dims`; an empty mean is refused.
 Tensor mean(const Tensor& x, Dims dims = {}, bool keepdims = false);
-/// The maximum over `dims` (NaN if there is one); an empty maximum is refused. The gradient is shared equally among equal
-/// maxima. Keeps x and y.
+/// The maximum over `dims` (NaN if there is one); an empty maximum is refused. The gradient is shared equally among
+/// equal maxima. Keeps x and y.
 Tensor max(const Tensor& x, Dims dims = {}, bool keepdims = false);
 /// The index of the maximum along one dimension, or over all elements in row-major order; i64, the first of equals. No
 /// gradient.
 Tensor argmax(const Tensor& x, Dims dims = {}, bool keepdims = false);
 
-/// x summed over the dimensions along which it was broadcast from `to`: the gradient of broadcasting. x itself if nothing
-/// was broadcast.
+/// x summed over the dimensions along which it was broadcast from `to`: the gradient of broadcasting. x itself if
+/// nothing was broadcast.
 Tensor sum_to(const Tensor& x, const TensorSpec& to);
 /// x broadcast to a larger shape (aligned at the right), in the layout of `to`.
 Tensor expand(const Tensor& x, const TensorSpec& to);

@@ -9,7 +9,8 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   PLUMB_CHECK(x.layout() == Layout::kNchw,
               "reshape: x is {}; in that layout another shape would change its meaning; convert it with to(nchw) first",
               x.spec());
-  PLUMB_CHECK(shape.numel() == x.numel(), "reshape: x {} has {} elements, {} has {}", x.shape(), x.numel(), shape, shape.numel());
+  PLUMB_CHECK(shape.numel() == x.numel(), "reshape: x {} has {} elements, {} has {}", x.shape(), x.numel(), shape,
+              shape.numel());
   if (shape == x.shape()) return x;
   return record(Tensor(Value::alias(x.value, x.spec().with(shape))),
                 wrt(x, [s = x.shape()](const Tensor& dy) { return reshape(dy, s); }));
@@ -18,7 +19,8 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> extents) {
   PLUMB_CHECK(x, "reshape: x is an empty tensor");
   int64_t e[kMaxRank] = {}, known = 1, open = -1;
-  PLUMB_CHECK(extents.size() <= kMaxRank, "reshape: {} extents were given; the largest rank is {}", extents.size(), kMaxRank);
+  PLUMB_CHECK(extents.size() <= kMaxRank, "reshape: {} extents were given; the largest rank is {}", extents.size(),
+              kMaxRank);
   for (size_t i = 0; i < extents.size(); ++i) {
     e[i] = extents.begin()[i];
     if (e[i] == -1) {
@@ -29,8 +31,8 @@ Tensor reshape(const Tensor& x, std::initializer_list<int64_t> extents) {
     }
   }
   if (open >= 0) {
-    PLUMB_CHECK(known > 0 && x.numel() % known == 0, "reshape: x {} has {} elements, which {} does not divide", x.shape(),
-                x.numel(), known);
+    PLUMB_CHECK(known > 0 && x.numel() % known == 0, "reshape: x {} has {} elements, which {} does not divide",
+                x.shape(), x.numel(), known);
     e[open] = x.numel() / known;
   }
   return reshape(x, Shape(std::span<const int64_t>(e, extents.size())));

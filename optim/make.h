@@ -15,8 +15,8 @@ struct Settings {
   std::optional<double> learning_rate, momentum, weight_decay;
 };
 
-/// "sgd", "adam", "adamw" or "rmsprop". Throws on another name, on a setting that the optimizer does not have, and where
-/// the convention has no default learning rate and none is given.
+/// "sgd", "adam", "adamw" or "rmsprop". Throws on another name, on a setting that the optimizer does not have, and
+/// where the convention has no default learning rate and none is given.
 std::unique_ptr<Optimizer> make(std::string_view name, std::span<const Tensor> parameters, const Settings& settings);
 
 }  // namespace plumb::optim

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "tests/cases/op_case.h"
 #include "ops/grad.h"
+#include "tests/cases/op_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/kernel_check.h"
@@ -26,7 +26,8 @@ struct Results {
   Tensor y;
   TensorList dx;
 };
-Results run_case(const OpCase& c, const OpVariant& v, std::span<const Tensor> inputs, Numbers numbers = Numbers::kReal) {
+Results run_case(const OpCase& c, const OpVariant& v, std::span<const Tensor> inputs,
+                 Numbers numbers = Numbers::kReal) {
   Results r{v.run(inputs), {}};
   if (!c.differentiable) return r;
   const TensorSpec logical(r.y.shape(), r.y.dtype());
@@ -46,7 +47,8 @@ std::vector<Tensor> in_f64(std::span<const Tensor> inputs) {
 
 // An element of dx is a sum of as many terms as there are products that the element of x takes part in.
 double terms_of_gradient(const OpVariant& v, const Tensor& y, const Tensor& dx) {
-  return std::max(1.0, v.terms * static_cast<double>(y.numel()) / static_cast<double>(std::max<int64_t>(1, dx.numel())));
+  return std::max(1.0,
+                  v.terms * static_cast<double>(y.numel()) / static_cast<double>(std::max<int64_t>(1, dx.numel())));
 }
 
 class OpCases : public testing::TestWithParam<const OpCase*> {
@@ -87,7 +89,8 @@ TEST_P(OpCases, ForwardAndBackwardMatchF64) {
       };
       EXPECT_TRUE(close(got.y, expected.y, bound(v.terms))) << "forward";
       for (size_t i = 0; i < got.dx.size(); ++i) {
-        EXPECT_TRUE(close(got.dx[i], expected.dx[i], bound(terms_of_gradient(v, got.y, got.dx[i])))) << "gradient " << i;
+        EXPECT_TRUE(close(got.dx[i], expected.dx[i], bound(terms_of_gradient(v, got.y, got.dx[i]))))
+            << "gradient " << i;
       }
     }
   });
@@ -142,7 +145,8 @@ TEST_P(OpCases, TwiceGivesTheSameBits) {
     const Results first = run_case(c, v, x), second = run_case(c, v, x);
 
     EXPECT_TRUE(bitwise_equal(second.y, first.y)) << "forward";
-    for (size_t i = 0; i < first.dx.size(); ++i) EXPECT_TRUE(bitwise_equal(second.dx[i], first.dx[i])) << "gradient " << i;
+    for (size_t i = 0; i < first.dx.size(); ++i)
+      EXPECT_TRUE(bitwise_equal(second.dx[i], first.dx[i])) << "gradient " << i;
   });
 }
 
@@ -153,7 +157,8 @@ std::vector<const OpCase*> every_case() {
 }
 std::string name_of(const testing::TestParamInfo<const OpCase*>& info) {
   std::string name = info.param->name;
-  std::replace_if(name.begin(), name.end(), [](unsigned char ch) { return !std::isalnum(ch); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char ch) { return !std::isalnum(ch); }, '_');
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(, OpCases, testing::ValuesIn(every_case()), name_of);

@@ -22,7 +22,8 @@ namespace {
 using namespace plumb;
 
 struct Options {
-  std::string model, weights, batch_file, optimizer = "sgd", algorithm = "measured", mode = "eager", layout = "auto", dtype = "f32";
+  std::string model, weights, batch_file, optimizer = "sgd", algorithm = "measured", mode = "eager", layout = "auto",
+                                          dtype = "f32";
   double lr = 0.01;
   int64_t batch = 250;
   int threads = 2;
@@ -39,7 +40,8 @@ void serve(const Options& o) {
   const DType dtype = dtype_from_string(o.dtype);
   const auto network = models::make_network(o.model);
   models::load_weights(*network, o.weights);
-  const Layout layout = o.layout == "auto" ? app::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
+  const Layout layout =
+      o.layout == "auto" ? app::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
   std::vector<Tensor> images, labels;
   {
     const models::TensorFile file = models::load_safetensors(o.batch_file);
@@ -77,8 +79,12 @@ void serve(const Options& o) {
 
   auto start = std::chrono::steady_clock::now();
   const double first_loss = step();
-  nlohmann::json ready{{"framework", "Plumbline"}, {"mode", o.algorithm + "/" + o.mode}, {"layout", to_string(layout)},
-                       {"environment", app::environment_json()}, {"first_step_ms", seconds_since(start) * 1e3}, {"first_loss", first_loss}};
+  nlohmann::json ready{{"framework", "Plumbline"},
+                       {"mode", o.algorithm + "/" + o.mode},
+                       {"layout", to_string(layout)},
+                       {"environment", app::environment_json()},
+                       {"first_step_ms", seconds_since(start) * 1e3},
+                       {"first_loss", first_loss}};
   fmt::print("ready {}\n", ready.dump());
   std::fflush(stdout);
   for (std::string word; std::cin >> word;) {

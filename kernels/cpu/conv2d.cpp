@@ -61,12 +61,23 @@ Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const Mem
   }
   constexpr auto kind = dnnl::prop_kind::forward_training;
 #if PLUMB_DNNL_V3
-  return {dnnl_engine(), kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(),
-          c.padding_before(), c.padding_after(), attr};
+  return {dnnl_engine(),
+          kind,
+          kDirect,
+          x,
+          c.weight_any(),
+          c.bias_desc(),
+          y,
+          c.strides(),
+          c.dilations(),
+          c.padding_before(),
+          c.padding_after(),
+          attr};
 #else
   return {{kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(),
            c.padding_after()},
-          attr, dnnl_engine()};
+          attr,
+          dnnl_engine()};
 #endif
 }
 
@@ -79,21 +90,43 @@ Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDes
 
 BackwardInput::primitive_desc backward_input_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
 #if PLUMB_DNNL_V3
-  return {dnnl_engine(), kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(),
-          c.padding_after(), hint(c, x, y), dnnl_attr(c.math)};
+  return {dnnl_engine(),
+          kDirect,
+          x,
+          c.weight_any(),
+          y,
+          c.strides(),
+          c.dilations(),
+          c.padding_before(),
+          c.padding_after(),
+          hint(c, x, y),
+          dnnl_attr(c.math)};
 #else
   return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
-          dnnl_attr(c.math), dnnl_engine(), hint(c, x, y)};
+          dnnl_attr(c.math),
+          dnnl_engine(),
+          hint(c, x, y)};
 #endif
 }
 
 BackwardWeight::primitive_desc backward_weight_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
 #if PLUMB_DNNL_V3
-  return {dnnl_engine(), kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(),
-          c.padding_after(), hint(c, x, y), dnnl_attr(c.math)};
+  return {dnnl_engine(),
+          kDirect,
+          x,
+          c.weight_any(),
+          y,
+          c.strides(),
+          c.dilations(),
+          c.padding_before(),
+          c.padding_after(),
+          hint(c, x, y),
+          dnnl_attr(c.math)};
 #else
   return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
-          dnnl_attr(c.math), dnnl_engine(), hint(c, x, y)};
+          dnnl_attr(c.math),
+          dnnl_engine(),
+          hint(c, x, y)};
 #endif
 }
 
@@ -130,7 +163,9 @@ void pack_weight(DnnlKernel& k, const Conv& c, const MemoryDesc& wanted) {
   if (const Layout pack = dnnl_pack(wanted, c.weight_plain()); is_pack(pack)) k.info().packs.push_back({1, pack});
 }
 template <class Pd>
-bool is_plain_loops(const Pd& pd) { return std::string_view(pd.impl_info_str()).starts_with("ref"); }
+bool is_plain_loops(const Pd& pd) {
+  return std::string_view(pd.impl_info_str()).starts_with("ref");
+}
 
 // `blocked`: every format is left to oneDNN. Null when it has no fast implementation for the tensors as they are.
 std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
@@ -141,8 +176,11 @@ std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
   const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
   const Output out = output_for(*k, DNNL_ARG_DST, y, pd.dst_desc());
   const DnnlArg scratch = scratchpad(*k, pd);
-  k->append(Forward(pd), {source, {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1},
-                          {DNNL_ARG_BIAS, c.bias_desc(), DnnlArg::kIn, 2}, out.arg, scratch});
+  k->append(Forward(pd), {source,
+                          {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1},
+                          {DNNL_ARG_BIAS, c.bias_desc(), DnnlArg::kIn, 2},
+                          out.arg,
+                          scratch});
   finish(*k, out, y);
   pack_weight(*k, c, pd.weights_desc());
   return k;
@@ -184,7 +222,8 @@ std::vector<int> winograd_order(const Conv& c) {
 }
 
 template <class Winograd, class Chwn, class Dnnl>
-void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Winograd winograd, Chwn chwn, Dnnl dnnl_kernel) {
+void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Winograd winograd, Chwn chwn,
+           Dnnl dnnl_kernel) {
   struct Copy {  // outlives the caller's specs
     Params params;
     std::vector<TensorSpec> in, out;

@@ -36,9 +36,7 @@ MemoryDesc dnnl_desc(const TensorSpec& s) {
   return {dnnl_dims(s.shape), dnnl_dtype(s.dtype), memory::dims(strides.of, strides.of + s.rank())};
 }
 
-MemoryDesc dnnl_any(const TensorSpec& s) {
-  return {dnnl_dims(s.shape), dnnl_dtype(s.dtype), memory::format_tag::any};
-}
+MemoryDesc dnnl_any(const TensorSpec& s) { return {dnnl_dims(s.shape), dnnl_dtype(s.dtype), memory::format_tag::any}; }
 
 namespace {
 
@@ -144,7 +142,8 @@ DnnlKernel::Bound& DnnlKernel::bound() const {
   static thread_local std::vector<std::unique_ptr<Bound>> all;
   if (slot_ >= all.size()) all.resize(slot_ + 1);
   auto& b = all[slot_];
-  if (b && b->id == id_) [[likely]] return *b;
+  if (b && b->id == id_) [[likely]]
+    return *b;
   b = std::make_unique<Bound>();
   b->id = id_;
   for (const Step& s : steps_) {

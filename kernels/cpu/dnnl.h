@@ -30,8 +30,8 @@ memory::dims dnnl_dims(const Shape& s);
 MemoryDesc dnnl_desc(const TensorSpec& s);
 /// The same shape and dtype with the format left to oneDNN.
 MemoryDesc dnnl_any(const TensorSpec& s);
-/// The layout value for a weight format that oneDNN chose for a row-major tensor that it knows as `plain` (grouped weights
-/// have five dimensions there); packing is its reorder. If the two are equal, the layout is kNchw.
+/// The layout value for a weight format that oneDNN chose for a row-major tensor that it knows as `plain` (grouped
+/// weights have five dimensions there); packing is its reorder. If the two are equal, the layout is kNchw.
 Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain);
 
 /// Attributes with the scratchpad in the kernel's workspace: the library's own is wrong when several threads run one
@@ -54,7 +54,7 @@ struct DnnlArg {
   int name;         ///< DNNL_ARG_...
   MemoryDesc desc;  ///< of the memory
   From from;
-  size_t at;        ///< index of the input or output, or offset in the workspace
+  size_t at;  ///< index of the input or output, or offset in the workspace
 };
 
 /// A sequence of oneDNN primitives on bound memory. Memory objects are mutable, so each thread has its own set.

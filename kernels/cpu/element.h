@@ -7,20 +7,31 @@ namespace plumb::cpu {
 
 /// f32 for the 16-bit floats, the type itself otherwise.
 template <class T>
-struct ComputeOf { using Type = T; };
+struct ComputeOf {
+  using Type = T;
+};
 template <>
-struct ComputeOf<Bfloat16> { using Type = float; };
+struct ComputeOf<Bfloat16> {
+  using Type = float;
+};
 template <>
-struct ComputeOf<Float16> { using Type = float; };
+struct ComputeOf<Float16> {
+  using Type = float;
+};
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
 template <class T>
-Compute<T> load(const T* p) { return static_cast<Compute<T>>(*p); }
+Compute<T> load(const T* p) {
+  return static_cast<Compute<T>>(*p);
+}
 template <class T>
-void store(T* p, Compute<T> v) { *p = static_cast<T>(v); }
+void store(T* p, Compute<T> v) {
+  *p = static_cast<T>(v);
+}
 
-/// Calls f.template operator()<T>() for f32, f64 and bf16, the dtypes that floating kernels compute on; false otherwise.
+/// Calls f.template operator()<T>() for f32, f64 and bf16, the dtypes that floating kernels compute on; false
+/// otherwise.
 template <class F>
 bool dispatch_compute(DType t, F&& f) {
   switch (t) {

@@ -27,9 +27,10 @@ class ElementwiseKernel final : public Kernel {
       });
       return;
     }
-    parallel_for(loop_.rows(), std::max<int64_t>(1, grain / std::max<int64_t>(width, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) run_row(l, row * width, loop_.row_offsets(row), width);
-    });
+    parallel_for(loop_.rows(), std::max<int64_t>(1, grain / std::max<int64_t>(width, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) run_row(l, row * width, loop_.row_offsets(row), width);
+                 });
   }
 
  private:
@@ -47,7 +48,8 @@ class ElementwiseKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> elementwise_kernel(const RowFunction& f, std::span<const TensorSpec> in, const TensorSpec& out) {
+std::unique_ptr<Kernel> elementwise_kernel(const RowFunction& f, std::span<const TensorSpec> in,
+                                           const TensorSpec& out) {
   std::array<Strides, kMaxOperands> strides;
   for (size_t k = 0; k < kMaxOperands; ++k) strides[k] = broadcast_strides(in[std::min(k, in.size() - 1)], out.shape);
   return std::make_unique<ElementwiseKernel>(f, strided_loop(out, strides), size_of(out.dtype));

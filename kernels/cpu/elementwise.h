@@ -1,5 +1,5 @@
-// The loop around elementwise functions. One kernel class for all: only the innermost row is compiled for each function,
-// dtype and pattern of strides.
+// The loop around elementwise functions. One kernel class for all: only the innermost row is compiled for each
+// function, dtype and pattern of strides.
 #pragma once
 
 #include <array>
@@ -57,8 +57,8 @@ void any_row(const void* op, void* out, const void* const* in, const int64_t* st
 
 }  // namespace detail
 
-/// Op has kInputs and operator()(std::array<C, kInputs>). kBroadcasts: its operands may have other strides than 1; kRare:
-/// one row for all strides will do (second derivatives), which compiles in a fraction of the time.
+/// Op has kInputs and operator()(std::array<C, kInputs>). kBroadcasts: its operands may have other strides than 1;
+/// kRare: one row for all strides will do (second derivatives), which compiles in a fraction of the time.
 template <class Op, class T>
 RowFunction row_function(const Op& op) {
   static_assert(sizeof(Op) <= 16 && std::is_trivially_copyable_v<Op>);

@@ -15,9 +15,8 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
   candidates.add("matmul", [=] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
   candidates.add("gemm", [=] { return cpu::gemm_kernel(product); });
   candidates.add("inner_product", [=] {
-    return cpu::declining([&] {
-      return cpu::inner_product_kernel(which, x, w, y, product.bias, product.activation, product.math);
-    });
+    return cpu::declining(
+        [&] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.activation, product.math); });
   });
 }
 
@@ -25,7 +24,8 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
 
 void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
-  Product product{.dtype = y.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = y.shape[0], .n = y.shape[1], .k = x.shape[1]};
+  Product product{
+      .dtype = y.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = y.shape[0], .n = y.shape[1], .k = x.shape[1]};
   product.transpose_b = true;
   product.bias = p.in.size() == 3;
   product.activation = p.params.activation;
@@ -35,14 +35,16 @@ void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
 
 void LinearBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &y = p.in[0], &w = p.in[1], &x = p.out[0];
-  Product product{.dtype = x.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = x.shape[0], .n = x.shape[1], .k = y.shape[1]};
+  Product product{
+      .dtype = x.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = x.shape[0], .n = x.shape[1], .k = y.shape[1]};
   product.math = p.math;
   offer(product, InnerProduct::kBackwardInput, x, w, y, candidates);
 }
 
 void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &y = p.in[0], &x = p.in[1], &w = p.out[0];
-  Product product{.dtype = w.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = w.shape[0], .n = w.shape[1], .k = x.shape[0]};
+  Product product{
+      .dtype = w.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = w.shape[0], .n = w.shape[1], .k = x.shape[0]};
   product.transpose_a = true;
   product.math = p.math;
   offer(product, InnerProduct::kBackwardWeight, x, w, y, candidates);

@@ -31,7 +31,8 @@ std::string cpu_isa() {
     }
   }
   for (const char* isa : {"amx_bf16", "avx512_fp16", "avx512_bf16", "avx512_vnni", "avx512f", "avx2", "fma", "f16c"}) {
-    if (flags.find(std::string(" ") + isa + " ") != std::string::npos) found += (found.empty() ? "" : " ") + std::string(isa);
+    if (flags.find(std::string(" ") + isa + " ") != std::string::npos)
+      found += (found.empty() ? "" : " ") + std::string(isa);
   }
   return found.empty() ? "baseline" : found;
 }

@@ -11,8 +11,13 @@ Shape batch_of(const Shape& s) { return Shape(s.extents().first(static_cast<size
 
 void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   const Shape &a = p.in[0].shape, &b = p.in[1].shape, &y = p.out[0].shape;
-  cpu::Product product{.dtype = p.out[0].dtype, .batch_a = batch_of(a), .batch_b = batch_of(b), .batch_c = batch_of(y),
-                       .m = y[-2], .n = y[-1], .k = p.params.transpose_a ? a[-2] : a[-1]};
+  cpu::Product product{.dtype = p.out[0].dtype,
+                       .batch_a = batch_of(a),
+                       .batch_b = batch_of(b),
+                       .batch_c = batch_of(y),
+                       .m = y[-2],
+                       .n = y[-1],
+                       .k = p.params.transpose_a ? a[-2] : a[-1]};
   product.transpose_a = p.params.transpose_a != 0;
   product.transpose_b = p.params.transpose_b != 0;
   product.math = p.math;

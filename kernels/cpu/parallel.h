@@ -32,7 +32,8 @@ void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) 
 #pragma omp parallel num_threads(team)
   {
     const int64_t t = omp_get_thread_num(), count = omp_get_num_threads();
-    const int64_t begin = std::min(n, units * t / count * multiple), end = std::min(n, units * (t + 1) / count * multiple);
+    const int64_t begin = std::min(n, units * t / count * multiple),
+                  end = std::min(n, units * (t + 1) / count * multiple);
     if (begin < end) body(begin, end);
   }
 }

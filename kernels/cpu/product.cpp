@@ -44,7 +44,8 @@ class GemmKernel final : public Kernel {
   void run(const Launch& l) const override {
     const auto *a = static_cast<const float*>(l.in[p_.a_input]), *b = static_cast<const float*>(l.in[p_.b_input]);
     dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, p_.n, p_.k, 1.0f, a,
-               p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n, 0.0f, static_cast<float*>(l.out[0]), p_.n);
+               p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n, 0.0f, static_cast<float*>(l.out[0]),
+               p_.n);
   }
 
  private:
@@ -84,8 +85,8 @@ std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
   return std::make_unique<GemmKernel>(p);
 }
 
-std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
-                                             bool bias, Activation activation, MathMode math) {
+std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
+                                             const TensorSpec& y, bool bias, Activation activation, MathMode math) {
   using Forward = dnnl::inner_product_forward;
   using BackwardInput = dnnl::inner_product_backward_data;
   using BackwardWeight = dnnl::inner_product_backward_weights;
@@ -120,14 +121,16 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
   };
   switch (which) {
     case InnerProduct::kForward:
-      return build(forward, Forward(forward), DNNL_ARG_SRC, xd, DNNL_ARG_WEIGHTS, forward.weights_desc(), DNNL_ARG_DST, yd, yd);
+      return build(forward, Forward(forward), DNNL_ARG_SRC, xd, DNNL_ARG_WEIGHTS, forward.weights_desc(), DNNL_ARG_DST,
+                   yd, yd);
     case InnerProduct::kBackwardInput: {
 #if PLUMB_DNNL_V3
       const BackwardInput::primitive_desc pd(dnnl_engine(), xd, any, yd, forward, dnnl_attr(math));
 #else
       const BackwardInput::primitive_desc pd({xd, any, yd}, dnnl_attr(math), dnnl_engine(), forward);
 #endif
-      return build(pd, BackwardInput(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DIFF_SRC, xd, xd);
+      return build(pd, BackwardInput(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DIFF_SRC,
+                   xd, xd);
     }
     case InnerProduct::kBackwardWeight: {
 #if PLUMB_DNNL_V3

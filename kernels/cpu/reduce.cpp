@@ -60,8 +60,8 @@ struct Max {
   static Total total(Total a, Compute<T> v) { return combine(a, v); }
 };
 
-// The innermost dimension is reduced: each output is gathered from runs of x. Work is cut into pieces of a fixed size, so
-// that the result does not depend on the number of threads.
+// The innermost dimension is reduced: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
+// so that the result does not depend on the number of threads.
 template <class T, class Op>
 class RunsKernel final : public Kernel {
  public:
@@ -81,7 +81,8 @@ class RunsKernel final : public Kernel {
     const auto* x = static_cast<const T*>(l.in[0]);
     auto* y = static_cast<T*>(l.out[0]);
     auto* partial = static_cast<Total*>(l.workspace);
-    const int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(plan_.terms / std::max<int64_t>(pieces_, 1), 1));
+    const int64_t grain =
+        std::max<int64_t>(1, kPiece / std::max<int64_t>(plan_.terms / std::max<int64_t>(pieces_, 1), 1));
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         partial[i] = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
@@ -111,7 +112,8 @@ class RunsKernel final : public Kernel {
     const int64_t begin = cuts_ == 1 ? 0 : p % cuts_ * kPiece, end = cuts_ == 1 ? run_ : std::min(run_, begin + kPiece);
     const std::span<const Axis> outer(plan_.reduced.data() + 1, plan_.reduced.size() - 1);
     Total t = Op::kStart;
-    for (int64_t r = first; r < last; ++r) t = add_run(t, x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin);
+    for (int64_t r = first; r < last; ++r)
+      t = add_run(t, x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin);
     return t;
   }
   static Total add_run(Total t, const T* x, int64_t n) {
@@ -163,17 +165,19 @@ class RowsKernel final : public Kernel {
     });
     auto* y = static_cast<T*>(l.out[0]);
     const int64_t y_step = plan_.kept.empty() ? 1 : plan_.kept[0].y_stride;
-    parallel_for(outer_, std::max<int64_t>(1, 16384 / std::max<int64_t>(width_ * pieces_, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        C* first = partial + o * pieces_ * width_;
-        for (int64_t p = 1; p < pieces_; ++p) {
-          const C* row = first + p * width_;
-          for (int64_t j = 0; j < width_; ++j) first[j] = Op::combine(first[j], row[j]);
-        }
-        T* to = y + offset_of(outer_axes, o, &Axis::y_stride);
-        for (int64_t j = 0; j < width_; ++j) store(to + j * y_step, static_cast<C>(first[j] * static_cast<C>(scale_)));
-      }
-    });
+    parallel_for(outer_, std::max<int64_t>(1, 16384 / std::max<int64_t>(width_ * pieces_, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o) {
+                     C* first = partial + o * pieces_ * width_;
+                     for (int64_t p = 1; p < pieces_; ++p) {
+                       const C* row = first + p * width_;
+                       for (int64_t j = 0; j < width_; ++j) first[j] = Op::combine(first[j], row[j]);
+                     }
+                     T* to = y + offset_of(outer_axes, o, &Axis::y_stride);
+                     for (int64_t j = 0; j < width_; ++j)
+                       store(to + j * y_step, static_cast<C>(first[j] * static_cast<C>(scale_)));
+                   }
+                 });
   }
 
  private:
@@ -214,7 +218,9 @@ class ArgmaxOffsets {  // offsets of the reduced elements in row-major order of 
       }
     }
   }
-  int64_t operator()(int64_t i) const { return axes_.size() == 1 ? i * axes_[0].x_stride : offset_of(axes_, i, &Axis::x_stride); }
+  int64_t operator()(int64_t i) const {
+    return axes_.size() == 1 ? i * axes_[0].x_stride : offset_of(axes_, i, &Axis::x_stride);
+  }
 
  private:
   std::vector<Axis> axes_;
@@ -228,21 +234,22 @@ class ArgmaxKernel final : public Kernel {
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
     auto* y = static_cast<int64_t*>(l.out[0]);
-    parallel_for(plan_.outputs, std::max<int64_t>(1, 16384 / std::max<int64_t>(plan_.terms, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
-        int64_t best = 0;
-        auto largest = load(from);
-        for (int64_t i = 1; i < plan_.terms && largest == largest; ++i) {
-          const auto v = load(from + offset_(i));
-          if (v > largest || v != v) {
-            largest = v;
-            best = i;
-          }
-        }
-        y[offset_of(plan_.kept, o, &Axis::y_stride)] = best;
-      }
-    });
+    parallel_for(plan_.outputs, std::max<int64_t>(1, 16384 / std::max<int64_t>(plan_.terms, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o) {
+                     const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
+                     int64_t best = 0;
+                     auto largest = load(from);
+                     for (int64_t i = 1; i < plan_.terms && largest == largest; ++i) {
+                       const auto v = load(from + offset_(i));
+                       if (v > largest || v != v) {
+                         largest = v;
+                         best = i;
+                       }
+                     }
+                     y[offset_of(plan_.kept, o, &Axis::y_stride)] = best;
+                   }
+                 });
   }
 
  private:
@@ -257,29 +264,33 @@ std::unique_ptr<Kernel> make_reduce(const Plan& plan, double scale) {
 }
 
 template <class T>
-class MaxBackwardKernel final : public Kernel {  // two passes over each group of equals would need a plan; counting is simple
+class MaxBackwardKernel final
+    : public Kernel {  // two passes over each group of equals would need a plan; counting is simple
  public:
   MaxBackwardKernel(const TensorSpec& x, const TensorSpec& y, uint32_t dims)
       : Kernel("plumb:max_backward"), plan_(x, y, dims) {}
   void run(const Launch& l) const override {
-    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]), *y = static_cast<const T*>(l.in[2]);
+    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]),
+               *y = static_cast<const T*>(l.in[2]);
     auto* dx = static_cast<T*>(l.out[0]);
-    parallel_for(plan_.outputs, std::max<int64_t>(1, 8192 / std::max<int64_t>(plan_.terms, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        const int64_t from = offset_of(plan_.kept, o, &Axis::x_stride), to = offset_of(plan_.kept, o, &Axis::y_stride);
-        const auto largest = load(y + to);
-        const auto is_max = [&](Compute<T> v) { return v == largest || (v != v && largest != largest); };
-        int64_t equals = 0;
-        for (int64_t i = 0; i < plan_.terms; ++i) {
-          equals += is_max(load(x + from + offset_of(plan_.reduced, i, &Axis::x_stride)));
-        }
-        const auto share = load(dy + to) / static_cast<Compute<T>>(std::max<int64_t>(equals, 1));
-        for (int64_t i = 0; i < plan_.terms; ++i) {
-          const int64_t at = from + offset_of(plan_.reduced, i, &Axis::x_stride);
-          store(dx + at, is_max(load(x + at)) ? share : Compute<T>(0));
-        }
-      }
-    });
+    parallel_for(plan_.outputs, std::max<int64_t>(1, 8192 / std::max<int64_t>(plan_.terms, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o) {
+                     const int64_t from = offset_of(plan_.kept, o, &Axis::x_stride),
+                                   to = offset_of(plan_.kept, o, &Axis::y_stride);
+                     const auto largest = load(y + to);
+                     const auto is_max = [&](Compute<T> v) { return v == largest || (v != v && largest != largest); };
+                     int64_t equals = 0;
+                     for (int64_t i = 0; i < plan_.terms; ++i) {
+                       equals += is_max(load(x + from + offset_of(plan_.reduced, i, &Axis::x_stride)));
+                     }
+                     const auto share = load(dy + to) / static_cast<Compute<T>>(std::max<int64_t>(equals, 1));
+                     for (int64_t i = 0; i < plan_.terms; ++i) {
+                       const int64_t at = from + offset_of(plan_.reduced, i, &Axis::x_stride);
+                       store(dx + at, is_max(load(x + at)) ? share : Compute<T>(0));
+                     }
+                   }
+                 });
   }
 
  private:
@@ -292,7 +303,8 @@ class ExpandKernel final : public Kernel {
   explicit ExpandKernel(const StridedLoop<1>& loop) : Kernel("plumb:expand"), loop_(loop) {}
   void run(const Launch& l) const override {
     const int64_t width = loop_.extent[0], step = loop_.stride[0][0];
-    const int64_t grain = std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(width, 1));
+    const int64_t grain =
+        std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(width, 1));
     parallel_for(loop_.rows(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = static_cast<const T*>(l.in[0]) + loop_.row_offsets(row)[0];
@@ -320,7 +332,8 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   cpu::Plan plan(x, y, p.params.dims);
   if (p.params.what == Reduction::kArgmax) {
     const auto add = [&]<class T>() {
-      candidates.add("loop", [=, dims = p.params.dims] { return std::make_unique<cpu::ArgmaxKernel<T>>(x, plan, dims); });
+      candidates.add("loop",
+                     [=, dims = p.params.dims] { return std::make_unique<cpu::ArgmaxKernel<T>>(x, plan, dims); });
     };
     if (!cpu::dispatch_compute(x.dtype, add)) {
       if (x.dtype == DType::kI32) add.template operator()<int32_t>();

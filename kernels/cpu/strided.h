@@ -7,8 +7,8 @@
 
 namespace plumb::cpu {
 
-/// Extents and element strides of N operands over the memory order of `shape_of`, adjacent dimensions merged wherever all
-/// operands allow it. Dimension 0 is the innermost.
+/// Extents and element strides of N operands over the memory order of `shape_of`, adjacent dimensions merged wherever
+/// all operands allow it. Dimension 0 is the innermost.
 template <size_t N>
 struct StridedLoop {
   int rank = 0;

@@ -13,33 +13,51 @@ struct Add {
   static constexpr char kName[] = "add";
   static constexpr Keeps kKeeps = Keeps::kNothing;
   template <class T>
-  T forward(T a, T b) const { return a + b; }
+  T forward(T a, T b) const {
+    return a + b;
+  }
   template <class T>
-  T backward_a(T dy, T, T) const { return dy; }
+  T backward_a(T dy, T, T) const {
+    return dy;
+  }
   template <class T>
-  T backward_b(T dy, T, T) const { return dy; }
+  T backward_b(T dy, T, T) const {
+    return dy;
+  }
 };
 
 struct Sub {
   static constexpr char kName[] = "sub";
   static constexpr Keeps kKeeps = Keeps::kNothing;
   template <class T>
-  T forward(T a, T b) const { return a - b; }
+  T forward(T a, T b) const {
+    return a - b;
+  }
   template <class T>
-  T backward_a(T dy, T, T) const { return dy; }
+  T backward_a(T dy, T, T) const {
+    return dy;
+  }
   template <class T>
-  T backward_b(T dy, T, T) const { return -dy; }
+  T backward_b(T dy, T, T) const {
+    return -dy;
+  }
 };
 
 struct Mul {
   static constexpr char kName[] = "mul";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T a, T b) const { return a * b; }
+  T forward(T a, T b) const {
+    return a * b;
+  }
   template <class T>
-  T backward_a(T dy, T, T b) const { return dy * b; }
+  T backward_a(T dy, T, T b) const {
+    return dy * b;
+  }
   template <class T>
-  T backward_b(T dy, T a, T) const { return dy * a; }
+  T backward_b(T dy, T a, T) const {
+    return dy * a;
+  }
 };
 
 struct Div {  // integers: truncated; x / 0 is 0 there
@@ -49,38 +67,55 @@ struct Div {  // integers: truncated; x / 0 is 0 there
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       if (b == T(0)) return T(0);
-      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(T(0) - static_cast<std::make_unsigned_t<T>>(a));
+      if (std::is_signed_v<T> && b == static_cast<T>(-1))
+        return static_cast<T>(T(0) - static_cast<std::make_unsigned_t<T>>(a));
       return static_cast<T>(a / b);
     } else {
       return a / b;
     }
   }
   template <class T>
-  T backward_a(T dy, T, T b) const { return dy / b; }
+  T backward_a(T dy, T, T b) const {
+    return dy / b;
+  }
   template <class T>
-  T backward_b(T dy, T a, T b) const { return -(dy * a) / (b * b); }
+  T backward_b(T dy, T a, T b) const {
+    return -(dy * a) / (b * b);
+  }
 };
 
 struct Maximum {  // ties go to a
   static constexpr char kName[] = "maximum";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T a, T b) const { return a >= b || !(a == a) ? a : b; }
+  T forward(T a, T b) const {
+    return a >= b || !(a == a) ? a : b;
+  }
   template <class T>
-  T backward_a(T dy, T a, T b) const { return a >= b ? dy : T(0); }
+  T backward_a(T dy, T a, T b) const {
+    return a >= b ? dy : T(0);
+  }
   template <class T>
-  T backward_b(T dy, T a, T b) const { return a >= b ? T(0) : dy; }
+  T backward_b(T dy, T a, T b) const {
+    return a >= b ? T(0) : dy;
+  }
 };
 
 struct Minimum {  // ties go to a
   static constexpr char kName[] = "minimum";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T a, T b) const { return a <= b || !(a == a) ? a : b; }
+  T forward(T a, T b) const {
+    return a <= b || !(a == a) ? a : b;
+  }
   template <class T>
-  T backward_a(T dy, T a, T b) const { return a <= b ? dy : T(0); }
+  T backward_a(T dy, T a, T b) const {
+    return a <= b ? dy : T(0);
+  }
   template <class T>
-  T backward_b(T dy, T a, T b) const { return a <= b ? T(0) : dy; }
+  T backward_b(T dy, T a, T b) const {
+    return a <= b ? T(0) : dy;
+  }
 };
 
 struct Pow {  // a^b; the gradient by b is 0 where a <= 0
@@ -95,9 +130,13 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0
     }
   }
   template <class T>
-  T backward_a(T dy, T a, T b) const { return b == T(0) ? T(0) : dy * b * math::pow(a, b - T(1)); }
+  T backward_a(T dy, T a, T b) const {
+    return b == T(0) ? T(0) : dy * b * math::pow(a, b - T(1));
+  }
   template <class T>
-  T backward_b(T dy, T a, T b) const { return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0); }
+  T backward_b(T dy, T a, T b) const {
+    return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0);
+  }
 };
 
 }  // namespace functors

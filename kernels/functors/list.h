@@ -11,7 +11,9 @@ template <class... T>
 struct TypeList {
   static constexpr size_t size = sizeof...(T);
   template <class F>
-  static constexpr void for_each(F&& f) { (f.template operator()<T>(), ...); }
+  static constexpr void for_each(F&& f) {
+    (f.template operator()<T>(), ...);
+  }
 };
 
 template <class T, class List>
@@ -19,8 +21,8 @@ inline constexpr size_t index_of = 0;
 template <class T, class... Rest>
 inline constexpr size_t index_of<T, TypeList<T, Rest...>> = 0;
 template <class T, class First, class... Rest>
-  requires(!std::is_same_v<T, First>)
-inline constexpr size_t index_of<T, TypeList<First, Rest...>> = 1 + index_of<T, TypeList<Rest...>>;
+requires(!std::is_same_v<T, First>) inline constexpr size_t index_of<T, TypeList<First, Rest...>> =
+    1 + index_of<T, TypeList<Rest...>>;
 
 /// "relu" + "_backward" as a constant with a zero at its end.
 template <size_t A, size_t B>

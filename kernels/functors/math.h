@@ -8,13 +8,14 @@
 
 namespace plumb {
 
-/// A number and its derivative along one direction. A functor's gradient evaluated on duals gives its second derivative.
+/// A number and its derivative along one direction. A functor's gradient evaluated on duals gives its second
+/// derivative.
 template <class T>
 struct Dual {
   T v{}, d{};
   constexpr Dual() = default;
   template <class U>
-    requires std::is_arithmetic_v<U>
+  requires std::is_arithmetic_v<U>
   constexpr Dual(U value) : v(static_cast<T>(value)) {}
   constexpr Dual(T value, T derivative) : v(value), d(derivative) {}
   friend constexpr Dual operator+(Dual a, Dual b) { return {a.v + b.v, a.d + b.d}; }
@@ -76,7 +77,9 @@ inline double pow(double x, double y) { return std::pow(x, y); }
 inline float pow(float x, float y) { return std::pow(x, y); }
 
 template <class T>
-T abs(T x) { return x < T(0) ? -x : x; }
+T abs(T x) {
+  return x < T(0) ? -x : x;
+}
 
 template <class T>
 Dual<T> exp(Dual<T> x) {
@@ -84,7 +87,9 @@ Dual<T> exp(Dual<T> x) {
   return {y, y * x.d};
 }
 template <class T>
-Dual<T> log(Dual<T> x) { return {log(x.v), x.d / x.v}; }
+Dual<T> log(Dual<T> x) {
+  return {log(x.v), x.d / x.v};
+}
 template <class T>
 Dual<T> sqrt(Dual<T> x) {
   const T y = sqrt(x.v);

@@ -1,8 +1,9 @@
 // Elementwise functions of one number. One struct an op, listed once at the end.
 //
 // A functor has its name, what its gradient is computed from (the input, the output or neither), forward(x) and
-// backward(dy, v), where v is that input or output. Attributes are members; the functor's bytes are the op's parameters.
-// Everything is written for any T (float, double, Dual): gradients of gradients follow by evaluation on dual numbers.
+// backward(dy, v), where v is that input or output. Attributes are members; the functor's bytes are the op's
+// parameters. Everything is written for any T (float, double, Dual): gradients of gradients follow by evaluation on
+// dual numbers.
 #pragma once
 
 #include "core/hash.h"
@@ -20,9 +21,13 @@ struct Relu {  // max(x, 0); NaN stays NaN
   static constexpr char kName[] = "relu";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const { return x < T(0) ? T(0) : x; }
+  T forward(T x) const {
+    return x < T(0) ? T(0) : x;
+  }
   template <class T>
-  T backward(T dy, T y) const { return y > T(0) ? dy : T(0); }
+  T backward(T dy, T y) const {
+    return y > T(0) ? dy : T(0);
+  }
 };
 
 struct LeakyRelu {  // x for x > 0, slope x otherwise
@@ -30,36 +35,52 @@ struct LeakyRelu {  // x for x > 0, slope x otherwise
   static constexpr Keeps kKeeps = Keeps::kInput;
   Real negative_slope = 0.01;
   template <class T>
-  T forward(T x) const { return x > T(0) ? x : x * slope<T>(); }
+  T forward(T x) const {
+    return x > T(0) ? x : x * slope<T>();
+  }
   template <class T>
-  T backward(T dy, T x) const { return x > T(0) ? dy : dy * slope<T>(); }
+  T backward(T dy, T x) const {
+    return x > T(0) ? dy : dy * slope<T>();
+  }
   template <class T>
-  T slope() const { return T(static_cast<double>(negative_slope)); }
+  T slope() const {
+    return T(static_cast<double>(negative_slope));
+  }
 };
 
 struct Sigmoid {  // 1 / (1 + e^-x)
   static constexpr char kName[] = "sigmoid";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const { return T(1) / (T(1) + math::exp(-x)); }
+  T forward(T x) const {
+    return T(1) / (T(1) + math::exp(-x));
+  }
   template <class T>
-  T backward(T dy, T y) const { return dy * y * (T(1) - y); }
+  T backward(T dy, T y) const {
+    return dy * y * (T(1) - y);
+  }
 };
 
 struct Tanh {
   static constexpr char kName[] = "tanh";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const { return math::tanh(x); }
+  T forward(T x) const {
+    return math::tanh(x);
+  }
   template <class T>
-  T backward(T dy, T y) const { return dy * (T(1) - y * y); }
+  T backward(T dy, T y) const {
+    return dy * (T(1) - y * y);
+  }
 };
 
 struct Gelu {  // x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 (Hendrycks, Gimpel 2016)
   static constexpr char kName[] = "gelu";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const { return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440))); }
+  T forward(T x) const {
+    return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));
+  }
   template <class T>
   T backward(T dy, T x) const {
     const T phi = T(0.39894228040143267794) * math::exp(T(-0.5) * x * x);
@@ -71,9 +92,13 @@ struct GeluTanh {  // the tanh approximation of gelu, from the same paper
   static constexpr char kName[] = "gelu_tanh";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  static T inner(T x) { return T(0.79788456080286535588) * (x + T(0.044715) * x * x * x); }
+  static T inner(T x) {
+    return T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+  }
   template <class T>
-  T forward(T x) const { return T(0.5) * x * (T(1) + math::tanh(inner(x))); }
+  T forward(T x) const {
+    return T(0.5) * x * (T(1) + math::tanh(inner(x)));
+  }
   template <class T>
   T backward(T dy, T x) const {
     const T t = math::tanh(inner(x));
@@ -86,7 +111,9 @@ struct Silu {  // x sigmoid(x)
   static constexpr char kName[] = "silu";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const { return x / (T(1) + math::exp(-x)); }
+  T forward(T x) const {
+    return x / (T(1) + math::exp(-x));
+  }
   template <class T>
   T backward(T dy, T x) const {
     const T s = T(1) / (T(1) + math::exp(-x));
@@ -98,63 +125,91 @@ struct Softplus {  // log(1 + e^x), from the larger of x and 0 so that it does n
   static constexpr char kName[] = "softplus";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const { return (x > T(0) ? x : T(0)) + math::log(T(1) + math::exp(-math::abs(x))); }
+  T forward(T x) const {
+    return (x > T(0) ? x : T(0)) + math::log(T(1) + math::exp(-math::abs(x)));
+  }
   template <class T>
-  T backward(T dy, T x) const { return dy / (T(1) + math::exp(-x)); }
+  T backward(T dy, T x) const {
+    return dy / (T(1) + math::exp(-x));
+  }
 };
 
 struct Exp {
   static constexpr char kName[] = "exp";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const { return math::exp(x); }
+  T forward(T x) const {
+    return math::exp(x);
+  }
   template <class T>
-  T backward(T dy, T y) const { return dy * y; }
+  T backward(T dy, T y) const {
+    return dy * y;
+  }
 };
 
 struct Log {
   static constexpr char kName[] = "log";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const { return math::log(x); }
+  T forward(T x) const {
+    return math::log(x);
+  }
   template <class T>
-  T backward(T dy, T x) const { return dy / x; }
+  T backward(T dy, T x) const {
+    return dy / x;
+  }
 };
 
 struct Sqrt {
   static constexpr char kName[] = "sqrt";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const { return math::sqrt(x); }
+  T forward(T x) const {
+    return math::sqrt(x);
+  }
   template <class T>
-  T backward(T dy, T y) const { return dy / (T(2) * y); }
+  T backward(T dy, T y) const {
+    return dy / (T(2) * y);
+  }
 };
 
 struct Square {
   static constexpr char kName[] = "square";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const { return x * x; }
+  T forward(T x) const {
+    return x * x;
+  }
   template <class T>
-  T backward(T dy, T x) const { return T(2) * dy * x; }
+  T backward(T dy, T x) const {
+    return T(2) * dy * x;
+  }
 };
 
 struct Reciprocal {  // 1 / x
   static constexpr char kName[] = "reciprocal";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const { return T(1) / x; }
+  T forward(T x) const {
+    return T(1) / x;
+  }
   template <class T>
-  T backward(T dy, T y) const { return -(dy * y * y); }
+  T backward(T dy, T y) const {
+    return -(dy * y * y);
+  }
 };
 
 struct Abs {  // the gradient at 0 is 0
   static constexpr char kName[] = "abs";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const { return math::abs(x); }
+  T forward(T x) const {
+    return math::abs(x);
+  }
   template <class T>
-  T backward(T dy, T x) const { return x > T(0) ? dy : (x < T(0) ? -dy : T(0)); }
+  T backward(T dy, T x) const {
+    return x > T(0) ? dy : (x < T(0) ? -dy : T(0));
+  }
 };
 
 struct PowScalar {  // x^p for a constant p
@@ -162,9 +217,13 @@ struct PowScalar {  // x^p for a constant p
   static constexpr Keeps kKeeps = Keeps::kInput;
   Real exponent = 1.0;
   template <class T>
-  T forward(T x) const { return math::pow(x, T(value())); }
+  T forward(T x) const {
+    return math::pow(x, T(value()));
+  }
   template <class T>
-  T backward(T dy, T x) const { return value() == 0 ? T(0) : dy * T(value()) * math::pow(x, T(value() - 1)); }
+  T backward(T dy, T x) const {
+    return value() == 0 ? T(0) : dy * T(value()) * math::pow(x, T(value() - 1));
+  }
   double value() const { return exponent; }
 };
 
@@ -173,9 +232,13 @@ struct Affine {  // scale x + shift for constants; scaling and negation are this
   static constexpr Keeps kKeeps = Keeps::kNothing;
   Real scale = 1.0, shift = 0.0;
   template <class T>
-  T forward(T x) const { return x * T(static_cast<double>(scale)) + T(static_cast<double>(shift)); }
+  T forward(T x) const {
+    return x * T(static_cast<double>(scale)) + T(static_cast<double>(shift));
+  }
   template <class T>
-  T backward(T dy, T) const { return dy * T(static_cast<double>(scale)); }
+  T backward(T dy, T) const {
+    return dy * T(static_cast<double>(scale));
+  }
 };
 
 }  // namespace functors

@@ -142,7 +142,9 @@ class BackwardWeightKernel final : public Kernel {
   Geometry g_;
 };
 
-double products(const Shape& w, const Shape& y) { return 2.0 * static_cast<double>(y.numel()) * static_cast<double>(w[1] * w[2] * w[3]); }
+double products(const Shape& w, const Shape& y) {
+  return 2.0 * static_cast<double>(y.numel()) * static_cast<double>(w[1] * w[2] * w[3]);
+}
 
 }  // namespace
 

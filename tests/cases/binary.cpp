@@ -1,8 +1,8 @@
 // A case for every functor of BinaryFunctors.
 #include <cmath>
 
-#include "tests/cases/op_case.h"
 #include "ops/elementwise.h"
+#include "tests/cases/op_case.h"
 
 namespace plumb::test {
 namespace {

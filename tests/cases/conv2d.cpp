@@ -1,6 +1,6 @@
 // Cases for conv2d: channels of every remainder, windows, strides, dilations, groups and paddings.
-#include "tests/cases/op_case.h"
 #include "ops/conv2d.h"
+#include "tests/cases/op_case.h"
 
 namespace plumb::test {
 namespace {

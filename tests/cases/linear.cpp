@@ -1,16 +1,19 @@
 // Cases for linear.
-#include "tests/cases/op_case.h"
 #include "ops/linear.h"
+#include "tests/cases/op_case.h"
 
 namespace plumb::test {
 namespace {
 
-void add(OpCase& c, const std::string& name, const Shape& x, int64_t out, bool bias, Activation activation = Activation::kNone) {
+void add(OpCase& c, const std::string& name, const Shape& x, int64_t out, bool bias,
+         Activation activation = Activation::kNone) {
   OpVariant v{.name = name, .terms = static_cast<double>(x[-1])};
   v.inputs.push_back({.spec = x, .activation = false});
   v.inputs.push_back({.spec = Shape{out, x[-1]}});
   if (bias) v.inputs.push_back({.spec = Shape{out}});
-  v.run = [activation](std::span<const Tensor> in) { return linear(in[0], in[1], in.size() == 3 ? in[2] : Tensor(), activation); };
+  v.run = [activation](std::span<const Tensor> in) {
+    return linear(in[0], in[1], in.size() == 3 ? in[2] : Tensor(), activation);
+  };
   c.variants.push_back(std::move(v));
 }
 

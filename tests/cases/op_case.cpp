@@ -29,7 +29,8 @@ Tensor make_input(const CaseInput& input, const TensorSpec& spec, Numbers number
     return from_doubles(std::vector<double>(whole.begin(), whole.end()), spec);
   }
   if (numbers == Numbers::kSmallIntegers) return small_integers(spec, seed);
-  std::vector<double> values = to_doubles(random_tensor(TensorSpec(spec.shape, DType::kF64), seed, input.low, input.high));
+  std::vector<double> values =
+      to_doubles(random_tensor(TensorSpec(spec.shape, DType::kF64), seed, input.low, input.high));
   avoid_kinks(values, input.kinks);
   return from_doubles(values, spec);
 }
@@ -52,7 +53,8 @@ std::vector<Tensor> make_inputs(const OpVariant& variant, DType dtype, Layout la
 std::vector<Layout> layouts_of(const OpVariant& variant) {
   const bool any = std::any_of(variant.inputs.begin(), variant.inputs.end(),
                                [](const CaseInput& i) { return i.activation && i.spec.rank() == 4; });
-  return any ? std::vector<Layout>(std::begin(kPublicLayouts), std::end(kPublicLayouts)) : std::vector<Layout>{Layout::kNchw};
+  return any ? std::vector<Layout>(std::begin(kPublicLayouts), std::end(kPublicLayouts))
+             : std::vector<Layout>{Layout::kNchw};
 }
 
 const std::vector<OpCase>& op_cases() {

@@ -29,17 +29,17 @@ struct OpVariant {
 struct OpCase {
   std::string name{};
   std::vector<OpVariant> variants{};
-  double tolerance = 4;            ///< errors may be (1 + sqrt(terms)) units of rounding, times this
-  bool exact = false;              ///< on small integers, forward and backward are exact whatever the order of the sums
-  bool deterministic = true;       ///< twice the same bits
-  bool differentiable = true;      ///< has a gradient
+  double tolerance = 4;        ///< errors may be (1 + sqrt(terms)) units of rounding, times this
+  bool exact = false;          ///< on small integers, forward and backward are exact whatever the order of the sums
+  bool deterministic = true;   ///< twice the same bits
+  bool differentiable = true;  ///< has a gradient
   bool twice_differentiable = true;
   std::vector<DType> dtypes = {DType::kF32, DType::kBf16};  ///< besides f64, which every op has
 };
 
 enum class Numbers { kReal, kSmallIntegers };
-/// The inputs of a variant: those that are differentiable require a gradient. The same seed gives the same numbers in every
-/// layout and, but for rounding, in every dtype.
+/// The inputs of a variant: those that are differentiable require a gradient. The same seed gives the same numbers in
+/// every layout and, but for rounding, in every dtype.
 std::vector<Tensor> make_inputs(const OpVariant& variant, DType dtype, Layout layout, Numbers numbers = Numbers::kReal,
                                 uint64_t seed = 1);
 /// The layouts that make a difference to a variant: all three if it has an activation of rank 4.

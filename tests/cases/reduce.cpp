@@ -1,6 +1,6 @@
 // Cases for sum, mean, max and argmax.
-#include "tests/cases/op_case.h"
 #include "ops/reduce.h"
+#include "tests/cases/op_case.h"
 
 namespace plumb::test {
 namespace {
@@ -24,8 +24,9 @@ void add(OpCase& c, Reduce reduce, const Shape& x, Dimensions dims, bool keepdim
 
 void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
   // Initialiser lists with static storage: Dims only points at its elements.
-  static constexpr std::initializer_list<int> kFirst = {0}, kSecond = {1}, kLast = {-1}, kPixels = {2, 3}, kBatch = {0, 2, 3},
-                                              kOuter = {0, 1}, kAll = {0, 1, 2, 3}, kMiddle = {1, 2};
+  static constexpr std::initializer_list<int> kFirst = {0}, kSecond = {1}, kLast = {-1}, kPixels = {2, 3},
+                                              kBatch = {0, 2, 3}, kOuter = {0, 1}, kAll = {0, 1, 2, 3},
+                                              kMiddle = {1, 2};
   for (const int64_t n : {1, 31, 33, 1025}) add(c, reduce, {n}, kFirst, false);
   add(c, reduce, {70001}, kFirst, true);
   add(c, reduce, {3, 33}, kFirst, false);

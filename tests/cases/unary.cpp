@@ -1,8 +1,8 @@
 // A case for every functor of UnaryFunctors.
 #include <cmath>
 
-#include "tests/cases/op_case.h"
 #include "ops/elementwise.h"
+#include "tests/cases/op_case.h"
 
 namespace plumb::test {
 namespace {
@@ -33,9 +33,11 @@ OpCase unary_case() {
   const F f = with_attributes<F>();
   const bool needs_positive = std::isnan(f.forward(-1.5));
   OpCase c{.name = F::kName, .tolerance = 8, .exact = exact_on_small_integers(f)};
-  for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{31}, Shape{33}, Shape{1025}, Shape{3, 0, 2}, Shape{2, 10, 5, 7}}) {
+  for (const Shape& shape :
+       {Shape{}, Shape{0}, Shape{1}, Shape{31}, Shape{33}, Shape{1025}, Shape{3, 0, 2}, Shape{2, 10, 5, 7}}) {
     const CaseInput x{.spec = shape, .low = needs_positive ? 0.1 : -3.0, .high = 3.0, .kinks = {0.0}};
-    c.variants.push_back({.name = to_string(shape), .inputs = {x}, .run = [f](std::span<const Tensor> in) { return unary(f, in[0]); }});
+    c.variants.push_back(
+        {.name = to_string(shape), .inputs = {x}, .run = [f](std::span<const Tensor> in) { return unary(f, in[0]); }});
   }
   return c;
 }

@@ -74,8 +74,10 @@ TYPED_TEST(SixteenBits, RoundsToNearestEven) {
   for (uint32_t bits = 0; bits < 0x7fff; ++bits) {
     const auto low = static_cast<float>(this->of_bits(bits)), high = static_cast<float>(this->of_bits(bits + 1));
     if (std::isnan(low) || std::isnan(high)) continue;
-    const float middle = std::isinf(high) ? low + (low - static_cast<float>(this->of_bits(bits - 1))) / 2 : low + (high - low) / 2;
-    for (const float v : {low, middle, std::nextafter(middle, 0.0f), std::nextafter(middle, kInfinity), std::nextafter(low, kInfinity)}) {
+    const float middle =
+        std::isinf(high) ? low + (low - static_cast<float>(this->of_bits(bits - 1))) / 2 : low + (high - low) / 2;
+    for (const float v : {low, middle, std::nextafter(middle, 0.0f), std::nextafter(middle, kInfinity),
+                          std::nextafter(low, kInfinity)}) {
       for (const float f : {v, -v}) {
         ASSERT_EQ(static_cast<double>(static_cast<float>(TypeParam(f))), this->format().rounded(f)) << f;
       }
@@ -93,7 +95,8 @@ TYPED_TEST(SixteenBits, KeepsInfinityAndNan) {
 }
 
 TEST(DType, NamesGoBothWays) {
-  for (int i = 0; i < kDTypeCount; ++i) EXPECT_EQ(dtype_from_string(to_string(static_cast<DType>(i))), static_cast<DType>(i));
+  for (int i = 0; i < kDTypeCount; ++i)
+    EXPECT_EQ(dtype_from_string(to_string(static_cast<DType>(i))), static_cast<DType>(i));
   EXPECT_TRUE(test::refused([] { dtype_from_string("f8"); }, "dtype \"f8\" is unknown"));
 }
 
@@ -107,7 +110,8 @@ TEST(DType, DispatchGivesTheTypeOfTheDtype) {
 }
 
 TEST(DType, FloatingAreFour) {
-  EXPECT_TRUE(is_floating(DType::kF32) && is_floating(DType::kF64) && is_floating(DType::kF16) && is_floating(DType::kBf16));
+  EXPECT_TRUE(is_floating(DType::kF32) && is_floating(DType::kF64) && is_floating(DType::kF16) &&
+              is_floating(DType::kBf16));
   EXPECT_FALSE(is_floating(DType::kI32) || is_floating(DType::kI64) || is_floating(DType::kU8));
 }
 

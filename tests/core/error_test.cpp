@@ -17,7 +17,8 @@ TEST(Error, MessageReplacesEachPlaceholderByItsArgument) {
 
 TEST(Error, CheckThrowsItsSentence) {
   EXPECT_NO_THROW(PLUMB_CHECK(1 + 1 == 2, "arithmetic: {}", 2));
-  EXPECT_TRUE(test::refused([] { PLUMB_CHECK(1 > 2, "arithmetic: {} is not above {}", 1, 2); }, "arithmetic: 1 is not above 2"));
+  EXPECT_TRUE(test::refused([] { PLUMB_CHECK(1 > 2, "arithmetic: {} is not above {}", 1, 2); },
+                            "arithmetic: 1 is not above 2"));
 }
 
 TEST(Error, CheckEvaluatesArgumentsOnlyWhenItFails) {

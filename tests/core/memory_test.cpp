@@ -105,7 +105,8 @@ TEST_F(AllocatorTest, TrimGivesBackWhatIsCached) {
 
 TEST_F(AllocatorTest, OutOfMemoryIsASentence) {
   for (const size_t bytes : {size_t{1} << 56, size_t{1} << 62, ~size_t{0}}) {
-    EXPECT_TRUE(test::refused([&] { memory_.get(bytes, MemoryClass::kGradient); }, "bytes for gradient (0 bytes are in use)"));
+    EXPECT_TRUE(
+        test::refused([&] { memory_.get(bytes, MemoryClass::kGradient); }, "bytes for gradient (0 bytes are in use)"));
   }
   EXPECT_EQ(memory_.stats().live_total(), 0);
   void* block = memory_.get(64, kClass);  // and it goes on working

@@ -95,7 +95,8 @@ TEST(Pool, EndingThreadsGiveBackTheirLists) {
 TEST(Pool, TensorsMayDieOnAnotherThread) {
   std::vector<Tensor> tensors;
   std::thread([&] {
-    for (int i = 0; i < 1000; ++i) tensors.push_back(Tensor::from<float>({static_cast<float>(i)}, Shape{1}).require_grad());
+    for (int i = 0; i < 1000; ++i)
+      tensors.push_back(Tensor::from<float>({static_cast<float>(i)}, Shape{1}).require_grad());
   }).join();
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(tensors[static_cast<size_t>(i)].item(), i);
   const int64_t live = cpu_memory().stats().live_total();

@@ -66,7 +66,8 @@ TEST(Random, NormalNumbersHaveMeanAndDeviation) {
 TEST(Random, NumbersDependOnTheSeedAndNotOnTheCountOrTheDtype) {
   const Tensor x = uniform(TensorSpec(Shape{1025}), 0, 1, 5), other = uniform(TensorSpec(Shape{1025}), 0, 1, 6);
   EXPECT_FALSE(test::bitwise_equal(other, x));
-  const Tensor shorter = uniform(TensorSpec(Shape{33}), 0, 1, 5), wide = uniform(TensorSpec(Shape{1025}, DType::kF64), 0, 1, 5);
+  const Tensor shorter = uniform(TensorSpec(Shape{33}), 0, 1, 5),
+               wide = uniform(TensorSpec(Shape{1025}, DType::kF64), 0, 1, 5);
   for (size_t i = 0; i < 33; ++i) EXPECT_EQ(shorter.data<float>()[i], x.data<float>()[i]);
   for (size_t i = 0; i < 1025; ++i) EXPECT_EQ(static_cast<float>(wide.data<double>()[i]), x.data<float>()[i]);
 }

@@ -32,7 +32,9 @@ TEST(Shape, WithReplacesOneExtent) {
   EXPECT_EQ(Shape({2, 3, 4}).with(-1, 7), Shape({2, 3, 7}));
 }
 
-TEST(Shape, RefusesNegativeExtents) { EXPECT_TRUE(refused([] { Shape{2, -1}; }, "shape (2, -1) has a negative extent")); }
+TEST(Shape, RefusesNegativeExtents) {
+  EXPECT_TRUE(refused([] { Shape{2, -1}; }, "shape (2, -1) has a negative extent"));
+}
 
 TEST(Shape, RefusesMoreThanSixDimensions) {
   EXPECT_NO_THROW((Shape{1, 1, 1, 1, 1, 1}));
@@ -42,8 +44,8 @@ TEST(Shape, RefusesMoreThanSixDimensions) {
 TEST(Shape, RefusesWhatOverflows) {
   const int64_t big = int64_t{1} << 40;
   EXPECT_TRUE(refused([&] { Shape{big, big}; }, "more elements than fit"));
-  EXPECT_TRUE(refused([&] { Shape{big, big, big, big}; }, "more elements than fit"));   // overflows to zero
-  EXPECT_TRUE(refused([&] { Shape{0, big, big}; }, "more elements than fit"));  // strides would overflow
+  EXPECT_TRUE(refused([&] { Shape{big, big, big, big}; }, "more elements than fit"));  // overflows to zero
+  EXPECT_TRUE(refused([&] { Shape{0, big, big}; }, "more elements than fit"));         // strides would overflow
   EXPECT_NO_THROW((Shape{int64_t{1} << 28, int64_t{1} << 28}));
 }
 
@@ -66,7 +68,11 @@ TEST(Spec, KnowsItsBytes) {
 }
 
 TEST(Spec, RefusesImageLayoutsForOtherRanks) {
-  EXPECT_TRUE(refused([] { TensorSpec(Shape{2, 3}, DType::kF32, Layout::kNhwc); }, "layout nhwc is for tensors of rank 4"));
+  EXPECT_TRUE(refused(
+      [] {
+        TensorSpec(Shape{2, 3}, DType::kF32, Layout::kNhwc);
+      },
+      "layout nhwc is for tensors of rank 4"));
   EXPECT_TRUE(refused([] { TensorSpec(Shape{2, 3, 4, 5, 6}, DType::kF32, Layout::kChwn); }, "layout chwn"));
 }
 

@@ -48,7 +48,8 @@ TEST(Tape, KeepsOnlyWhatANeededGradientNeeds) {
 
 TEST(Tape, GivesEachGradientToItsInput) {
   const Tensor a = leaf(1), b = leaf(2);
-  const Tensor y = record(scalar(0), wrt(a, [](const Tensor&) { return scalar(10); }), wrt(b, [](const Tensor& dy) { return dy; }));
+  const Tensor y =
+      record(scalar(0), wrt(a, [](const Tensor&) { return scalar(10); }), wrt(b, [](const Tensor& dy) { return dy; }));
   Sink sink;
 
   y.node->backward(scalar(5), sink);
@@ -131,17 +132,21 @@ TEST(Tape, NumbersGrowAlongEveryEdge) {
   Tensor x = leaf(1), joint;
   pthread_t thread;
   std::pair<Tensor*, Tensor*> out{&x, &joint};
-  pthread_create(&thread, nullptr, [](void* p) -> void* {
-    auto [y, j] = *static_cast<std::pair<Tensor*, Tensor*>*>(p);
-    ctx.sequence = 1000000000;
-    *y = record(*y, wrt(*y, [](const Tensor& dy) { return dy; }));
-    *j = record_joint<1>(*y, {y}, [](const Tensor& dy, const Needs<1>&) { return std::array<Tensor, 1>{dy}; });
-    return nullptr;
-  }, &out);
+  pthread_create(
+      &thread, nullptr,
+      [](void* p) -> void* {
+        auto [y, j] = *static_cast<std::pair<Tensor*, Tensor*>*>(p);
+        ctx.sequence = 1000000000;
+        *y = record(*y, wrt(*y, [](const Tensor& dy) { return dy; }));
+        *j = record_joint<1>(*y, {y}, [](const Tensor& dy, const Needs<1>&) { return std::array<Tensor, 1>{dy}; });
+        return nullptr;
+      },
+      &out);
   pthread_join(thread, nullptr);
 
   const Tensor y = record(scalar(0), wrt(x, pass));
-  const Tensor z = record_joint<1>(scalar(0), {&joint}, [](const Tensor& dy, const Needs<1>&) { return std::array<Tensor, 1>{dy}; });
+  const Tensor z =
+      record_joint<1>(scalar(0), {&joint}, [](const Tensor& dy, const Needs<1>&) { return std::array<Tensor, 1>{dy}; });
 
   EXPECT_GT(y.node->sequence, x.node->sequence);
   EXPECT_GT(z.node->sequence, joint.node->sequence);
@@ -153,12 +158,16 @@ TEST(Tape, ChainsOfAnyLengthAreDestroyedWithoutRecursion) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 256 << 10);
   pthread_t thread;
-  ASSERT_EQ(pthread_create(&thread, &attributes, [](void*) -> void* {
-    Tensor y = leaf(1);
-    for (int i = 0; i < kDeep; ++i) y = record(y.detached(), wrt(y, [](const Tensor& dy) { return dy; }));
-    y = {};
-    return nullptr;
-  }, nullptr), 0);
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void*) -> void* {
+                  Tensor y = leaf(1);
+                  for (int i = 0; i < kDeep; ++i) y = record(y.detached(), wrt(y, [](const Tensor& dy) { return dy; }));
+                  y = {};
+                  return nullptr;
+                },
+                nullptr),
+            0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
 }

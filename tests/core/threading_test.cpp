@@ -17,7 +17,8 @@ struct Net {
   std::vector<Tensor> parameters;
   explicit Net(uint64_t seed) {
     const auto add = [&](const Shape& shape, double range) {
-      parameters.push_back(test::random_tensor(TensorSpec(shape), seed * 10 + parameters.size(), -range, range).require_grad());
+      parameters.push_back(
+          test::random_tensor(TensorSpec(shape), seed * 10 + parameters.size(), -range, range).require_grad());
     };
     add({16, 3, 3, 3}, 0.3);
     add({16}, 0.1);
@@ -67,7 +68,8 @@ TEST(Threads, TrainSeparateNetsBitForBitAsOneAfterAnother) {
 
   for (size_t t = 0; t < kThreads; ++t) {
     EXPECT_LT(alone[t][9].item(), alone[t][0].item()) << "it does not learn";
-    for (size_t i = 0; i < alone[t].size(); ++i) EXPECT_TRUE(test::bitwise_equal(together[t][i], alone[t][i])) << t << " " << i;
+    for (size_t i = 0; i < alone[t].size(); ++i)
+      EXPECT_TRUE(test::bitwise_equal(together[t][i], alone[t][i])) << t << " " << i;
   }
 }
 

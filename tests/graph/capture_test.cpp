@@ -1,7 +1,8 @@
-// Captured training is eager training: bit for bit, over 50 steps, for every network and kind of optimizer, with dropout,
-// running statistics, a learning rate that changes and a short last batch.
+// Captured training is eager training: bit for bit, over 50 steps, for every network and kind of optimizer, with
+// dropout, running statistics, a learning rate that changes and a short last batch.
 #include <gtest/gtest.h>
 
+#include "core/random.h"
 #include "graph/program.h"
 #include "models/network.h"
 #include "ops/conv2d.h"
@@ -11,7 +12,6 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "optim/make.h"
-#include "core/random.h"
 
 namespace plumb {
 namespace {
@@ -56,7 +56,8 @@ Outcome train(const std::string& model, const std::string& optimizer_name, bool 
     if (i == kNewRateAt) optimizer->set_learning_rate(2e-4);
     const int64_t n = i % 5 == 4 ? kShortBatch : kBatch;
     const auto seed = static_cast<uint64_t>(i);
-    const Tensor x = uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, Layout::kNhwc), 0, 1, seed);
+    const Tensor x =
+        uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, Layout::kNhwc), 0, 1, seed);
     const Tensor labels = uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000);
     const std::vector<Tensor> in{x, labels};
     const auto before = cpu_memory().stats().allocations;
@@ -98,7 +99,9 @@ TEST_P(CapturedTraining, IsBitwiseEagerTraining) {
 INSTANTIATE_TEST_SUITE_P(Networks, CapturedTraining,
                          testing::Combine(testing::Values("lenet", "resnet20", "vgg16", "alexnet"),
                                           testing::Values("sgd", "adam", "rmsprop")),
-                         [](const auto& test) { return std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param); });
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
+                         });
 
 TEST(CaptureTest, ReadingATensorInsideThrowsASentence) {
   const Tensor x = Tensor::from<float>({1, 2}, Shape{2});

@@ -33,7 +33,8 @@ struct AddValue {
     ++prepared;
     candidates.add("loop", [n = p.in[0].numel(), value = static_cast<float>(p.params.value)] {
       return std::make_unique<FunctionKernel>([n, value, counted = Alive()](const Launch& l) {
-        for (int64_t i = 0; i < n; ++i) static_cast<float*>(l.out[0])[i] = static_cast<const float*>(l.in[0])[i] + value;
+        for (int64_t i = 0; i < n; ++i)
+          static_cast<float*>(l.out[0])[i] = static_cast<const float*>(l.in[0])[i] + value;
       });
     });
   }
@@ -59,8 +60,8 @@ TEST(Cache, PreparesOnceForTheSameKey) {
 TEST(Cache, EveryPartOfTheKeyMatters) {
   const int before = AddValue::prepared;
   add_value(zeros(TensorSpec(Shape{12})), 1);
-  add_value(zeros(TensorSpec(Shape{12})), 2);     // parameters
-  add_value(zeros(TensorSpec(Shape{3, 4})), 1);   // shape
+  add_value(zeros(TensorSpec(Shape{12})), 2);    // parameters
+  add_value(zeros(TensorSpec(Shape{3, 4})), 1);  // shape
   add_value(zeros(TensorSpec(Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc)), 1);
   add_value(zeros(TensorSpec(Shape{1, 2, 2, 3})), 1);  // layout
   {

@@ -34,7 +34,8 @@ struct Several {
   };
   static void cpu(const Problem<Params>&, Candidates& c) {
     c.add("never", [] { return nullptr; });
-    c.add("random", [] { return writes(1, 3000); }, false);
+    c.add(
+        "random", [] { return writes(1, 3000); }, false);
     c.add("slow_a", [] { return writes(2, 3000); });
     c.add("fast", [] { return writes(3); });
     c.add("slow_b", [] { return writes(4, 3000); });
@@ -59,7 +60,8 @@ std::string chosen(Choice choice, int64_t key) {
   const std::string name = p->kernel->info().algorithm;
   EXPECT_EQ(p->kernel->info().flops, 42);
   // What is named is what runs.
-  const std::map<std::string, float> numbers = {{"random", 1}, {"slow_a", 2}, {"fast", 3}, {"slow_b", 4}, {"reference", 5}};
+  const std::map<std::string, float> numbers = {
+      {"random", 1}, {"slow_a", 2}, {"fast", 3}, {"slow_b", 4}, {"reference", 5}};
   EXPECT_EQ(run<Several>({key}, {}, kOne).data<float>()[0], numbers.at(name));
   return name;
 }
@@ -147,8 +149,10 @@ TEST(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
   };
   const auto chosen_by_child = [&] {
     const std::string self = fs::read_symlink("/proc/self/exe").string();
-    const int status = std::system(("PLUMB_CACHE='" + folder.string() + "' '" + self + "' --gtest_also_run_disabled_tests " +
-                                    "--gtest_filter=ChoicesOnDisk.DISABLED_Child > /dev/null").c_str());
+    const int status =
+        std::system(("PLUMB_CACHE='" + folder.string() + "' '" + self + "' --gtest_also_run_disabled_tests " +
+                     "--gtest_filter=ChoicesOnDisk.DISABLED_Child > /dev/null")
+                        .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
 

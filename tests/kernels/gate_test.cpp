@@ -68,7 +68,8 @@ struct ReadsPack {
   }
   static void cpu(const Problem<NoParams>&, Candidates& candidates) {
     candidates.add("loop", [] {
-      auto kernel = std::make_unique<FunctionKernel>([](const Launch& l) { std::memcpy(l.out[0], l.in[0], 4 * sizeof(float)); });
+      auto kernel =
+          std::make_unique<FunctionKernel>([](const Launch& l) { std::memcpy(l.out[0], l.in[0], 4 * sizeof(float)); });
       kernel->info().packs.push_back({0, pack()});
       return kernel;
     });
@@ -108,7 +109,11 @@ TEST(Gate, UpdatesWriteInPlace) {
 }
 
 TEST(Gate, RefusesEmptyTensors) {
-  EXPECT_TRUE(refused([] { run<Accumulate>({}, {four(1, 2, 3, 4), Tensor()}, TensorSpec(Shape{4})); }, "accumulate: input 1 is an empty tensor"));
+  EXPECT_TRUE(refused(
+      [] {
+        run<Accumulate>({}, {four(1, 2, 3, 4), Tensor()}, TensorSpec(Shape{4}));
+      },
+      "accumulate: input 1 is an empty tensor"));
 }
 
 TEST(Gate, RefusesMixedDevices) {
@@ -124,7 +129,8 @@ TEST(Gate, RefusesDevicesWithoutKernels) {
 
 TEST(Gate, RefusesCapturedTensorsOutsideOfTheirStep) {
   const Tensor captured(Value::make(TensorSpec(Shape{4}), MemoryClass::kActivation, true));
-  EXPECT_TRUE(refused([&] { add(four(1, 2, 3, 4), captured); }, "add: input 1 f32 (4) nchw comes from a captured step"));
+  EXPECT_TRUE(
+      refused([&] { add(four(1, 2, 3, 4), captured); }, "add: input 1 f32 (4) nchw comes from a captured step"));
 }
 
 TEST(Gate, RefusesSpecsThatNoKernelTakes) {

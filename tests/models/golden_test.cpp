@@ -35,7 +35,8 @@ void generate(Tensor t, const std::string& name, uint64_t stream) {
   const auto out = t.mutable_data<float>();
   const double fan_in = static_cast<double>(t.numel()) / static_cast<double>(t.shape()[0]);
   const auto bound = static_cast<float>(std::sqrt(6.0 / fan_in));
-  const bool around_one = t.rank() == 1 && (ends_with(name, "running_var") || (name.find("bn") != std::string::npos && ends_with(name, ".weight")));
+  const bool around_one = t.rank() == 1 && (ends_with(name, "running_var") ||
+                                            (name.find("bn") != std::string::npos && ends_with(name, ".weight")));
   for (size_t i = 0; i < out.size(); ++i) {
     const float u = unit(stream, i);
     out[i] = t.rank() > 1 ? (2 * u - 1) * bound : (around_one ? 0.5f + u : (2 * u - 1) * 0.01f);
@@ -78,14 +79,16 @@ void expect_logits(const Json& want, const Tensor& got, double tolerance) {
   for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(have[i], values[i], tolerance * largest) << "logit " << i;
 }
 
-void expect_gradient(const std::string& name, const Json& want, const Json& indices, const Tensor& got, double tolerance) {
+void expect_gradient(const std::string& name, const Json& want, const Json& indices, const Tensor& got,
+                     double tolerance) {
   const auto have = got.data<float>();
   double squares = 0;
   for (const float v : have) squares += static_cast<double>(v) * v;
   const double norm = want["norm"], rms = norm / std::sqrt(static_cast<double>(have.size()));
   EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << name;
   for (size_t i = 0; i < indices.size(); ++i) {
-    EXPECT_NEAR(have[indices[i].get<size_t>()], want["samples"][i].get<double>(), 10 * tolerance * rms + 1e-12) << name << " at " << indices[i];
+    EXPECT_NEAR(have[indices[i].get<size_t>()], want["samples"][i].get<double>(), 10 * tolerance * rms + 1e-12)
+        << name << " at " << indices[i];
   }
 }
 
@@ -113,13 +116,15 @@ TEST_P(GoldenNetwork, AgreesWithPyTorchAndTensorFlow) {
     EXPECT_NEAR(r.loss, want["loss"].get<double>(), 1e-5);
     for (size_t p = 0; p < parameters.size(); ++p) {
       const Json& listed = all["parameters"][p];
-      expect_gradient(parameters[p].name, want["gradients"][listed["name"].get<std::string>()], listed["indices"], r.gradients[p], 5e-5);
+      expect_gradient(parameters[p].name, want["gradients"][listed["name"].get<std::string>()], listed["indices"],
+                      r.gradients[p], 5e-5);
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, GoldenNetwork,
-                         testing::Combine(testing::Values("alexnet", "vgg16"), testing::ValuesIn(kPublicLayouts)), name_of);
+                         testing::Combine(testing::Values("alexnet", "vgg16"), testing::ValuesIn(kPublicLayouts)),
+                         name_of);
 
 class GoldenResNet : public testing::TestWithParam<Case> {};
 
@@ -151,14 +156,15 @@ TEST_P(GoldenResNet, AgreesWithPyTorchInBothModes) {
     if (!batch["train"]["gradients"].contains(name)) continue;
     for (size_t p = 0; p < network->parameters().size(); ++p) {
       if (network->parameters()[p].name != name) continue;
-      // A ReLU input that is zero but for rounding may fall either way, and batch norm spreads that: in f32 PyTorch itself
-      // is this far from its own f64.
+      // A ReLU input that is zero but for rounding may fall either way, and batch norm spreads that: in f32 PyTorch
+      // itself is this far from its own f64.
       expect_gradient(name, batch["train"]["gradients"][name], listed["indices"], train.gradients[p], 2e-3);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, GoldenResNet, testing::Combine(testing::Values("resnet20"), testing::ValuesIn(kPublicLayouts)), name_of);
+INSTANTIATE_TEST_SUITE_P(Layouts, GoldenResNet,
+                         testing::Combine(testing::Values("resnet20"), testing::ValuesIn(kPublicLayouts)), name_of);
 
 TEST(NetworkTest, ParameterCountsAreThoseOfTheirPapers) {
   EXPECT_EQ(make_network("alexnet")->parameter_count(), 78330250);

@@ -78,10 +78,12 @@ TEST(Conv2d, RefusesWhatDoesNotFitTogether) {
   says({}, x, w.with(Layout::kNhwc), "it must be (OC, IC / groups, KH, KW), row-major");
   says({}, x, w.with(DType::kBf16), "conv2d: x is f32 and w is bf16; both must be of one floating dtype");
   says({}, x, TensorSpec(Shape{4, 5, 3, 3}), "conv2d: w has 5 input channels in 1 groups, x has 6");
-  says({.groups = 3}, x, TensorSpec(Shape{4, 2, 3, 3}), "conv2d: w has 4 output channels, which 3 groups do not divide");
+  says({.groups = 3}, x, TensorSpec(Shape{4, 2, 3, 3}),
+       "conv2d: w has 4 output channels, which 3 groups do not divide");
   says({.stride = {0, 1}}, x, w, "conv2d: stride 0 and dilation 1 must be at least 1");
   says({.padding = {0, -1, 0, 0}}, x, w, "conv2d: a padding is -1");
-  says({}, x, TensorSpec(Shape{4, 6, 7, 3}), "conv2d: the kernel reaches over 7 rows or columns, and x has a height of 5");
+  says({}, x, TensorSpec(Shape{4, 6, 7, 3}),
+       "conv2d: the kernel reaches over 7 rows or columns, and x has a height of 5");
   says({.dilation = {1, 3}}, x, w, "x has a width of 5");
   says({}, x, TensorSpec(Shape{0, 6, 3, 3}), "conv2d: w (0, 6, 3, 3) has no elements");
   EXPECT_TRUE(refused([&] { conv2d(Tensor::empty(x), Tensor::empty(w), Tensor::empty(TensorSpec(Shape{5}))); },
@@ -99,7 +101,8 @@ struct Asked {
   const char* runs;  // the prefix of what info() says, for all three kernels
 };
 std::ostream& operator<<(std::ostream& out, const Asked& a) {
-  return out << a.algorithm << " " << to_string(a.layout) << " " << to_string(a.dtype) << " " << a.kernel << " " << a.stride;
+  return out << a.algorithm << " " << to_string(a.layout) << " " << to_string(a.dtype) << " " << a.kernel << " "
+             << a.stride;
 }
 class Conv2dAlgorithms : public testing::TestWithParam<Asked> {};
 
@@ -109,26 +112,36 @@ TEST_P(Conv2dAlgorithms, AreTheOnesThatAreNamed) {
   const TensorSpec x(Shape{2, 32, 12, 12}, a.dtype, a.layout), w(Shape{16, 32, a.kernel, a.kernel}, a.dtype);
   const TensorSpec y = conv2d_output(p, x, w);
   const ChoiceScope scope(forced(a.algorithm));
-  for (const Ref<Prepared>& kernel : {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
-                                      prepare<Conv2dBackwardWeight>(p, {y, x}, {w})}) {
+  for (const Ref<Prepared>& kernel :
+       {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
+        prepare<Conv2dBackwardWeight>(p, {y, x}, {w})}) {
     const KernelInfo& info = kernel->kernel->info();
-    EXPECT_TRUE(info.algorithm.starts_with(a.runs)) << kernel->kind->name << " is " << info.algorithm << ", " << info.name;
+    EXPECT_TRUE(info.algorithm.starts_with(a.runs))
+        << kernel->kind->name << " is " << info.algorithm << ", " << info.name;
     EXPECT_FALSE(info.name.empty());
     EXPECT_EQ(info.flops, 2.0 * static_cast<double>(y.numel() * 32 * a.kernel * a.kernel));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Conv2dAlgorithms, testing::Values(
-  Asked{"direct", Layout::kNchw, DType::kF32, 3, 1, "direct"}, Asked{"direct", Layout::kNhwc, DType::kF32, 3, 1, "direct"},
-  Asked{"direct", Layout::kNhwc, DType::kF32, 5, 2, "direct"}, Asked{"blocked", Layout::kNchw, DType::kF32, 3, 1, "blocked"},
-  Asked{"blocked", Layout::kNhwc, DType::kF32, 3, 2, "blocked"}, Asked{"blocked", Layout::kChwn, DType::kF32, 3, 1, "blocked"},
-  Asked{"winograd_f2x2", Layout::kNhwc, DType::kF32, 3, 1, "winograd_f2x2"},
-  Asked{"winograd_f4x4", Layout::kNhwc, DType::kF32, 3, 1, "winograd_f4x4"},
-  Asked{"winograd", Layout::kNhwc, DType::kF32, 3, 1, "winograd_f"}, Asked{"direct_chwn", Layout::kChwn, DType::kF32, 3, 1, "direct_chwn"},
-  Asked{"direct_chwn", Layout::kChwn, DType::kF32, 3, 2, "direct_chwn"}, Asked{"reference", Layout::kNchw, DType::kF32, 3, 1, "reference"},
-  Asked{"reference", Layout::kNhwc, DType::kBf16, 3, 1, "reference"}, Asked{"direct", Layout::kNchw, DType::kF64, 3, 1, "reference"},
-  Asked{"winograd", Layout::kNhwc, DType::kF32, 3, 2, "direct"}, Asked{"winograd", Layout::kNhwc, DType::kF32, 5, 1, "direct"},
-  Asked{"winograd", Layout::kNchw, DType::kF32, 3, 1, "direct"}, Asked{"direct_chwn", Layout::kNhwc, DType::kF32, 5, 1, "direct"}));
+INSTANTIATE_TEST_SUITE_P(, Conv2dAlgorithms,
+                         testing::Values(Asked{"direct", Layout::kNchw, DType::kF32, 3, 1, "direct"},
+                                         Asked{"direct", Layout::kNhwc, DType::kF32, 3, 1, "direct"},
+                                         Asked{"direct", Layout::kNhwc, DType::kF32, 5, 2, "direct"},
+                                         Asked{"blocked", Layout::kNchw, DType::kF32, 3, 1, "blocked"},
+                                         Asked{"blocked", Layout::kNhwc, DType::kF32, 3, 2, "blocked"},
+                                         Asked{"blocked", Layout::kChwn, DType::kF32, 3, 1, "blocked"},
+                                         Asked{"winograd_f2x2", Layout::kNhwc, DType::kF32, 3, 1, "winograd_f2x2"},
+                                         Asked{"winograd_f4x4", Layout::kNhwc, DType::kF32, 3, 1, "winograd_f4x4"},
+                                         Asked{"winograd", Layout::kNhwc, DType::kF32, 3, 1, "winograd_f"},
+                                         Asked{"direct_chwn", Layout::kChwn, DType::kF32, 3, 1, "direct_chwn"},
+                                         Asked{"direct_chwn", Layout::kChwn, DType::kF32, 3, 2, "direct_chwn"},
+                                         Asked{"reference", Layout::kNchw, DType::kF32, 3, 1, "reference"},
+                                         Asked{"reference", Layout::kNhwc, DType::kBf16, 3, 1, "reference"},
+                                         Asked{"direct", Layout::kNchw, DType::kF64, 3, 1, "reference"},
+                                         Asked{"winograd", Layout::kNhwc, DType::kF32, 3, 2, "direct"},
+                                         Asked{"winograd", Layout::kNhwc, DType::kF32, 5, 1, "direct"},
+                                         Asked{"winograd", Layout::kNchw, DType::kF32, 3, 1, "direct"},
+                                         Asked{"direct_chwn", Layout::kNhwc, DType::kF32, 5, 1, "direct"}));
 
 // Few channels do not pay for Winograd's transforms.
 TEST(Conv2d, TheDefaultIsWinogradWhereItPays) {
@@ -160,12 +173,15 @@ TEST(Conv2d, TheDefaultIsNeverAPlainLoop) {
     for (const int64_t channels : {3, 10, 16, 17, 64}) {
       for (const int32_t stride : {1, 2}) {
         const Conv2dParams p{.stride = {stride, stride}, .padding = {1, 1, 1, 1}};
-        const TensorSpec x(Shape{4, channels, 9, 9}, DType::kF32, layout), w(Shape{16, channels, 3, 3}), y = conv2d_output(p, x, w);
-        for (const Ref<Prepared>& kernel : {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
-                                            prepare<Conv2dBackwardWeight>(p, {y, x}, {w})}) {
+        const TensorSpec x(Shape{4, channels, 9, 9}, DType::kF32, layout), w(Shape{16, channels, 3, 3}),
+            y = conv2d_output(p, x, w);
+        for (const Ref<Prepared>& kernel :
+             {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
+              prepare<Conv2dBackwardWeight>(p, {y, x}, {w})}) {
           const KernelInfo& info = kernel->kernel->info();
           EXPECT_NE(info.algorithm, "reference") << kernel->kind->name << " " << to_string(x);
-          EXPECT_EQ(info.name.find("ref"), std::string::npos) << kernel->kind->name << " " << to_string(x) << " " << info.name;
+          EXPECT_EQ(info.name.find("ref"), std::string::npos)
+              << kernel->kind->name << " " << to_string(x) << " " << info.name;
         }
       }
     }

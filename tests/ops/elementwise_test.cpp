@@ -1,4 +1,5 @@
-// What the cases of tests/cases do not say: values known from elsewhere, extreme and non-finite numbers, integers, errors.
+// What the cases of tests/cases do not say: values known from elsewhere, extreme and non-finite numbers, integers,
+// errors.
 #include "ops/elementwise.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,8 @@ TEST(Elementwise, KnownFunctionsHaveTheirValues) {
     for (double x = -8; x <= 8; x += 0.0625) {
       const double y = k.expected(x);
       EXPECT_NEAR(apply(k.op, x), y, 1e-14 * std::max(1.0, std::abs(y))) << k.name << " of " << x;
-      EXPECT_NEAR(apply(k.op, x, DType::kF32), y, 4e-7 * std::max(1.0, std::abs(y))) << k.name << " of " << x << " in f32";
+      EXPECT_NEAR(apply(k.op, x, DType::kF32), y, 4e-7 * std::max(1.0, std::abs(y)))
+          << k.name << " of " << x << " in f32";
     }
   }
   for (const double x : {0.01, 0.5, 1.0, 3.0, 1e10}) {
@@ -100,7 +102,8 @@ TEST(Elementwise, GradientsStayFiniteAtExtremeArguments) {
 }
 
 TEST(Elementwise, NanStaysNan) {
-  for (Tensor (*op)(const Tensor&) : {relu, sigmoid, tanh, gelu, gelu_tanh, silu, softplus, exp, log, sqrt, square, reciprocal, abs, neg}) {
+  for (Tensor (*op)(const Tensor&) :
+       {relu, sigmoid, tanh, gelu, gelu_tanh, silu, softplus, exp, log, sqrt, square, reciprocal, abs, neg}) {
     for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) EXPECT_TRUE(std::isnan(apply(op, kNan, t)));
   }
   const Tensor a = Tensor::from<float>({NAN, 1, 2}, Shape{3}), b = Tensor::from<float>({1, NAN, 3}, Shape{3});
@@ -149,18 +152,27 @@ TEST(Elementwise, BroadcastsAlignAtTheRight) {
 }
 
 TEST(Elementwise, RefusesWhatDoesNotFitTogether) {
-  const auto make = [](const Shape& s, DType t = DType::kF32, Layout l = Layout::kNchw) { return Tensor::empty(TensorSpec(s, t, l)); };
+  const auto make = [](const Shape& s, DType t = DType::kF32, Layout l = Layout::kNchw) {
+    return Tensor::empty(TensorSpec(s, t, l));
+  };
   EXPECT_TRUE(refused([&] { make({2, 3}) + make({4}); }, "add: a (2, 3) and b (4) do not broadcast to one shape"));
-  EXPECT_TRUE(refused([&] { make({2}) + make({2}, DType::kBf16); }, "add: a is f32 and b is bf16; convert one of them"));
-  EXPECT_TRUE(refused([&] { make({1, 2, 3, 4}) + make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc); }, "convert one of them with to(layout)"));
-  EXPECT_TRUE(refused([&] { relu(make({2}, DType::kI32)); }, "relu: x is i32 (2) nchw; convert it to a floating dtype"));
+  EXPECT_TRUE(
+      refused([&] { make({2}) + make({2}, DType::kBf16); }, "add: a is f32 and b is bf16; convert one of them"));
+  EXPECT_TRUE(refused(
+      [&] {
+        make({1, 2, 3, 4}) + make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc);
+      },
+      "convert one of them with to(layout)"));
+  EXPECT_TRUE(
+      refused([&] { relu(make({2}, DType::kI32)); }, "relu: x is i32 (2) nchw; convert it to a floating dtype"));
   EXPECT_TRUE(refused([&] { make({2}) + Tensor(); }, "add: an operand is an empty tensor"));
   EXPECT_TRUE(refused([&] { relu(Tensor()); }, "relu"));
 }
 
 TEST(Elementwise, ThirdDerivativesAreRefusedAndNotSilentlyZero) {
   const GradOptions graph{.create_graph = true};
-  const Tensor x = Tensor::from<double>({0.5}, Shape{1}).require_grad(), y = Tensor::from<double>({2}, Shape{1}).require_grad();
+  const Tensor x = Tensor::from<double>({0.5}, Shape{1}).require_grad(),
+               y = Tensor::from<double>({2}, Shape{1}).require_grad();
   const Tensor first = grad(sum(sigmoid(x)), {x}, graph)[0];
   const Tensor second = grad(sum(first), {x}, graph)[0];
   EXPECT_TRUE(refused([&] { grad(sum(second), {x}); }, "sigmoid: derivatives beyond the second are not available"));

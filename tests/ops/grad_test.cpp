@@ -40,7 +40,8 @@ TEST(Grad, TakesACotangent) {
   EXPECT_EQ(values(grad(square(x), {x}, dy)[0]), (Values{2, 40, 600}));
   EXPECT_EQ(values(dy), (Values{1, 10, 100}));
   EXPECT_TRUE(refused([&] { grad(square(x), {x}); }, "grad: y has shape (3); pass a cotangent"));
-  EXPECT_TRUE(refused([&] { grad(square(x), {x}, Tensor::from<float>({1}, Shape{1})); }, "dy must be of y's spec f32 (3) nchw"));
+  EXPECT_TRUE(refused([&] { grad(square(x), {x}, Tensor::from<float>({1}, Shape{1})); },
+                      "dy must be of y's spec f32 (3) nchw"));
 }
 
 TEST(Grad, OfALeafOrOfAnIntermediateTensor) {
@@ -65,7 +66,11 @@ TEST(Grad, TensorsNamedTwiceGetTheSameGradient) {
 TEST(Grad, RefusesWhatWasNotRecorded) {
   const Tensor x = leaf({1}), constant = Tensor::from<float>({1}, Shape{1});
   EXPECT_TRUE(refused([&] { grad(sum(square(constant)), {x}); }, "computed without recording"));
-  EXPECT_TRUE(refused([&] { grad(sum(square(x)), {x, constant}); }, "grad: x number 1 f32 (1) nchw does not need a gradient"));
+  EXPECT_TRUE(refused(
+      [&] {
+        grad(sum(square(x)), {x, constant});
+      },
+      "grad: x number 1 f32 (1) nchw does not need a gradient"));
   EXPECT_TRUE(refused([&] { grad(sum(square(x)), {Tensor()}); }, "grad: x number 0 (empty) does not need a gradient"));
   EXPECT_TRUE(refused([] { grad(Tensor(), {}); }, "grad: y"));
   const NoGrad no_grad;
@@ -100,10 +105,10 @@ TEST(Grad, BackwardFreesWhatWasKept) {
 
 TEST(Grad, GradientsOfGradients) {
   const Tensor x = leaf({2});
-  const Tensor y = sum(square(x) * x);                                  // x^3
-  const Tensor first = grad(y, {x}, {.create_graph = true})[0];         // 3 x^2
+  const Tensor y = sum(square(x) * x);                           // x^3
+  const Tensor first = grad(y, {x}, {.create_graph = true})[0];  // 3 x^2
   EXPECT_EQ(values(first), (Values{12}));
-  EXPECT_EQ(values(grad(sum(first), {x})[0]), (Values{12}));            // 6 x
+  EXPECT_EQ(values(grad(sum(first), {x})[0]), (Values{12}));  // 6 x
   EXPECT_FALSE(grad(sum(square(x)), {x})[0].requires_grad());
 }
 
@@ -179,12 +184,15 @@ TEST(Grad, GradientsAreCountedAsGradients) {
 }
 
 TEST(Grad, OnlyNeededGradientsAreComputed) {
-  const Tensor x = test::random_tensor(TensorSpec(Shape{4, 8}), 1), w = test::random_tensor(TensorSpec(Shape{5, 8}), 2).require_grad();
+  const Tensor x = test::random_tensor(TensorSpec(Shape{4, 8}), 1),
+               w = test::random_tensor(TensorSpec(Shape{5, 8}), 2).require_grad();
   const Tensor y = sum(linear(x, w));
   test::KernelLog log;
   grad(y, {w});
-  EXPECT_TRUE(std::any_of(log.ran.begin(), log.ran.end(), [](const std::string& n) { return n.starts_with("linear_backward_weight"); }));
-  EXPECT_FALSE(std::any_of(log.ran.begin(), log.ran.end(), [](const std::string& n) { return n.starts_with("linear_backward_input"); }));
+  EXPECT_TRUE(std::any_of(log.ran.begin(), log.ran.end(),
+                          [](const std::string& n) { return n.starts_with("linear_backward_weight"); }));
+  EXPECT_FALSE(std::any_of(log.ran.begin(), log.ran.end(),
+                           [](const std::string& n) { return n.starts_with("linear_backward_input"); }));
 }
 
 TEST(Grad, ADeepGraphIsFast) {

@@ -34,8 +34,9 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
   const TensorSpec x(Shape{32, 64}), w(Shape{48, 64}), y(Shape{32, 48}), b(Shape{48});
   for (const char* algorithm : kAlgorithms) {
     const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
-    for (const Ref<Prepared>& p : {prepare<LinearForward>({}, {x, w}, {y}), prepare<LinearBackwardInput>({}, {y, w}, {x}),
-                                   prepare<LinearBackwardWeight>({}, {y, x}, {w})}) {
+    for (const Ref<Prepared>& p :
+         {prepare<LinearForward>({}, {x, w}, {y}), prepare<LinearBackwardInput>({}, {y, w}, {x}),
+          prepare<LinearBackwardWeight>({}, {y, x}, {w})}) {
       EXPECT_EQ(p->kernel->info().algorithm, algorithm) << p->kind->name;
       EXPECT_EQ(p->kernel->info().flops, 2.0 * 32 * 64 * 48);
     }
@@ -46,7 +47,8 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
 }
 
 TEST(Linear, LeadingDimensionsAreABatch) {
-  const Tensor x = test::small_integers(TensorSpec(Shape{2, 3, 4}), 1), w = test::small_integers(TensorSpec(Shape{5, 4}), 2);
+  const Tensor x = test::small_integers(TensorSpec(Shape{2, 3, 4}), 1),
+               w = test::small_integers(TensorSpec(Shape{5, 4}), 2);
   const Tensor y = linear(x, w);
   EXPECT_EQ(y.shape(), Shape({2, 3, 5}));
   const Tensor one = linear(Tensor::from<float>(x.data<float>().subspan(20, 4), TensorSpec(Shape{4})), w);
@@ -58,8 +60,10 @@ TEST(Linear, WithoutInputsOrRowsThereIsOnlyTheBias) {
   const Tensor b = Tensor::from<float>({1, 2}, Shape{2});
   EXPECT_TRUE(test::equal(linear(Tensor::empty(TensorSpec(Shape{3, 0})), Tensor::empty(TensorSpec(Shape{2, 0})), b),
                           Tensor::from<float>({1, 2, 1, 2, 1, 2}, Shape{3, 2})));
-  EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{2, 3, 0})), Tensor::empty(TensorSpec(Shape{2, 0})), b).shape(), Shape({2, 3, 2}));
-  EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{0, 5})), Tensor::empty(TensorSpec(Shape{2, 5})), b).shape(), Shape({0, 2}));
+  EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{2, 3, 0})), Tensor::empty(TensorSpec(Shape{2, 0})), b).shape(),
+            Shape({2, 3, 2}));
+  EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{0, 5})), Tensor::empty(TensorSpec(Shape{2, 5})), b).shape(),
+            Shape({0, 2}));
 }
 
 TEST(Linear, RefusesWhatDoesNotFitTogether) {
@@ -72,9 +76,12 @@ TEST(Linear, RefusesWhatDoesNotFitTogether) {
   says(TensorSpec(Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc), Shape{4, 3}, "it must be (..., IN), row-major");
   says(Shape{}, Shape{4, 3}, "it must be (..., IN), row-major");
   EXPECT_TRUE(refused([] { linear(Tensor(), Tensor()); }, "linear: x is an empty tensor"));
-  EXPECT_TRUE(refused([] {
-    linear(Tensor::empty(TensorSpec(Shape{2, 3})), Tensor::empty(TensorSpec(Shape{4, 3})), Tensor::empty(TensorSpec(Shape{3})));
-  }, "linear: b is f32 (3) nchw; it must be f32 (4)"));
+  EXPECT_TRUE(refused(
+      [] {
+        linear(Tensor::empty(TensorSpec(Shape{2, 3})), Tensor::empty(TensorSpec(Shape{4, 3})),
+               Tensor::empty(TensorSpec(Shape{3})));
+      },
+      "linear: b is f32 (3) nchw; it must be f32 (4)"));
 }
 
 }  // namespace

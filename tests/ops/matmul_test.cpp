@@ -16,18 +16,23 @@ using test::refused;
 const char* const kAlgorithms[] = {"matmul", "gemm", "reference"};
 
 TEST(Matmul, IsTheProductWorkedOutByHand) {
-  const Tensor a = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3}), b = Tensor::from<float>({7, 8, 9, 10, 11, 12}, Shape{3, 2});
+  const Tensor a = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3}),
+               b = Tensor::from<float>({7, 8, 9, 10, 11, 12}, Shape{3, 2});
   for (const char* algorithm : kAlgorithms) {
     const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
     EXPECT_TRUE(test::equal(matmul(a, b), Tensor::from<float>({58, 64, 139, 154}, Shape{2, 2}))) << algorithm;
-    EXPECT_TRUE(test::equal(matmul(a, a, false, true), Tensor::from<float>({14, 32, 32, 77}, Shape{2, 2}))) << algorithm;
-    EXPECT_TRUE(test::equal(matmul(b, b, true, false), Tensor::from<float>({251, 278, 278, 308}, Shape{2, 2}))) << algorithm;
-    EXPECT_TRUE(test::equal(matmul(b, a, true, true), Tensor::from<float>({58, 139, 64, 154}, Shape{2, 2}))) << algorithm;
+    EXPECT_TRUE(test::equal(matmul(a, a, false, true), Tensor::from<float>({14, 32, 32, 77}, Shape{2, 2})))
+        << algorithm;
+    EXPECT_TRUE(test::equal(matmul(b, b, true, false), Tensor::from<float>({251, 278, 278, 308}, Shape{2, 2})))
+        << algorithm;
+    EXPECT_TRUE(test::equal(matmul(b, a, true, true), Tensor::from<float>({58, 139, 64, 154}, Shape{2, 2})))
+        << algorithm;
   }
 }
 
 TEST(Matmul, TheGradientOfABroadcastOperandIsSummed) {
-  const Tensor a = test::small_integers(TensorSpec(Shape{5, 2, 3}), 1), b = test::small_integers(TensorSpec(Shape{3, 4}), 2).require_grad();
+  const Tensor a = test::small_integers(TensorSpec(Shape{5, 2, 3}), 1),
+               b = test::small_integers(TensorSpec(Shape{3, 4}), 2).require_grad();
   const Tensor dy = test::small_integers(TensorSpec(Shape{5, 2, 4}), 3);
   const Tensor db = grad(matmul(a, b), {b}, dy)[0];
   EXPECT_TRUE(test::equal(db, sum(matmul(a, dy, true, false), {0})));
@@ -45,7 +50,8 @@ TEST(Matmul, TheAlgorithmIsTheOneThatIsNamed) {
       return prepare<Matmul>({}, {c, d}, {z})->kernel->info().algorithm;
     };
     if (std::string(algorithm) != "gemm") continue;
-    EXPECT_NE(elsewhere(TensorSpec(Shape{2, 32, 64}), TensorSpec(Shape{2, 64, 48}), TensorSpec(Shape{2, 32, 48})), "gemm");
+    EXPECT_NE(elsewhere(TensorSpec(Shape{2, 32, 64}), TensorSpec(Shape{2, 64, 48}), TensorSpec(Shape{2, 32, 48})),
+              "gemm");
     EXPECT_NE(elsewhere(a.with(DType::kBf16), b.with(DType::kBf16), y.with(DType::kBf16)), "gemm");
     EXPECT_EQ(elsewhere(a.with(DType::kF64), b.with(DType::kF64), y.with(DType::kF64)), "reference");
   }
@@ -57,12 +63,19 @@ TEST(Matmul, RefusesWhatDoesNotFitTogether) {
   };
   says(Shape{3}, Shape{3, 2}, "matmul: a (3) and b (3, 2) must have at least two dimensions");
   says(Shape{2, 3}, Shape{4, 5}, "matmul: a (2, 3) has 3 columns and b (4, 5) has 4 rows");
-  says(Shape{2, 3}, Shape{4, 5}, "matmul: a (2, 3) transposed has 2 columns and b (4, 5) transposed has 5 rows", {1, 1});
+  says(Shape{2, 3}, Shape{4, 5}, "matmul: a (2, 3) transposed has 2 columns and b (4, 5) transposed has 5 rows",
+       {1, 1});
   says(Shape{2, 4, 3}, Shape{3, 3, 5}, "matmul: the batches of a (2, 4, 3) and b (3, 3, 5) do not broadcast");
   says(Shape{2, 3}, TensorSpec(Shape{3, 2}, DType::kF64), "both must be of one floating dtype");
-  says(TensorSpec(Shape{2, 3}, DType::kI32), TensorSpec(Shape{3, 2}, DType::kI32), "both must be of one floating dtype");
-  says(TensorSpec(Shape{1, 2, 3, 3}, DType::kF32, Layout::kNhwc), Shape{3, 2}, "convert them to row-major with to(nchw)");
-  EXPECT_TRUE(refused([] { matmul(Tensor(), Tensor::empty(TensorSpec(Shape{2, 2}))); }, "matmul: a is an empty tensor"));
+  says(TensorSpec(Shape{2, 3}, DType::kI32), TensorSpec(Shape{3, 2}, DType::kI32),
+       "both must be of one floating dtype");
+  says(TensorSpec(Shape{1, 2, 3, 3}, DType::kF32, Layout::kNhwc), Shape{3, 2},
+       "convert them to row-major with to(nchw)");
+  EXPECT_TRUE(refused(
+      [] {
+        matmul(Tensor(), Tensor::empty(TensorSpec(Shape{2, 2})));
+      },
+      "matmul: a is an empty tensor"));
 }
 
 }  // namespace

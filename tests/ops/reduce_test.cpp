@@ -19,7 +19,8 @@ using test::refused;
 
 // The reduction of the row-major elements of a shape over the dimensions in a mask, kept with extent 1.
 template <class Combine>
-std::vector<double> plain(const std::vector<double>& x, const Shape& shape, uint32_t mask, double start, Combine combine) {
+std::vector<double> plain(const std::vector<double>& x, const Shape& shape, uint32_t mask, double start,
+                          Combine combine) {
   Shape y = shape;
   for (int d = 0; d < shape.rank(); ++d) {
     if (mask >> d & 1) y = y.with(d, 1);
@@ -50,9 +51,12 @@ TEST(Reduce, AgreesWithLoopsOverEverySetOfDimensionsInEveryLayout) {
         if (mask >> d & 1) y = y.with(d, 1);
       }
       const TensorSpec spec(y, DType::kF64, layout);
-      const Tensor total = run<Reduce>({Reduction::kSum, mask}, {x}, spec), largest = run<Reduce>({Reduction::kMax, mask}, {x}, spec);
+      const Tensor total = run<Reduce>({Reduction::kSum, mask}, {x}, spec),
+                   largest = run<Reduce>({Reduction::kMax, mask}, {x}, spec);
       EXPECT_EQ(test::to_doubles(total), plain(elements, shape, mask, 0, [](double& a, double v) { a += v; })) << mask;
-      EXPECT_EQ(test::to_doubles(largest), plain(elements, shape, mask, -1e9, [](double& a, double v) { a = std::max(a, v); })) << mask;
+      EXPECT_EQ(test::to_doubles(largest),
+                plain(elements, shape, mask, -1e9, [](double& a, double v) { a = std::max(a, v); }))
+          << mask;
     }
   }
 }
@@ -119,7 +123,8 @@ TEST(Reduce, ArgmaxIsTheFirstOfEqualsInRowMajorOrder) {
   EXPECT_TRUE(test::equal(argmax(x, {0}, true), Tensor::from<int64_t>({0, 0, 0}, Shape{1, 3})) == false);
   EXPECT_TRUE(test::equal(argmax(x, {0}), Tensor::from<int64_t>({1, 0, 0}, Shape{3})));
   // Element (0, 1, 0, 0) and (0, 0, 0, 1) are equal; in NHWC memory the former stands first.
-  const Tensor image = test::from_doubles(std::vector<double>{0, 5, 5, 0}, TensorSpec(Shape{1, 2, 1, 2}, DType::kF32, Layout::kNhwc));
+  const Tensor image =
+      test::from_doubles(std::vector<double>{0, 5, 5, 0}, TensorSpec(Shape{1, 2, 1, 2}, DType::kF32, Layout::kNhwc));
   EXPECT_EQ(argmax(image).item(), 1);
   EXPECT_EQ(argmax(Tensor::from<uint8_t>({3, 200, 7}, Shape{3})).item(), 1);
   EXPECT_FALSE(argmax(Tensor::from<float>({1}, Shape{1}).require_grad()).requires_grad());

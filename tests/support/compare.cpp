@@ -24,7 +24,8 @@ double unit_roundoff(DType t) {
 }
 
 AssertionResult close(std::span<const double> got, std::span<const double> expected, double bound) {
-  if (got.size() != expected.size()) return AssertionFailure() << got.size() << " elements, expected " << expected.size();
+  if (got.size() != expected.size())
+    return AssertionFailure() << got.size() << " elements, expected " << expected.size();
   double largest = 0, error = 0, squares = 0, error_squares = 0;
   size_t worst = 0;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -42,12 +43,12 @@ AssertionResult close(std::span<const double> got, std::span<const double> expec
     }
   }
   if (error > bound * largest) {
-    return AssertionFailure() << "element " << worst << " is " << got[worst] << ", expected " << expected[worst] << ": off by "
-                              << error / largest << " of the largest element, allowed are " << bound;
+    return AssertionFailure() << "element " << worst << " is " << got[worst] << ", expected " << expected[worst]
+                              << ": off by " << error / largest << " of the largest element, allowed are " << bound;
   }
   if (std::sqrt(error_squares) > bound / 4 * std::sqrt(squares) && got.size() > 16) {
-    return AssertionFailure() << "the relative error in the L2 norm is " << std::sqrt(error_squares / squares) << ", allowed are "
-                              << bound / 4;
+    return AssertionFailure() << "the relative error in the L2 norm is " << std::sqrt(error_squares / squares)
+                              << ", allowed are " << bound / 4;
   }
   return AssertionSuccess();
 }
@@ -63,7 +64,8 @@ AssertionResult bitwise_equal(const Tensor& got, const Tensor& expected) {
   if (!(got.spec() == expected.spec())) {
     return AssertionFailure() << to_string(got.spec()) << ", expected " << to_string(expected.spec());
   }
-  if (got.bytes() == 0 || std::memcmp(got.value->data, expected.value->data, got.bytes()) == 0) return AssertionSuccess();
+  if (got.bytes() == 0 || std::memcmp(got.value->data, expected.value->data, got.bytes()) == 0)
+    return AssertionSuccess();
   const auto difference = equal(got, expected);
   return AssertionFailure() << (difference ? "the bits of a zero or a NaN differ" : difference.message());
 }
@@ -80,8 +82,8 @@ AssertionResult equal(const Tensor& got, const Tensor& expected) {
     ++count;
   }
   if (!count) return AssertionSuccess();
-  return AssertionFailure() << count << " of " << a.size() << " elements differ; element " << first << " is " << a[first]
-                            << ", expected " << b[first];
+  return AssertionFailure() << count << " of " << a.size() << " elements differ; element " << first << " is "
+                            << a[first] << ", expected " << b[first];
 }
 
 AssertionResult refused(const std::function<void()>& work, const std::string& part) {

@@ -11,7 +11,8 @@ namespace plumb::test {
 class FunctionKernel final : public Kernel {
  public:
   using Run = std::function<void(const Launch&)>;
-  explicit FunctionKernel(Run run, std::string name = "test:function") : Kernel(std::move(name)), run_(std::move(run)) {}
+  explicit FunctionKernel(Run run, std::string name = "test:function")
+      : Kernel(std::move(name)), run_(std::move(run)) {}
   void run(const Launch& l) const override { run_(l); }
 
  private:

@@ -50,7 +50,8 @@ std::vector<Tensor> fresh(std::span<const Tensor> inputs) {
 
 AssertionResult gradcheck(const Function& f, std::span<const Tensor> inputs, const GradcheckOptions& options) {
   const std::vector<Tensor> x = fresh(inputs), wanted = leaves_of(x);
-  for (const Tensor& t : wanted) PLUMB_CHECK(t.dtype() == DType::kF64, "gradcheck: an input is {}; it must be f64", t.spec());
+  for (const Tensor& t : wanted)
+    PLUMB_CHECK(t.dtype() == DType::kF64, "gradcheck: an input is {}; it must be f64", t.spec());
   const Tensor y = f(x);
   const Tensor cotangent = random_tensor(y.spec(), options.seed);
   const TensorList gradients = grad(y, wanted, cotangent, {.allow_unused = true});
@@ -67,12 +68,13 @@ AssertionResult gradcheck(const Function& f, std::span<const Tensor> inputs, con
     for (int64_t k = 0; k < count; ++k) {
       const int64_t at = n <= options.samples
                              ? k
-                             : static_cast<int64_t>(Philox::block(options.seed, static_cast<uint64_t>(k), i)[0] % static_cast<uint64_t>(n));
+                             : static_cast<int64_t>(Philox::block(options.seed, static_cast<uint64_t>(k), i)[0] %
+                                                    static_cast<uint64_t>(n));
       const double analytic = dx ? dx.data<double>()[static_cast<size_t>(at)] : 0;
       const double numeric = difference(f, x, i, at, options.step, to_doubles(cotangent));
       if (!(std::abs(analytic - numeric) <= options.tolerance * std::max(1.0, std::abs(numeric)))) {
-        return AssertionFailure() << "the gradient of input " << i << " at element " << at << " (in memory) is " << analytic
-                                  << ", by differences it is " << numeric;
+        return AssertionFailure() << "the gradient of input " << i << " at element " << at << " (in memory) is "
+                                  << analytic << ", by differences it is " << numeric;
       }
     }
   }
@@ -89,7 +91,8 @@ AssertionResult gradgradcheck(const Function& f, std::span<const Tensor> inputs,
   all.push_back(dy.require_grad());
   const size_t n = inputs.size();
   const Function first = [&f, &options, n](std::span<const Tensor> x) {  // <df/dx, c> for random c, over all x
-    const TensorList gradients = grad(f(x.first(n)), leaves_of(x.first(n)), x[n], {.create_graph = true, .allow_unused = true});
+    const TensorList gradients =
+        grad(f(x.first(n)), leaves_of(x.first(n)), x[n], {.create_graph = true, .allow_unused = true});
     Tensor total;
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i]) continue;

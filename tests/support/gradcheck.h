@@ -16,8 +16,10 @@ struct GradcheckOptions {
 
 /// The gradients of f with respect to those inputs that require one, against (f(x + h) - f(x - h)) / 2h under a random
 /// cotangent. All inputs that require a gradient must be f64, and away from f's kinks by more than the step.
-testing::AssertionResult gradcheck(const Function& f, std::span<const Tensor> inputs, const GradcheckOptions& options = {});
+testing::AssertionResult gradcheck(const Function& f, std::span<const Tensor> inputs,
+                                   const GradcheckOptions& options = {});
 /// The same for the gradients of f as functions of its inputs and of its cotangent: f's second derivatives.
-testing::AssertionResult gradgradcheck(const Function& f, std::span<const Tensor> inputs, const GradcheckOptions& options = {});
+testing::AssertionResult gradgradcheck(const Function& f, std::span<const Tensor> inputs,
+                                       const GradcheckOptions& options = {});
 
 }  // namespace plumb::test

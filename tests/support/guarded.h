@@ -8,11 +8,12 @@
 
 namespace plumb::test {
 
-/// `bytes` bytes on a 64-byte boundary that is no 128-byte boundary, which is all that kernels may rely on. The zones are
-/// filled with NaNs of every dtype: what reads them gives NaN, what writes them is seen.
+/// `bytes` bytes on a 64-byte boundary that is no 128-byte boundary, which is all that kernels may rely on. The zones
+/// are filled with NaNs of every dtype: what reads them gives NaN, what writes them is seen.
 class Guarded {
  public:
-  explicit Guarded(size_t bytes) : bytes_(bytes), size_((bytes + 2 * kZone + 255) / 256 * 256), block_(std::aligned_alloc(256, size_)) {
+  explicit Guarded(size_t bytes)
+      : bytes_(bytes), size_((bytes + 2 * kZone + 255) / 256 * 256), block_(std::aligned_alloc(256, size_)) {
     std::memset(block_.get(), 0xff, size_);
   }
   Guarded(const void* from, size_t bytes) : Guarded(bytes) {

@@ -83,7 +83,8 @@ Result run_guarded(const Problem& p, const Kernel& kernel, const std::vector<Ten
   return result;
 }
 
-// What the last candidate, which is the reference where there is one, gives in f64; nothing where there is no such kernel.
+// What the last candidate, which is the reference where there is one, gives in f64; nothing where there is no such
+// kernel.
 std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs) {
   Problem wide = p;
   for (Specs* specs : {&wide.in, &wide.out}) {
@@ -93,7 +94,8 @@ std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs
     }
   }
   std::vector<Tensor> converted_inputs;
-  for (size_t i = 0; i < inputs.size(); ++i) converted_inputs.push_back(converted(inputs[i], wide.in[i].dtype, wide.in[i].layout));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    converted_inputs.push_back(converted(inputs[i], wide.in[i].dtype, wide.in[i].layout));
   const std::vector<Made> made = wide.candidates();
   if (made.empty()) return std::nullopt;
   return run_guarded(wide, *made.back().kernel, converted_inputs);
@@ -133,7 +135,8 @@ void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
   if (!keys_.insert(key_of(prepared)).second) return;
   SCOPED_TRACE(describe(prepared));
   const Scoped<Observer*> unwatched(ctx.observer, nullptr);
-  const Problem p{prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}};
+  const Problem p{
+      prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}};
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < p.in.size(); ++i) inputs.push_back(copy_of(launch.in[i], p.in[i]));
   // What the gate packed is a parameter, whose plain form is not part of the run: any numbers do.
@@ -148,8 +151,10 @@ void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
     const Result got = run_guarded(p, *m.kernel, inputs), again = run_guarded(p, *m.kernel, inputs);
     EXPECT_TRUE(got.intact && again.intact) << "it wrote outside of its memory";
     if (m.deterministic && m.kernel->info().deterministic) {
-      for (size_t i = 0; i < got.out.size(); ++i) EXPECT_TRUE(bitwise_equal(again.out[i], got.out[i])) << "output " << i << ", second run";
-      for (size_t i = 0; i < got.in.size(); ++i) EXPECT_TRUE(bitwise_equal(again.in[i], got.in[i])) << "input " << i << ", second run";
+      for (size_t i = 0; i < got.out.size(); ++i)
+        EXPECT_TRUE(bitwise_equal(again.out[i], got.out[i])) << "output " << i << ", second run";
+      for (size_t i = 0; i < got.in.size(); ++i)
+        EXPECT_TRUE(bitwise_equal(again.in[i], got.in[i])) << "input " << i << ", second run";
     }
     if (!expected) continue;
     const double sums = std::sqrt(length_of_sums(p)) * unit_roundoff(DType::kF32) * amplification(m.algorithm);

@@ -49,10 +49,12 @@ std::vector<double> to_doubles(const void* data, const TensorSpec& spec) {
 std::vector<double> to_doubles(const Tensor& x) { return to_doubles(x.value->data, x.spec()); }
 
 Tensor from_doubles(std::span<const double> values, const TensorSpec& spec) {
-  PLUMB_CHECK(static_cast<int64_t>(values.size()) == spec.numel(), "a tensor {} was given {} elements", spec, values.size());
+  PLUMB_CHECK(static_cast<int64_t>(values.size()) == spec.numel(), "a tensor {} was given {} elements", spec,
+              values.size());
   Tensor x = Tensor::empty(spec);
   dispatch_dtype(spec.dtype, [&]<class T>() {
-    for_each_element(spec, [&](size_t i, int64_t at) { static_cast<T*>(x.value->data)[at] = to_element<T>(values[i]); });
+    for_each_element(spec,
+                     [&](size_t i, int64_t at) { static_cast<T*>(x.value->data)[at] = to_element<T>(values[i]); });
   });
   return x;
 }
