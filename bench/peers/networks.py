@@ -38,11 +38,16 @@ def make_weights(model, seed):
 
 
 def write_problem(folder, model, batch, seed=1, batches=1):
-    """Writes weights.safetensors and batch.safetensors (images NCHW in [0, 1], labels); returns their paths."""
+    """Writes weights.safetensors and batch.safetensors (images NCHW in [0, 1], labels); returns their paths.
+
+    An image is half noise and half the pattern of its class, so that there is something to learn.
+    """
     rng = np.random.default_rng(seed + 1)
     classes = NETWORKS[model][2]
     weights_file, batch_file = folder / f"{model}.safetensors", folder / f"{model}-{batch}x{batches}.safetensors"
     save_file(make_weights(model, seed), weights_file)
-    save_file({"images": rng.random((batches * batch, 3, 32, 32), dtype=np.float32),
-               "labels": rng.integers(0, classes, batches * batch)}, batch_file)
+    patterns = rng.random((classes, 3, 32, 32), dtype=np.float32)
+    labels = rng.integers(0, classes, batches * batch)
+    images = (rng.random((batches * batch, 3, 32, 32), dtype=np.float32) + patterns[labels]) / 2
+    save_file({"images": images, "labels": labels}, batch_file)
     return weights_file, batch_file

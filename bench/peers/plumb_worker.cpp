@@ -23,7 +23,7 @@ using namespace plumb;
 
 struct Options {
   std::string model, weights, batch_file, optimizer = "sgd", algorithm = "measured", mode = "eager", layout = "auto",
-                                          dtype = "f32";
+                                          dtype = "f32", convention = "pytorch";
   double lr = 0.01;
   int64_t batch = 250;
   int threads = 2;
@@ -59,6 +59,7 @@ void serve(const Options& o) {
   }
   optim::Settings settings;
   settings.learning_rate = o.lr;
+  settings.convention = convention_from_string(o.convention);
   const auto optimizer = optim::make(o.optimizer, network->trainable(), settings);
   Generator generator(0);
   const auto train = [&](const Tensor& x, const Tensor& y) {
@@ -114,6 +115,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch-file", o.batch_file)->required();
   app.add_option("--batch", o.batch);
   app.add_option("--optimizer", o.optimizer);
+  app.add_option("--convention", o.convention);
   app.add_option("--algorithm", o.algorithm);
   app.add_option("--mode", o.mode);
   app.add_option("--layout", o.layout);

@@ -45,6 +45,8 @@ class Network(nn.Module):
 def make_optimizer(name, parameters, lr):
     if name == "sgd":
         return torch.optim.SGD(parameters, lr=lr)
+    if name == "rmsprop":
+        return torch.optim.RMSprop(parameters, lr=lr)
     return torch.optim.Adam(parameters, lr=lr, fused=name == "adam-fused")
 
 
