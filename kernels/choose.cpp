@@ -9,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "core/memory.h"
 #include "kernels/machine.h"
 #include "kernels/trial.h"
 
@@ -165,6 +166,8 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
   Made best = std::move(made[fastest(p, made)]);
+  made.clear();
+  cpu_memory().trim();  // what measuring took is of other sizes than what comes next: it would only stay
   t.in_use[work] = best.algorithm;
   append_to_file(work, best.algorithm);
   return best;
