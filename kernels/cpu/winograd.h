@@ -10,8 +10,9 @@ namespace plumb::cpu {
 /// pack. Each output is the same sum in the same order for every number of threads. Null if it does not apply.
 std::unique_ptr<Kernel> winograd_forward(const Problem<Conv2dParams>& p, int m);
 
-/// dx from {dy, w}: the forward kernel on dy, with w turned by 180 degrees and its channels exchanged. Conditions as in
-/// winograd_forward; params.activation is not looked at. Null if it does not apply.
+/// dx from {dy, w}: the forward kernel on dy, with w turned by 180 degrees and its channels exchanged; or, where that
+/// has fewer tiles, the adjoint of the forward algorithm. Conditions as in winograd_forward; params.activation is not
+/// looked at. Null if it does not apply.
 std::unique_ptr<Kernel> winograd_backward_input(const Problem<Conv2dParams>& p, int m);
 
 /// dw from {dy, x} by F(3x3, m x m), m = 2 or 4, from tiles of m x m elements of dy. Conditions as in winograd_forward.

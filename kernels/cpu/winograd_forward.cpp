@@ -17,19 +17,40 @@ struct Task {
 
 int64_t output_bytes(const Task& task) { return task.n * task.out.h * task.out.w * task.out.c * 4; }
 
-// Forward, and backward input as the forward of dy. Each thread transforms a block of tiles to points, multiplies the
-// points with the packed weights and transforms the products to outputs, all of it in its second-level cache.
-template <int m>
+// The algorithm as it is: m x m outputs from a window of the input.
+template <int M>
+struct Straight {
+  using Input = InputRule<M>;
+  using Output = OutputRule<M>;
+  static constexpr int m = M;
+  static constexpr bool kAdjoint = false;
+  static constexpr char kName[] = "";
+};
+// Its adjoint: a window of the output from m x m inputs, to be added to what its neighbours give.
+template <int M>
+struct Adjoint {
+  using Input = OutputAdjoint<M>;
+  using Output = InputAdjoint<M>;
+  static constexpr int m = M;
+  static constexpr bool kAdjoint = true;
+  static constexpr char kName[] = "_adjoint";
+};
+
+// Forward, and backward input as the forward of dy or as its adjoint. Each thread transforms a block of tiles to
+// points, multiplies the points with the packed weights and transforms the products to outputs, all of it in its
+// second-level cache.
+template <class Algorithm>
 class Convolution final : public Kernel {
  public:
   Convolution(const Task& task, const WeightPack& weights, int threads)
-      : Kernel(message("plumb:winograd_nhwc:f{}x{}_3x3:{}", m, m, kIsa)),
+      : Kernel(message("plumb:winograd_nhwc:f{}x{}_3x3{}:{}", m, m, Algorithm::kName, kIsa)),
         task_(task),
-        grid_(task.n, task.out, m),
+        grid_(task.n, kAdjoint ? task.in : task.out, m),
+        unit_(kAdjoint ? grid_.rows * grid_.columns : 1),
         weights_(weights),
         outputs_(weights.panels().vectors),
         points_row_(vectors_of(task.in.c) * kLanes),
-        stream_(output_bytes(task) >= kStreamBytes) {
+        stream_(!kAdjoint && output_bytes(task) >= kStreamBytes) {
     split(threads);
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
@@ -44,7 +65,8 @@ class Convolution final : public Kernel {
   void run(const Launch& l) const override {
     parallel_team(static_cast<int>(tile_parts_ * panel_parts_), [&](int64_t part, int64_t) {
       float* scratch = static_cast<float*>(l.workspace) + part * part_floats();
-      const Range tiles = piece(grid_.count(), part / panel_parts_, tile_parts_);
+      const Range units = piece(grid_.count() / unit_, part / panel_parts_, tile_parts_);
+      const Range tiles{units.begin * unit_, units.end * unit_};
       const Range panels = piece(weights_.panels().count(), part % panel_parts_, panel_parts_);
       const int64_t blocks = (tiles.size() + block_ - 1) / block_;
       for (int64_t b = 0; b < blocks; ++b) {
@@ -56,7 +78,10 @@ class Convolution final : public Kernel {
   }
 
  private:
-  static constexpr int kSize = m + 2, kPoints = kSize * kSize;
+  using Input = typename Algorithm::Input;
+  using Output = typename Algorithm::Output;
+  static constexpr bool kAdjoint = Algorithm::kAdjoint;
+  static constexpr int m = Algorithm::m, kSize = m + 2, kPoints = kSize * kSize;
 
   int64_t part_floats() const { return kPoints * (points_distance_ + products_distance_); }
 
@@ -68,8 +93,8 @@ class Convolution final : public Kernel {
     const int64_t panels = weights_.panels().count();
     double least = part_time(grid_.count(), panels);
     for (int64_t p = 1; p <= std::min<int64_t>(threads, panels); ++p) {
-      const int64_t t = std::min<int64_t>(threads / p, grid_.count());
-      const double time = kStart + part_time((grid_.count() + t - 1) / t, (panels + p - 1) / p);
+      const int64_t units = grid_.count() / unit_, t = std::min<int64_t>(threads / p, units);
+      const double time = kStart + part_time((units + t - 1) / t * unit_, (panels + p - 1) / p);
       if (time >= least) continue;
       least = time;
       tile_parts_ = t;
@@ -88,9 +113,9 @@ class Convolution final : public Kernel {
     const auto *x = static_cast<const float*>(l.in[0]), *u = static_cast<const float*>(l.in[1]);
     float *points = scratch, *products = scratch + kPoints * points_distance_;
     grid_.for_each(tiles, [&](int64_t t, int64_t n, int64_t y0, int64_t x0) {
-      transform_window<InputRule<m>>(x, window(task_.in, n, y0 - task_.top, x0 - task_.left, kSize), task_.in.c,
-                                     points_distance_,
-                                     [&](int64_t v) { return points + t * points_row_ + v * kLanes; });
+      const int64_t top = kAdjoint ? 0 : task_.top, left = kAdjoint ? 0 : task_.left;
+      transform_window<Input>(x, window(task_.in, n, y0 - top, x0 - left, Input::kIn), task_.in.c, points_distance_,
+                              [&](int64_t v) { return points + t * points_row_ + v * kLanes; });
     });
     const Panels from = weights_.panels(), to{tiles.size(), outputs_};
     for (int64_t i = 0; i < kPoints; ++i) {
@@ -102,13 +127,15 @@ class Convolution final : public Kernel {
     }
     const int64_t begin = panels.begin * kPanelVectors, end = std::min(panels.end * kPanelVectors, outputs_);
     grid_.for_each(tiles, [&](int64_t t, int64_t n, int64_t y0, int64_t x0) {
-      const Window w = window(task_.out, n, y0, x0, m);
-      for (int64_t v = begin; v < end; ++v) write_vector(l, w, v, products + to.at(t, v));
+      const int64_t top = kAdjoint ? task_.top : 0, left = kAdjoint ? task_.left : 0;
+      const Window w = window(task_.out, n, y0 - top, x0 - left, Output::kOut);
+      for (int64_t v = begin; v < end; ++v) write_vector(l, w, v, products + to.at(t, v), y0 > 0, x0 > 0);
     });
   }
 
-  // Vector v of the output channels of a tile.
-  void write_vector(const Launch& l, const Window& w, int64_t v, const float* products) const {
+  // Vector v of the output channels of a tile, which in the adjoint overlaps by two pixels with the one above it and
+  // the one beside it, if there are such: they were written before.
+  void write_vector(const Launch& l, const Window& w, int64_t v, const float* products, bool above, bool beside) const {
     const int64_t channels = task_.out.c - v * kLanes;
     float* y = static_cast<float*>(l.out[0]) + v * kLanes;
     const auto write = [&](auto inside, auto whole) {
@@ -117,21 +144,26 @@ class Convolution final : public Kernel {
         const float* b = static_cast<const float*>(l.in[2]) + v * kLanes;
         bias = whole ? load(b) : load(b, channels);
       }
-      transform<OutputRule<m>>([&](int i, int j) { return load(products + (i * kSize + j) * products_distance_); },
-                               [&](int i, int j, Vec value) {
-                                 if (!inside && !w.has(i, j)) return;
-                                 value += bias;
-                                 if (task_.relu) value = relu(value);
-                                 float* to = y + w.at(i, j);
-                                 if (!whole) return store(to, value, channels);
-                                 stream_ ? stream(to, value) : store(to, value);
-                               });
+      transform<Output>([&](int i, int j) { return load(products + (i * kSize + j) * products_distance_); },
+                        [&](int i, int j, Vec value) {
+                          if (!inside && !w.has(i, j)) return;
+                          float* to = y + w.at(i, j);
+                          if constexpr (kAdjoint) {
+                            const bool again = (above && i < 2) || (beside && j < 2);
+                            if (again) value += whole ? load(to) : load(to, channels);
+                          } else {
+                            value += bias;
+                            if (task_.relu) value = relu(value);
+                          }
+                          if (!whole) return store(to, value, channels);
+                          stream_ ? stream(to, value) : store(to, value);
+                        });
     };
     constexpr std::true_type yes;
     constexpr std::false_type no;
     if (channels < kLanes) {
       write(no, no);
-    } else if (w.is_inside<m>()) {
+    } else if (w.template is_inside<Output::kOut>()) {
       write(yes, yes);
     } else {
       write(no, yes);
@@ -140,6 +172,7 @@ class Convolution final : public Kernel {
 
   Task task_;
   TileGrid grid_;
+  int64_t unit_;  // tiles that one thread must do: in the adjoint, those of an image
   WeightPack weights_;
   int64_t outputs_;     // vectors of output channels
   int64_t points_row_;  // floats of a transformed tile, at one point
@@ -149,9 +182,10 @@ class Convolution final : public Kernel {
   int64_t points_distance_, products_distance_;
 };
 
+template <template <int> class Algorithm>
 std::unique_ptr<Kernel> make(const Task& task, const WeightPack& weights, int threads) {
-  if (weights.m == 2) return std::make_unique<Convolution<2>>(task, weights, threads);
-  return std::make_unique<Convolution<4>>(task, weights, threads);
+  if (weights.m == 2) return std::make_unique<Convolution<Algorithm<2>>>(task, weights, threads);
+  return std::make_unique<Convolution<Algorithm<4>>>(task, weights, threads);
 }
 
 }  // namespace
@@ -163,16 +197,21 @@ std::unique_ptr<Kernel> winograd_forward(const Problem<Conv2dParams>& p, int m) 
   if (!applies(p.params, x, w, y, m)) return nullptr;
   const bool bias = p.in.size() == 3, relu = p.params.activation == Activation::kRelu;
   if (bias && !(p.in[2] == TensorSpec({y.shape[1]}))) return nullptr;
-  return make({x.shape[0], Image(x), Image(y), p.params.padding[0], p.params.padding[2], bias, relu},
-              WeightPack(m, false, w), p.threads);
+  return make<Straight>({x.shape[0], Image(x), Image(y), p.params.padding[0], p.params.padding[2], bias, relu},
+                        WeightPack(m, Use::kForward, w), p.threads);
 }
 
 std::unique_ptr<Kernel> winograd_backward_input(const Problem<Conv2dParams>& p, int m) {
   using namespace winograd;
   const TensorSpec &dy = p.in[0], &w = p.in[1], &dx = p.out[0];
   if (!applies(p.params, dx, w, dy, m)) return nullptr;
-  return make({dy.shape[0], Image(dy), Image(dx), 2 - p.params.padding[0], 2 - p.params.padding[2], false, false},
-              WeightPack(m, true, w), p.threads);
+  const int64_t n = dy.shape[0], top = p.params.padding[0], left = p.params.padding[2];
+  const Image from(dy), to(dx);
+  // Without padding dx is larger than dy, and the adjoint, which cuts dy into tiles, has fewer of them.
+  if (TileGrid(n, from, m).count() < TileGrid(n, to, m).count()) {
+    return make<Adjoint>({n, from, to, top, left, false, false}, WeightPack(m, Use::kAdjoint, w), p.threads);
+  }
+  return make<Straight>({n, from, to, 2 - top, 2 - left, false, false}, WeightPack(m, Use::kTurned, w), p.threads);
 }
 
 }  // namespace plumb::cpu

@@ -1,5 +1,7 @@
 #include "kernels/cpu/winograd_pack.h"
 
+#include <cstdlib>
+
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/winograd_tiles.h"
 #include "kernels/pack.h"
@@ -31,11 +33,12 @@ class Packer final : public Kernel {
     const Panels panels = pack_.panels();
     const int64_t depth = std::min(kChunk, pack_.inputs() - k0), width = panels.width(p);
     const int64_t lanes = std::min(width * kLanes, pack_.outputs() - p * kPanel);
-    if (pack_.turned) {
+    if (pack_.use != Use::kForward) {
+      const int64_t last = pack_.use == Use::kTurned ? kTaps - 1 : 0;
       for (int64_t k = 0; k < depth; ++k) {
         for (int64_t lane = 0; lane < lanes; ++lane) {
           const float* from = w + ((k0 + k) * pack_.ic + p * kPanel + lane) * kTaps;
-          for (int64_t tap = 0; tap < kTaps; ++tap) taps[k][kTaps - 1 - tap][lane] = from[tap];
+          for (int64_t tap = 0; tap < kTaps; ++tap) taps[k][std::abs(last - tap)][lane] = from[tap];
         }
       }
     } else {
@@ -70,7 +73,8 @@ int64_t WeightPack::distance() const { return odd_lines(panels().floats()); }
 size_t WeightPack::bytes() const { return static_cast<size_t>((m + 2) * (m + 2) * distance()) * sizeof(float); }
 
 Layout pack_layout(const WeightPack& pack) {
-  const std::string name = message("winograd_f{}x{}{}", pack.m, pack.m, pack.turned ? "_turned" : "");
+  constexpr const char* kSuffix[] = {"", "_turned", "_adjoint"};
+  const std::string name = message("winograd_f{}x{}{}", pack.m, pack.m, kSuffix[static_cast<size_t>(pack.use)]);
   return register_pack(message("{} oc {} ic {}", name, pack.oc, pack.ic), name, pack.bytes(),
                        [pack](const TensorSpec&) -> std::unique_ptr<Kernel> {
                          if (pack.m == 2) return std::make_unique<Packer<2>>(pack);

@@ -6,18 +6,23 @@
 
 namespace plumb::cpu::winograd {
 
+/// What weights are transformed for.
+enum class Use {
+  kForward,
+  kTurned,   ///< backward input by the forward kernel: taps in reverse, and dy's channels are the input
+  kAdjoint,  ///< backward input by the adjoint: dy's channels are the input
+};
+
 /// U = G g G^T for every pair of channels: for each of the (m + 2)^2 points a matrix in panels, its rows the channels
-/// of the input and its columns those of the output. `turned` is backward input: taps in reverse, and dy's channels are
-/// the input.
+/// of the input and its columns those of the output.
 struct WeightPack {
   int m;
-  bool turned;
+  Use use;
   int64_t oc, ic;  // of w
 
-  WeightPack(int tile, bool is_turned, const TensorSpec& w)
-      : m(tile), turned(is_turned), oc(w.shape[0]), ic(w.shape[1]) {}
-  int64_t inputs() const { return turned ? oc : ic; }
-  int64_t outputs() const { return turned ? ic : oc; }
+  WeightPack(int tile, Use what_for, const TensorSpec& w) : m(tile), use(what_for), oc(w.shape[0]), ic(w.shape[1]) {}
+  int64_t inputs() const { return use == Use::kForward ? ic : oc; }
+  int64_t outputs() const { return use == Use::kForward ? oc : ic; }
   Panels panels() const { return {inputs(), vectors_of(outputs())}; }
   /// Floats from one point's matrix to the next.
   int64_t distance() const;

@@ -2,7 +2,8 @@
 //
 // With tiles of M outputs and 3 taps (alpha = M + 2 points): y = A^T [(G g) * (B^T d)] A in two dimensions. InputRule
 // is B^T, WeightRule is G and OutputRule is A^T. Backward weights exchanges the parts of taps and outputs: M taps are
-// elements of dy (GradientRule), three outputs are elements of dw (KernelRule), and B^T is the same.
+// elements of dy (GradientRule), three outputs are elements of dw (KernelRule), and B^T is the same. The adjoint of the
+// whole, from y's gradient to x's, is B [(G g G^T) * (A dy A^T)] B^T (OutputAdjoint and InputAdjoint).
 #pragma once
 
 #include "kernels/cpu/winograd_vector.h"
@@ -18,6 +19,12 @@ struct WeightRule;
 /// A^T: the points to M elements of y.
 template <int M>
 struct OutputRule;
+/// A: M elements of dy to the points.
+template <int M>
+struct OutputAdjoint;
+/// B: the points to M + 2 elements of dx, which have to be added up where windows overlap.
+template <int M>
+struct InputAdjoint;
 /// G with M taps: M elements of dy to the points.
 template <int M>
 struct GradientRule;
@@ -56,6 +63,29 @@ struct OutputRule<2> {
   [[gnu::always_inline]] static void apply(const Vec (&m)[4], Vec (&o)[2]) {
     o[0] = m[0] + m[1] + m[2];
     o[1] = m[1] - m[2] + m[3];
+  }
+};
+
+template <>
+struct OutputAdjoint<2> {
+  static constexpr int kIn = 2, kOut = 4;
+  [[gnu::always_inline]] static void apply(const Vec (&y)[2], Vec (&o)[4]) {
+    o[0] = y[0];
+    o[1] = y[0] + y[1];
+    o[2] = y[0] - y[1];
+    o[3] = y[1];
+  }
+};
+
+template <>
+struct InputAdjoint<2> {
+  static constexpr int kIn = 4, kOut = 4;
+  [[gnu::always_inline]] static void apply(const Vec (&m)[4], Vec (&d)[4]) {
+    const Vec odd = m[1] - m[2];
+    d[0] = m[0];
+    d[1] = odd - m[3];
+    d[2] = m[1] + m[2] - m[0];
+    d[3] = m[3];
   }
 };
 
@@ -131,6 +161,36 @@ struct OutputRule<4> {
     o[1] = odd_p + odd_q;
     o[2] = kP2 * even_p + kQ2 * even_q;
     o[3] = kP2 * odd_p + kQ2 * odd_q + m[5];
+  }
+};
+
+template <>
+struct OutputAdjoint<4> {
+  static constexpr int kIn = 4, kOut = 6;
+  [[gnu::always_inline]] static void apply(const Vec (&y)[4], Vec (&o)[6]) {
+    const Vec even_p = y[0] + kP2 * y[2], odd_p = kP * (y[1] + kP2 * y[3]);
+    const Vec even_q = y[0] + kQ2 * y[2], odd_q = kQ * (y[1] + kQ2 * y[3]);
+    o[0] = y[0];
+    o[1] = even_p + odd_p;
+    o[2] = even_p - odd_p;
+    o[3] = even_q + odd_q;
+    o[4] = even_q - odd_q;
+    o[5] = y[3];
+  }
+};
+
+template <>
+struct InputAdjoint<4> {
+  static constexpr int kIn = 6, kOut = 6;
+  [[gnu::always_inline]] static void apply(const Vec (&m)[6], Vec (&d)[6]) {
+    const Vec even_p = m[1] + m[2], odd_p = kP * (m[1] - m[2]);
+    const Vec even_q = m[3] + m[4], odd_q = kQ * (m[3] - m[4]);
+    d[0] = m[0];
+    d[1] = m[5] - kQ2 * odd_p - kP2 * odd_q;
+    d[2] = -(kP2 + kQ2) * m[0] - kQ2 * even_p - kP2 * even_q;
+    d[3] = odd_p + odd_q - (kP2 + kQ2) * m[5];
+    d[4] = m[0] + even_p + even_q;
+    d[5] = m[5];
   }
 };
 

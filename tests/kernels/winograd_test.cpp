@@ -257,6 +257,19 @@ TEST(WinogradTest, OneKernelRunsOnSeveralThreadsAtOnce) {
   }
 }
 
+// An output of 2 x 2 is one tile; the input of 4 x 4 would be four. With padding there is nothing to gain.
+TEST(WinogradTest, TakesTheAdjointWhereItHasFewerTiles) {
+  const auto is_adjoint = [](int64_t image, int32_t padding, int m) {
+    const Convolution c({2, 16, 16, image, image, padding, padding, padding, padding, false, false});
+    return backward_input_kernel(c, m, 1)->info().name.find("adjoint") != std::string::npos;
+  };
+
+  EXPECT_TRUE(is_adjoint(4, 0, 2));
+  EXPECT_TRUE(is_adjoint(6, 0, 4));
+  EXPECT_FALSE(is_adjoint(4, 0, 4));
+  EXPECT_FALSE(is_adjoint(8, 1, 2));
+}
+
 TEST(WinogradTest, DeclinesWhatItCannotDo) {
   const Convolution conv({2, 16, 16, 8, 8, 1, 1, 1, 1, false, false});
   const auto declines = [&](const auto& change, int m = 2) {
