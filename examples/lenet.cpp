@@ -1,7 +1,6 @@
 // Trains LeNet on MNIST: plumb_example_lenet FOLDER, or on 2000 synthetic images without a folder.
 #include <plumbline.h>
 
-#include <algorithm>
 #include <cstdio>
 
 using namespace plumb;
@@ -11,14 +10,9 @@ double accuracy(const models::Network& network, const data::Dataset& images) {
   loader.start_epoch(0);
   int64_t correct = 0;
   for (data::Batch batch; loader.next(batch);) {
-    const Tensor logits = network.forward(batch.images, {});
-    const auto row = logits.data<float>();
-    const auto classes = static_cast<size_t>(network.classes());
-    for (size_t i = 0; i < static_cast<size_t>(batch.count); ++i) {
-      const auto begin = row.begin() + static_cast<std::ptrdiff_t>(i * classes);
-      const auto best = std::max_element(begin, begin + network.classes()) - begin;
-      correct += best == batch.labels.data<int64_t>()[i];
-    }
+    const Tensor answers = argmax(network.forward(batch.images, {}), {1});
+    const auto is = answers.data<int64_t>(), should_be = batch.labels.data<int64_t>();
+    for (size_t i = 0; i < is.size(); ++i) correct += is[i] == should_be[i];
   }
   return static_cast<double>(correct) / static_cast<double>(images.size());
 }
