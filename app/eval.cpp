@@ -40,7 +40,7 @@ void eval(const EvalConfig& c) {
   const Evaluation e = evaluate(*network, loader);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, e.loss);
   if (!c.json.empty()) {
-    const nlohmann::ordered_json report{{"model", c.model},
+    const nlohmann::ordered_json report{{"model", network->name()},
                                         {"correct", e.correct},
                                         {"total", e.total},
                                         {"loss", e.loss},
@@ -61,12 +61,12 @@ void add_eval(CLI::App& app) {
   cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]")
       ->delimiter(',');
   cmd->add_option("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]")->delimiter(',');
-  cmd->add_option("--batch", c->batch, "Images at once")->capture_default_str();
-  cmd->add_option("--limit", c->limit, "Use only the first so many images [all]");
+  cmd->add_option("--batch", c->batch, "Images at once")->transform(as_whole<int64_t>())->capture_default_str();
+  cmd->add_option("--limit", c->limit, "Use only the first so many images [all]")->transform(as_whole<int64_t>());
   cmd->add_option("--layout", c->layout, "nchw, nhwc or chwn")->capture_default_str();
   cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
       ->capture_default_str();
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
+  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
   cmd->add_option("--json", c->json, "Write the result to this file");
   cmd->callback([c] { eval(*c); });
 }

@@ -69,7 +69,7 @@ void add_info(CLI::App& app) {
   auto* cmd = app.add_subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
   auto c = std::make_shared<Config>();
   cmd->add_option("--model", c->model, "The network whose layers to list");
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
+  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
   cmd->add_option("--json", c->json, "Write the same to this file");
   cmd->callback([c] {
     check_writable(c->json);

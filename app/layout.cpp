@@ -211,6 +211,7 @@ void print(const Json& r) {
 void layout(const LayoutConfig& c) {
   check_writable(c.json);
   PLUMB_CHECK(c.batch >= 1, "layout: batch {} is none; use 1 or more", c.batch);
+  training_dtype(c.dtype);
   if (c.threads) set_threads(c.threads);
   const ChoiceScope choice(choice_of(c.algorithm));
   const auto network = models::make_network(c.model);
@@ -239,8 +240,7 @@ void layout(const LayoutConfig& c) {
                               {"onednn_best_ms", weights_best * 1e3}};
     fmt::print(
         "{}: {:.1f} ms a step of forward and backward, {:.1f} of them conversions; layers with weights {:.1f} ms, "
-        "oneDNN "
-        "with all formats left to it {:.1f} ms\n\n",
+        "oneDNN with all formats left to it {:.1f} ms\n\n",
         name, total * 1e3, conversions * 1e3, weights * 1e3, weights_best * 1e3);
   }
   if (!c.json.empty()) write_text(c.json, report.dump(1) + "\n");
@@ -253,11 +253,11 @@ void add_layout(CLI::App& app) {
   auto c = std::make_shared<LayoutConfig>();
   cmd->add_option("model", c->model, "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56")
       ->required();
-  cmd->add_option("--batch", c->batch, "Images at once")->capture_default_str();
+  cmd->add_option("--batch", c->batch, "Images at once")->transform(as_whole<int64_t>())->capture_default_str();
   cmd->add_option("--dtype", c->dtype, "f32, or bf16 activations with f32 parameters")->capture_default_str();
   cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
       ->capture_default_str();
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]");
+  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
   cmd->add_option("--json", c->json, "Write the same to this file");
   cmd->callback([c] { layout(*c); });
 }

@@ -48,7 +48,8 @@ void Profile::after(const Prepared& p, const Launch&) {
   const double end = now_us();
   if (events_.size() >= most_) return;
   const KernelInfo& info = p.kernel->info();
-  events_.push_back({p.kind->name, info.name, ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
+  events_.push_back(
+      {p.kind->name, info.name, info.algorithm, ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
 }
 
 void Profile::add_step(int64_t number, double ms) {
@@ -76,6 +77,7 @@ void Profile::write(const std::string& file) const {
                       {"dur", e.duration_us},
                       {"args",
                        {{"implementation", e.implementation},
+                        {"algorithm", e.algorithm},
                         {"gflops", e.flops / std::max(e.duration_us, 1e-3) / 1e3},
                         {"gbytes_per_s", e.bytes / std::max(e.duration_us, 1e-3) / 1e3}}}});
   }
@@ -86,12 +88,17 @@ void Profile::write(const std::string& file) const {
   write_text(file, nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
 }
 
+// Earlier kernels were looked at: what an input holds came from outside, or was written by this one.
 void NanCheck::after(const Prepared& p, const Launch& l) {
-  for (size_t i = 0; i < p.out().size(); ++i) {
-    PLUMB_CHECK(!holds_nan(l.out[i], p.out()[i]),
-                "{}: output {} {} holds a NaN; look at its inputs, or lower the learning rate", p.kind->name, i,
-                p.out()[i]);
-  }
+  const auto check = [&](const char* which, std::span<const TensorSpec> specs, auto pointer) {
+    for (size_t i = 0; i < specs.size(); ++i) {
+      PLUMB_CHECK(!holds_nan(pointer(i), specs[i]),
+                  "{}: {} {} {} holds a NaN; look at its inputs, or lower the learning rate", p.kind->name, which, i,
+                  specs[i]);
+    }
+  };
+  check("input", p.in(), [&](size_t i) { return l.in[i]; });
+  check("output", p.out(), [&](size_t i) { return l.out[i]; });
 }
 
 }  // namespace plumb::app

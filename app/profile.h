@@ -22,7 +22,7 @@ class Profile final : public Observer {
 
  private:
   struct Event {
-    std::string name, implementation;
+    std::string name, implementation, algorithm;
     Phase phase;
     double start_us, duration_us, flops, bytes;
   };
@@ -38,7 +38,8 @@ class Profile final : public Observer {
   std::vector<Step> steps_;
 };
 
-/// Throws at the first kernel whose output holds a NaN, and names it.
+/// Throws at the first kernel whose output, or what it was given, holds a NaN, and names it. The inputs count because a
+/// kernel may lose a NaN: the ReLU in a convolution of oneDNN makes it 0.
 class NanCheck final : public Observer {
  public:
   void after(const Prepared&, const Launch&) override;

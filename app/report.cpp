@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -13,6 +14,26 @@
 #include "kernels/machine.h"
 
 namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What may be replaced by a file that was written aside. Elsewhere that would put a plain file in a device's place.
+bool is_replaceable(const fs::path& file) {
+  const fs::file_type type = fs::symlink_status(file).type();
+  return type == fs::file_type::regular || type == fs::file_type::not_found;
+}
+
+// Permissions do not tell all: some file systems refuse even those who may write.
+void try_a_file(const std::string& wanted, const fs::path& folder) {
+  std::string name = (folder / ".plumb-XXXXXX").string();
+  const int file = ::mkstemp(name.data());
+  PLUMB_CHECK(file >= 0, "{} cannot be written: {}", wanted, std::strerror(errno));
+  ::close(file);
+  ::unlink(name.c_str());
+}
+
+}  // namespace
 
 nlohmann::ordered_json environment_json() {
   return {{"processor", cpu_model()},
@@ -32,25 +53,35 @@ nlohmann::ordered_json memory_json(const MemoryStats& stats) {
 }
 
 void write_text(const std::string& file, const std::string& text) {
-  const std::string aside = file + ".partial";
-  std::FILE* f = std::fopen(aside.c_str(), "wb");
+  const bool aside = is_replaceable(file);
+  const std::string target = aside ? file + ".partial" : file;
+  std::FILE* f = std::fopen(target.c_str(), "wb");
   PLUMB_CHECK(f, "{} cannot be written: {}", file, std::strerror(errno));
-  const bool complete = std::fwrite(text.data(), 1, text.size(), f) == text.size();
-  const bool closed = std::fclose(f) == 0;
-  if (complete && closed && std::rename(aside.c_str(), file.c_str()) == 0) return;
-  const int reason = errno;
-  std::remove(aside.c_str());
-  fail("{} cannot be written: {}", file, std::strerror(reason));
+  int error = std::fwrite(text.data(), 1, text.size(), f) == text.size() ? 0 : errno;
+  if (std::fclose(f) != 0 && !error) error = errno;
+  if (!error && aside && std::rename(target.c_str(), file.c_str()) != 0) error = errno;
+  if (!error) return;
+  if (aside) std::remove(target.c_str());
+  fail("{} cannot be written: {}", file, std::strerror(error));
 }
 
 void check_writable(const std::string& file) {
   if (file.empty()) return;
-  namespace fs = std::filesystem;
+  PLUMB_CHECK(!fs::is_directory(file), "{} cannot be written: it is a folder", file);
+  if (!is_replaceable(file)) {
+    PLUMB_CHECK(::access(file.c_str(), W_OK) == 0, "{} cannot be written: {}", file, std::strerror(errno));
+    return;
+  }
   const fs::path folder = fs::absolute(file).parent_path();
   PLUMB_CHECK(fs::is_directory(folder), "{} cannot be written: the folder {} does not exist", file, folder.string());
-  PLUMB_CHECK(!fs::is_directory(file), "{} cannot be written: it is a folder", file);
-  PLUMB_CHECK(::access(folder.c_str(), W_OK) == 0, "{} cannot be written: no permission to write to {}", file,
-              folder.string());
+  try_a_file(file, folder);
+}
+
+void check_folder_writable(const std::string& folder) {
+  fs::path nearest = fs::absolute(folder);
+  while (!fs::exists(nearest) && nearest.has_relative_path()) nearest = nearest.parent_path();
+  PLUMB_CHECK(fs::is_directory(nearest), "{} cannot be written: {} is not a folder", folder, nearest.string());
+  try_a_file(folder, nearest);
 }
 
 std::string in_mb(double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); }

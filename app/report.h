@@ -13,10 +13,13 @@ namespace plumb::app {
 nlohmann::ordered_json environment_json();
 /// Bytes by class at the peak, and what the process took from the system.
 nlohmann::ordered_json memory_json(const MemoryStats& stats);
-/// Writes a whole file or throws; the file appears only when it is complete.
+/// Writes a whole file or throws; the file appears only when it is complete. Devices, pipes and links stay what they
+/// are and are written to.
 void write_text(const std::string& file, const std::string& text);
-/// Throws a sentence now if a file could not be written there later.
+/// Throws a sentence now if a file could not be written there later; an empty name is no file.
 void check_writable(const std::string& file);
+/// The same for a folder that is to be made, with those above it, and written to.
+void check_folder_writable(const std::string& folder);
 /// Bytes in MB, "313.3 MB".
 std::string in_mb(double bytes);
 

@@ -55,6 +55,26 @@ Choice choice_of(const std::string& algorithm) {
   return choice;
 }
 
+DType training_dtype(const std::string& name) {
+  const DType dtype = dtype_from_string(name);
+  PLUMB_CHECK(dtype == DType::kF32 || dtype == DType::kBf16, "dtype {} is not for training; use f32 or bf16", name);
+  return dtype;
+}
+
+bool is_captured(const std::string& mode) {
+  PLUMB_CHECK(mode == "eager" || mode == "captured", "mode \"{}\" is unknown; use eager or captured", mode);
+  return mode == "captured";
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const models::Network& network) {
+  optim::Settings settings;
+  settings.convention = convention_from_string(c.convention);
+  settings.learning_rate = c.learning_rate;
+  settings.momentum = c.momentum;
+  settings.weight_decay = c.weight_decay;
+  return optim::make(c.optimizer, network.trainable(), settings);
+}
+
 TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
                             const Tensor& labels) {
   const Tensor logits = to(network.forward(images, pass), DType::kF32);
@@ -120,10 +140,11 @@ Evaluation evaluate(const models::Network& network, data::Loader& loader) {
 }
 
 Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
-                 const data::Dataset& train, const data::Dataset& test)
-    : config_(config),
+                 std::unique_ptr<optim::Optimizer> optimizer, const data::Dataset& train, const data::Dataset& test)
+    : is_captured_(is_captured(config.mode)),
       network_(std::move(network)),
       generator_(config.seed),
+      optimizer_(std::move(optimizer)),
       train_(train, loader_options(config, layout, true)),
       test_(test, loader_options(config, layout, false)),
       captured_([this](std::span<const Tensor> in) { return train_step(in[0], in[1]); }) {
@@ -131,14 +152,6 @@ Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<model
               network_->input(), train.name, train.image);
   PLUMB_CHECK(train.classes <= network_->classes(), "train: {} has {} classes, the data set {} has {}", config.model,
               network_->classes(), train.name, train.classes);
-  PLUMB_CHECK(config.mode == "eager" || config.mode == "captured", "mode \"{}\" is unknown; use eager or captured",
-              config.mode);
-  optim::Settings settings;
-  settings.convention = convention_from_string(config.convention);
-  settings.learning_rate = config.learning_rate;
-  settings.momentum = config.momentum;
-  settings.weight_decay = config.weight_decay;
-  optimizer_ = optim::make(config.optimizer, network_->trainable(), settings);
 }
 
 TensorList Trainer::train_step(const Tensor& images, const Tensor& labels) {
@@ -152,7 +165,7 @@ TensorList Trainer::train_step(const Tensor& images, const Tensor& labels) {
 }
 
 StepResult Trainer::step(const Tensor& images, const Tensor& labels) {
-  const TensorList result = config_.mode == "captured" ? captured_({images, labels}) : train_step(images, labels);
+  const TensorList result = is_captured_ ? captured_({images, labels}) : train_step(images, labels);
   return {result[0].item(), count_correct(result[1], labels)};
 }
 

@@ -40,6 +40,12 @@ struct TrainConfig {
 
 /// The choice of kernels behind a name of --algorithm.
 Choice choice_of(const std::string& algorithm);
+/// f32 or bf16; throws on the name of another dtype.
+DType training_dtype(const std::string& name);
+/// Whether steps are recorded and replayed: "captured", not "eager". Throws on another name.
+bool is_captured(const std::string& mode);
+/// The optimizer that was asked for, of the parameters of the network. Throws where optim::make does.
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& config, const models::Network& network);
 
 struct StepResult {
   double loss = 0;
@@ -64,9 +70,9 @@ Evaluation evaluate(const models::Network& network, data::Loader& loader);
 
 class Trainer {
  public:
-  /// `layout` is settled by then. Keeps references to both splits.
+  /// `layout` is settled by then; the optimizer is of the network's parameters. Keeps references to both splits.
   Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
-          const data::Dataset& train, const data::Dataset& test);
+          std::unique_ptr<optim::Optimizer> optimizer, const data::Dataset& train, const data::Dataset& test);
 
   /// Called after every step with its number in the epoch and how long it took.
   using OnStep = std::function<void(int64_t step, int64_t steps, double ms, const StepResult&)>;
@@ -81,7 +87,7 @@ class Trainer {
 
  private:
   TensorList train_step(const Tensor& images, const Tensor& labels);
-  TrainConfig config_;
+  bool is_captured_;
   std::unique_ptr<models::Network> network_;
   Generator generator_;
   std::unique_ptr<optim::Optimizer> optimizer_;

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <omp.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -21,12 +22,12 @@ Names& names() {
   return *n;
 }
 
-void (*front_deleter)(void*) = nullptr;
+constinit std::atomic<void (*)(void*)> front_deleter{nullptr};  // every thread that has a table sets the same
 
 struct ThreadEnd {
   bool watched = false;
   ~ThreadEnd() {
-    if (ctx.front && front_deleter) front_deleter(std::exchange(ctx.front, nullptr));
+    if (ctx.front) front_deleter.load(std::memory_order_relaxed)(std::exchange(ctx.front, nullptr));
     if (ctx.workspace)
       cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
     ctx.workspace_bytes = 0;
@@ -72,7 +73,7 @@ void flush_denormals() {
 namespace detail {
 
 void watch_thread_end(void (*release_front)(void*)) {
-  if (release_front) front_deleter = release_front;
+  if (release_front) front_deleter.store(release_front, std::memory_order_relaxed);
   thread_end.watched = true;
 }
 

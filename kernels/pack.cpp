@@ -10,14 +10,17 @@ namespace plumb {
 
 namespace {
 
+// From the pool, as the value is: one that lives for a step (a weight rounded to bf16) is packed in every step.
 struct PacksOfValue final : Value::Packs {
+  static void* operator new(size_t bytes) { return ctx.pool.get(bytes); }
+  static void operator delete(void* p, size_t bytes) { ctx.pool.put(p, bytes); }
   struct Pack {
     Layout layout;
     uint32_t version;
     Ref<Value> value;
   };
   std::mutex mutex;
-  std::vector<Pack> all;
+  PoolVector<Pack> all;
 };
 
 struct Packers {

@@ -13,7 +13,8 @@ namespace plumb {
 BatchNormParams batch_norm_defaults(Convention convention, bool train = true);
 
 /// The spec of gamma, beta and the statistics of x: (C), f32 for bf16 x, else of x's dtype. Throws unless x is floating
-/// and (N, C) or (N, C, H, W), and in training unless there are at least two values a channel.
+/// and (N, C) or (N, C, H, W), on epsilon or momentum out of range, and in training unless there are at least two
+/// values a channel.
 TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x);
 
 /// y = (x - mean) / sqrt(var + epsilon) gamma + beta for each channel. x is (N, C) or (N, C, H, W) in any layout, f32,

@@ -7,11 +7,14 @@
 namespace plumb {
 namespace {
 
-TensorSpec concat_output(std::span<const Tensor> x, int dim) {
+// The spec of y; dim comes back counted from the front.
+TensorSpec concat_output(std::span<const Tensor> x, int& dim) {
   PLUMB_CHECK(!x.empty(), "concat: the list of tensors is empty");
   for (const Tensor& t : x) PLUMB_CHECK(t, "concat: one of {} tensors is empty", x.size());
   const TensorSpec& first = x[0].spec();
-  PLUMB_CHECK(dim >= 0 && dim < first.rank(), "concat: dimension {} of a tensor {} does not exist", dim, first.shape);
+  PLUMB_CHECK(dim >= -first.rank() && dim < first.rank(), "concat: dimension {} of a tensor {} does not exist", dim,
+              first.shape);
+  if (dim < 0) dim += first.rank();
   int64_t extent = 0;
   for (const Tensor& t : x) {
     const TensorSpec& s = t.spec();
@@ -56,7 +59,6 @@ class ConcatNode final : public Node {
 }  // namespace
 
 Tensor concat(std::span<const Tensor> x, int dim) {
-  if (!x.empty() && x[0] && dim < 0) dim += x[0].rank();
   const TensorSpec spec = concat_output(x, dim);
   if (x.size() == 1) return x[0];
   PoolVector<In> inputs;

@@ -24,6 +24,11 @@ int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t befo
   return (in + before + after - reach) / stride + 1;
 }
 
+void check_gradient(const char* op, const Tensor& dy, const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
+  const TensorSpec expected = conv2d_output(p, x, w);
+  PLUMB_CHECK(dy.spec() == expected, "{}: dy is {}; for x {} and w {} it must be {}", op, dy.spec(), x, w, expected);
+}
+
 }  // namespace
 
 TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
@@ -70,12 +75,16 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
 }
 
 Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& p, const TensorSpec& x) {
+  PLUMB_CHECK(dy && w, "conv2d_backward_input: {} is an empty tensor", dy ? "w" : "dy");
+  check_gradient("conv2d_backward_input", dy, p, x, w.spec());
   return record(
       run<Conv2dBackwardInput>(p, {dy, w}, x), wrt(dy, [p, w = Kept(w)](const Tensor& g) { return conv2d(g, w(), p); }),
       wrt(w, [p, dy = Kept(dy), s = w.spec()](const Tensor& g) { return conv2d_backward_weight(dy(), g, p, s); }));
 }
 
 Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& p, const TensorSpec& w) {
+  PLUMB_CHECK(dy && x, "conv2d_backward_weight: {} is an empty tensor", dy ? "x" : "dy");
+  check_gradient("conv2d_backward_weight", dy, p, x.spec(), w);
   return record(
       run<Conv2dBackwardWeight>(p, {dy, x}, w),
       wrt(dy, [p, x = Kept(x)](const Tensor& g) { return conv2d(x(), g, p); }),

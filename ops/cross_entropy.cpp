@@ -46,6 +46,14 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, LossReduction r
 
 Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tensor& labels, const Tensor& statistics,
                               LossReduction reduction) {
+  PLUMB_CHECK(dy && logits && labels && statistics, "cross_entropy_backward: an operand is an empty tensor");
+  const TensorSpec loss = cross_entropy_output(logits.spec(), labels.spec(), reduction);
+  PLUMB_CHECK(dy.spec() == loss, "cross_entropy_backward: dy is {}; for logits {} it must be {}", dy.spec(),
+              logits.spec(), loss);
+  const TensorSpec two_a_row(Shape{logits.shape()[0], 2}, loss.dtype);
+  PLUMB_CHECK(statistics.spec() == two_a_row,
+              "cross_entropy_backward: the statistics are {}; for logits {} they must be {}", statistics.spec(),
+              logits.spec(), two_a_row);
   Tensor dx = run<CrossEntropyBackward>({reduction}, {dy, logits, labels, statistics}, logits.spec());
   return record(std::move(dx),
                 wrt(dy,

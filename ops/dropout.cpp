@@ -15,6 +15,9 @@ Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
   detail::check_floating("dropout", x.spec());
   PLUMB_CHECK(p >= 0 && p < 1, "dropout: p is {}; it must be at least 0 and less than 1", p);
   if (!train || p == 0) return x;
+  PLUMB_CHECK(generator.state && generator.state.spec() == TensorSpec(Shape{2}, DType::kI64),
+              "dropout: the generator's state is {}; it must be i64 (2)",
+              generator.state ? to_string(generator.state.spec()) : "an empty tensor");
   if (!ctx.recording || !x.requires_grad()) {
     return run<DropoutForward>({p}, {x, generator.state}, x.spec(), Writes{1, 1});
   }
@@ -24,8 +27,9 @@ Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
 }
 
 Tensor dropout_backward(const Tensor& dy, const Tensor& mask, double p) {
-  PLUMB_CHECK(dy && mask && mask.spec() == dy.spec().with(DType::kU8),
-              "dropout: the mask must be u8, of dy's shape and layout");
+  PLUMB_CHECK(dy && mask, "dropout_backward: {} is an empty tensor", dy ? "the mask" : "dy");
+  PLUMB_CHECK(mask.spec() == dy.spec().with(DType::kU8), "dropout_backward: the mask is {}; for dy {} it must be {}",
+              mask.spec(), dy.spec(), dy.spec().with(DType::kU8));
   return record(run<DropoutBackward>({p}, {dy, mask}, dy.spec()),
                 wrt(dy, [p, mask = Kept(mask)](const Tensor& g) { return dropout_backward(g, mask(), p); }));
 }

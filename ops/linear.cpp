@@ -21,6 +21,13 @@ void check(const Tensor& x, const Tensor& w, const Tensor& b) {
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
 }
 
+// Dimension `dim` of dy must be the first of t, the other matrix.
+void check_gradient(const char* op, const char* name, const Tensor& dy, const Tensor& t, int dim) {
+  PLUMB_CHECK(dy && t, "{}: {} is an empty tensor", op, dy ? name : "dy");
+  PLUMB_CHECK(dy.rank() == 2 && t.rank() == 2 && dy.dtype() == t.dtype() && dy.shape()[dim] == t.shape()[0],
+              "{}: dy is {} and {} is {}; they do not fit together", op, dy.spec(), name, t.spec());
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation) {
@@ -43,6 +50,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
 }
 
 Tensor linear_backward_input(const Tensor& dy, const Tensor& w) {
+  check_gradient("linear_backward_input", "w", dy, w, 1);
   const TensorSpec dx(Shape{dy.shape()[0], w.shape()[1]}, dy.dtype());
   return record(run<LinearBackwardInput>({}, {dy, w}, dx),
                 wrt(dy, [w = Kept(w)](const Tensor& g) { return linear(g, w()); }),
@@ -50,6 +58,7 @@ Tensor linear_backward_input(const Tensor& dy, const Tensor& w) {
 }
 
 Tensor linear_backward_weight(const Tensor& dy, const Tensor& x) {
+  check_gradient("linear_backward_weight", "x", dy, x, 0);
   const TensorSpec dw(Shape{dy.shape()[1], x.shape()[1]}, dy.dtype());
   return record(run<LinearBackwardWeight>({}, {dy, x}, dw),
                 wrt(dy, [x = Kept(x)](const Tensor& g) { return linear(x(), g); }),

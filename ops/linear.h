@@ -10,9 +10,9 @@ namespace plumb {
 /// f64. Backward keeps x and w (and y with an activation), each only if the other's gradient needs it.
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = Tensor(), Activation activation = Activation::kNone);
 
-/// The gradient by x (N, IN), from dy (N, OUT) and w.
+/// The gradient by x (N, IN), from dy (N, OUT) and w. Throws if they do not fit together.
 Tensor linear_backward_input(const Tensor& dy, const Tensor& w);
-/// The gradient by w (OUT, IN), from dy (N, OUT) and x (N, IN).
+/// The gradient by w (OUT, IN), from dy (N, OUT) and x (N, IN). Throws if they do not fit together.
 Tensor linear_backward_weight(const Tensor& dy, const Tensor& x);
 
 }  // namespace plumb

@@ -108,9 +108,13 @@ Tensor argmax(const Tensor& x, Dims dims, bool keepdims) {
 }
 
 Tensor sum_to(const Tensor& x, const TensorSpec& to) {
+  PLUMB_CHECK(x, "sum_to: x is an empty tensor");
   if (x.shape() == to.shape) return x;
   uint32_t mask = 0;
   const int shift = x.rank() - to.rank();
+  bool fits = shift >= 0;
+  for (int d = 0; fits && d < to.rank(); ++d) fits = to.shape[d] == 1 || to.shape[d] == x.shape()[d + shift];
+  PLUMB_CHECK(fits, "sum_to: x {} is not what {} broadcasts to", x.shape(), to.shape);
   for (int d = 0; d < x.rank(); ++d) {
     if (d < shift || (to.shape[d - shift] == 1 && x.shape()[d] != 1)) mask |= 1u << d;
   }

@@ -22,7 +22,7 @@ Tensor max(const Tensor& x, Dims dims = {}, bool keepdims = false);
 Tensor argmax(const Tensor& x, Dims dims = {}, bool keepdims = false);
 
 /// x summed over the dimensions along which it was broadcast from `to`: the gradient of broadcasting. x itself if
-/// nothing was broadcast.
+/// nothing was broadcast. Throws if `to` does not broadcast to x's shape.
 Tensor sum_to(const Tensor& x, const TensorSpec& to);
 /// x broadcast to a larger shape (aligned at the right), in the layout of `to`.
 Tensor expand(const Tensor& x, const TensorSpec& to);

@@ -27,7 +27,9 @@ Tensor reshape(const Tensor& x, std::initializer_list<int64_t> extents) {
       PLUMB_CHECK(open < 0, "reshape: more than one extent is -1");
       open = static_cast<int64_t>(i);
     } else {
-      known *= e[i];
+      PLUMB_CHECK(!__builtin_mul_overflow(known, e[i], &known),
+                  "reshape: x {} has {} elements, and extent {} and those before it make more than there can be",
+                  x.shape(), x.numel(), e[i]);
     }
   }
   if (open >= 0) {

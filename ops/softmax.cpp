@@ -27,6 +27,11 @@ Tensor softmax(const Tensor& x, int dim) { return forward("softmax", x, dim, fal
 Tensor log_softmax(const Tensor& x, int dim) { return forward("log_softmax", x, dim, true); }
 
 Tensor softmax_backward(const Tensor& dy, const Tensor& y, const SoftmaxParams& p) {
+  PLUMB_CHECK(dy && y, "softmax_backward: {} is an empty tensor", dy ? "y" : "dy");
+  PLUMB_CHECK(dy.spec() == y.spec(), "softmax_backward: dy is {} and y is {}; they must be of one spec", dy.spec(),
+              y.spec());
+  PLUMB_CHECK(p.dim >= 0 && p.dim < y.rank(), "softmax_backward: dimension {} of y {} does not exist", p.dim,
+              y.shape());
   Tensor dx = run<SoftmaxBackward>(p, {dy, y}, y.spec());
   if (p.log) {
     return record(std::move(dx),

@@ -51,7 +51,15 @@ double terms_of_gradient(const OpVariant& v, const Tensor& y, const Tensor& dx) 
                   v.terms * static_cast<double>(y.numel()) / static_cast<double>(std::max<int64_t>(1, dx.numel())));
 }
 
-class OpCases : public testing::TestWithParam<const OpCase*> {
+// A case, printed by its name.
+struct NamedCase {
+  const OpCase* op;
+  const OpCase& operator*() const { return *op; }
+  const OpCase* operator->() const { return op; }
+  friend void PrintTo(const NamedCase& c, std::ostream* out) { *out << c->name; }
+};
+
+class OpCases : public testing::TestWithParam<NamedCase> {
  protected:
   template <class Body>
   void for_each_variant(const Body& body) {
@@ -124,7 +132,11 @@ TEST_P(OpCases, GradientsMatchDifferences) {
   if (!c.differentiable) GTEST_SKIP() << "no gradient";
   for (const OpVariant& v : c.variants) {
     SCOPED_TRACE(v.name);
-    EXPECT_TRUE(gradcheck(v.run, make_inputs(v, DType::kF64, Layout::kNchw)));
+    const std::vector<Tensor> x = make_inputs(v, DType::kF64, Layout::kNchw);
+    EXPECT_TRUE(gradcheck(v.run, x));
+    if (c.twice_differentiable) {
+      EXPECT_TRUE(gradcheck(v.run, x, {.create_graph = true})) << "under create_graph";
+    }
   }
 }
 
@@ -150,12 +162,12 @@ TEST_P(OpCases, TwiceGivesTheSameBits) {
   });
 }
 
-std::vector<const OpCase*> every_case() {
-  std::vector<const OpCase*> cases;
-  for (const OpCase& c : op_cases()) cases.push_back(&c);
+std::vector<NamedCase> every_case() {
+  std::vector<NamedCase> cases;
+  for (const OpCase& c : op_cases()) cases.push_back({&c});
   return cases;
 }
-std::string name_of(const testing::TestParamInfo<const OpCase*>& info) {
+std::string name_of(const testing::TestParamInfo<NamedCase>& info) {
   std::string name = info.param->name;
   std::replace_if(
       name.begin(), name.end(), [](unsigned char ch) { return !std::isalnum(ch); }, '_');

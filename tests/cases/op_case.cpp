@@ -42,7 +42,7 @@ std::vector<Tensor> make_inputs(const OpVariant& variant, DType dtype, Layout la
   for (const CaseInput& input : variant.inputs) {
     TensorSpec spec = input.spec;
     const bool floating = is_floating(spec.dtype);
-    if (floating) spec.dtype = dtype;
+    if (floating) spec.dtype = input.wide && dtype != DType::kF64 ? DType::kF32 : dtype;
     if (input.activation && spec.rank() == 4) spec.layout = layout;
     inputs.push_back(make_input(input, spec, numbers, seed * 1000 + inputs.size()));
     if (floating && input.differentiable) inputs.back().require_grad();

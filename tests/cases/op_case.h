@@ -15,6 +15,7 @@ struct CaseInput {
   double low = -1, high = 1;    ///< range of its numbers
   std::vector<double> kinks{};  ///< values to keep away from by kKinkDistance: the op is not smooth there
   bool differentiable = true;   ///< never for integers
+  bool wide = false;            ///< f32 where the dtype that is asked for is narrower, as statistics are
 };
 inline constexpr double kKinkDistance = 0.125;
 

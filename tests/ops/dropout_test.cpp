@@ -153,7 +153,7 @@ TEST(Dropout, RefusesWhatItCannotDo) {
         dropout(Tensor::from({1, 2}, Shape{2}), 0.5, generator);
       },
       "convert it to a floating dtype"));
-  EXPECT_TRUE(refused([&] { dropout_backward(x, x, 0.5); }, "the mask must be u8"));
+  EXPECT_TRUE(refused([&] { dropout_backward(x, x, 0.5); }, "dropout_backward: the mask is"));
 }
 
 }  // namespace

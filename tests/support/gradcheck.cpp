@@ -54,7 +54,7 @@ AssertionResult gradcheck(const Function& f, std::span<const Tensor> inputs, con
     PLUMB_CHECK(t.dtype() == DType::kF64, "gradcheck: an input is {}; it must be f64", t.spec());
   const Tensor y = f(x);
   const Tensor cotangent = random_tensor(y.spec(), options.seed);
-  const TensorList gradients = grad(y, wanted, cotangent, {.allow_unused = true});
+  const TensorList gradients = grad(y, wanted, cotangent, {.create_graph = options.create_graph, .allow_unused = true});
 
   size_t next = 0;
   for (size_t i = 0; i < x.size(); ++i) {

@@ -1,0 +1,99 @@
+#include "app/train_report.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "app/data_source.h"
+#include "app/report.h"
+
+namespace plumb::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json config_json(const TrainConfig& c, Layout layout) {
+  Json j;
+  for (const auto& [key, value] : fixed_config(c)) j[key] = value;
+  j["device"] = c.device;
+  j["layout"] = to_string(layout);
+  j["mode"] = c.mode;
+  j["epochs"] = c.epochs;
+  return j;
+}
+
+// A loss is never negative, but a NaN may have a sign, which would be printed.
+double unsigned_loss(double loss) { return std::fabs(loss); }
+
+}  // namespace
+
+std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
+  const auto text = [](const std::optional<double>& v) { return v ? fmt::format("{}", *v) : std::string("default"); };
+  return {{"model", c.model},
+          {"data", c.data == "synthetic" ? "synthetic" : data_set_of(c.model)},
+          {"optimizer", c.optimizer},
+          {"convention", c.convention},
+          {"dtype", c.dtype},
+          {"batch", std::to_string(c.batch)},
+          {"seed", std::to_string(c.seed)},
+          {"limit", std::to_string(c.limit)},
+          {"augment", c.augment ? "yes" : "no"},
+          {"learning_rate", text(c.learning_rate)},
+          {"momentum", text(c.momentum)},
+          {"weight_decay", text(c.weight_decay)},
+          {"algorithm", c.algorithm},
+          {"threads", std::to_string(threads())}};
+}
+
+TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
+  json_["config"] = config_json(c, layout);
+  json_["environment"] = environment_json();
+  json_["steps_ms"] = Json::array();
+  json_["epochs"] = Json::array();
+  csv_ = "epoch,seconds,loss,train_accuracy,test_loss,test_accuracy\n";
+}
+
+void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
+  const double loss = unsigned_loss(r.loss), test_loss = unsigned_loss(r.test_loss);
+  json_["epochs"].push_back({{"epoch", epoch + 1},
+                             {"seconds", r.seconds},
+                             {"loss", loss},
+                             {"train_accuracy", r.train_accuracy},
+                             {"test_loss", test_loss},
+                             {"test_accuracy", r.test_accuracy}});
+  csv_ += fmt::format("{},{},{},{},{},{}\n", epoch + 1, r.seconds, loss, r.train_accuracy, test_loss, r.test_accuracy);
+  fmt::print("epoch {:>3}/{}  {:8.2f} s  loss {:.4f}  training accuracy {:.4f}  test accuracy {:.4f}\n", epoch + 1,
+             config_.epochs, r.seconds, loss, r.train_accuracy, r.test_accuracy);
+  std::fflush(stdout);
+  if (!std::isfinite(loss) && !std::exchange(warned_, true)) {
+    fmt::print(stderr,
+               "plumb: the loss of epoch {} is {}; --check-nan stops at the first NaN and names the op that made it\n",
+               epoch + 1, loss);
+  }
+  seconds_ += r.seconds;
+  images_ += images;
+  ++epochs_;
+}
+
+void TrainReport::finish() {
+  const MemoryStats memory = cpu_memory().stats();
+  json_["memory_bytes"] = memory_json(memory);
+  if (epochs_ > 0) {
+    json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
+    json_["images_per_second"] = static_cast<double>(images_) / seconds_;
+    fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
+               static_cast<double>(images_) / seconds_);
+  }
+  fmt::print("memory at the peak:");
+  for (int c = 0; c < kMemoryClassCount; ++c) {
+    const auto bytes = memory.at_peak_bytes[static_cast<size_t>(c)];
+    if (bytes) fmt::print(" {} {},", to_string(static_cast<MemoryClass>(c)), in_mb(static_cast<double>(bytes)));
+  }
+  fmt::print(" total {}\n", in_mb(static_cast<double>(memory.peak_total())));
+  if (!config_.json.empty()) write_text(config_.json, json_.dump(1) + "\n");
+  if (!config_.csv.empty()) write_text(config_.csv, csv_);
+}
+
+}  // namespace plumb::app

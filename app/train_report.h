@@ -1,0 +1,36 @@
+// What a training run prints and writes down.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/trainer.h"
+
+namespace plumb::app {
+
+/// What must be the same for a resumed run to continue bit for bit.
+std::map<std::string, std::string> fixed_config(const TrainConfig& config);
+
+/// Prints a line an epoch, and gathers what finish() writes to the files of --json and --csv.
+class TrainReport {
+ public:
+  /// Keeps a reference to the config.
+  TrainReport(const TrainConfig& config, Layout layout);
+  void add_step(double ms) { json_["steps_ms"].push_back(ms); }
+  /// Of epoch number `epoch` (from 0), which trained on so many images. Warns once when the loss is no finite number.
+  void add_epoch(int64_t epoch, int64_t images, const EpochResult& result);
+  /// Prints means and memory, and writes the files.
+  void finish();
+
+ private:
+  const TrainConfig& config_;
+  nlohmann::ordered_json json_;
+  std::string csv_;
+  double seconds_ = 0;
+  int64_t images_ = 0, epochs_ = 0;
+  bool warned_ = false;
+};
+
+}  // namespace plumb::app

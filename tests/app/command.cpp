@@ -1,0 +1,136 @@
+#include "tests/app/command.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <vector>
+
+#include "core/error.h"
+
+namespace plumb::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Close {
+  void operator()(std::FILE* f) const { std::fclose(f); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+std::string contents(std::FILE* f) {
+  std::string text;
+  std::rewind(f);
+  for (int c = std::fgetc(f); c != EOF; c = std::fgetc(f)) text += static_cast<char>(c);
+  return text;
+}
+
+// In the child, where only calls are allowed that are safe after a fork.
+[[noreturn]] void become(const fs::path& folder, int out, int err, uint64_t largest_file, char** arguments) {
+  bool ready = ::chdir(folder.c_str()) == 0;
+  ready = ready && ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO) >= 0;
+  ready = ready && ::dup2(out, STDOUT_FILENO) >= 0 && ::dup2(err, STDERR_FILENO) >= 0;
+  if (largest_file) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{largest_file, largest_file};
+    ready = ready && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
+  }
+  if (ready) ::execv(PLUMB_COMMAND, arguments);
+  ::_exit(127);
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Outcome& o) {
+  return out << "status " << o.status << "\n--- standard output\n" << o.out << "--- standard error\n" << o.err;
+}
+
+testing::AssertionResult is_refusal(const Outcome& o, const std::string& part) {
+  const bool one_line = std::ranges::count(o.err, '\n') == 1 && o.err.ends_with('\n');
+  if (o.status == 2 && one_line && o.err.starts_with("plumb: ") && o.err.find(part) != o.err.npos) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << "expected status 2 and one sentence with \"" << part << "\"\n" << o;
+}
+
+CommandTest::CommandTest() {
+  std::string name = (fs::temp_directory_path() / "plumb_command_XXXXXX").string();
+  PLUMB_CHECK(mkdtemp(name.data()), "no folder {} can be made", name);
+  folder_ = name;
+}
+
+CommandTest::~CommandTest() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+Outcome CommandTest::run(const std::string& line, const Surroundings& s) const {
+  std::vector<std::string> words{"plumb"};
+  std::istringstream rest(line);
+  for (std::string word; rest >> word;) words.push_back(word);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const File out(s.output.empty() ? std::tmpfile() : std::fopen(s.output.c_str(), "wb")), err(std::tmpfile());
+  PLUMB_CHECK(out && err, "no files for the output of {}", line);
+
+  const pid_t child = ::fork();
+  PLUMB_CHECK(child >= 0, "no process for {}", line);
+  if (child == 0) become(folder_, ::fileno(out.get()), ::fileno(err.get()), s.largest_file, arguments.data());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), s.output.empty() ? contents(out.get()) : "",
+          contents(err.get())};
+}
+
+testing::AssertionResult CommandTest::works(const std::string& line, const Surroundings& s) const {
+  const Outcome o = run(line, s);
+  if (o.status == 0 && o.err.empty()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "plumb " << line << "\n" << o;
+}
+
+testing::AssertionResult CommandTest::refuses(const std::string& line, const std::string& part,
+                                              const Surroundings& s) const {
+  const auto before = files();
+  const Outcome o = run(line, s);
+  const auto refusal = is_refusal(o, part);
+  if (!refusal) return testing::AssertionFailure() << "plumb " << line << "\n" << refusal.message();
+  if (!o.out.empty()) return testing::AssertionFailure() << "plumb " << line << "\nprinted before it refused\n" << o;
+  if (files() == before) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "plumb " << line << "\nchanged the folder\n" << o;
+}
+
+nlohmann::json CommandTest::report_of(const std::string& line) const {
+  EXPECT_TRUE(works(line + " --json report.json"));
+  return read_json("report.json");
+}
+
+CommandTest::Bytes CommandTest::read(const std::string& name) const {
+  std::ifstream in(folder_ / name, std::ios::binary);
+  PLUMB_CHECK(in, "there is no {}", name);
+  return Bytes(std::istreambuf_iterator<char>(in), {});
+}
+
+void CommandTest::write(const std::string& name, const Bytes& bytes) const {
+  fs::create_directories((folder_ / name).parent_path());
+  std::ofstream(folder_ / name, std::ios::binary) << bytes;
+}
+
+std::map<std::string, std::pair<fs::file_time_type, uintmax_t>> CommandTest::files() const {
+  std::map<std::string, std::pair<fs::file_time_type, uintmax_t>> all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    auto& state = all[entry.path().lexically_relative(folder_).string()];
+    if (entry.is_regular_file()) state = {entry.last_write_time(), entry.file_size()};
+  }
+  return all;
+}
+
+}  // namespace plumb::test

@@ -1,0 +1,96 @@
+#include <cmath>
+
+#include "models/safetensors.h"
+#include "models/weights.h"
+#include "tests/app/command.h"
+
+namespace plumb::app {
+namespace {
+
+class EvalTest : public test::CommandTest {
+ protected:
+  void save(const std::string& model) const { models::save_weights(*models::make_network(model, 3), path("w")); }
+};
+
+TEST_F(EvalTest, PrintsAndWritesTheSame) {
+  save("lenet");
+  const test::Outcome o = run("eval lenet --weights w --data synthetic --limit 40 --json r.json");
+
+  ASSERT_EQ(o.status, 0) << o;
+  const auto report = read_json("r.json");
+  EXPECT_EQ(report["model"], "lenet");
+  EXPECT_EQ(report["total"], 40);
+  EXPECT_GT(report["environment"]["threads"], 0);
+  EXPECT_NEAR(report["loss"].get<double>(), std::log(10.), 0.1) << "of weights that know nothing of ten classes";
+  char expected[80];
+  std::snprintf(expected, sizeof expected, "correct %d of 40\nloss %.6f\n", report["correct"].get<int>(),
+                report["loss"].get<double>());
+  EXPECT_EQ(o.out, expected);
+}
+
+TEST_F(EvalTest, AgreesWithTheEvaluationInTraining) {
+  ASSERT_TRUE(
+      works("train lenet --limit 200 --batch 20 --epochs 12 --optimizer adam --layout nchw --algorithm heuristic "
+            "--checkpoint c --json t.json"));
+  // The network's part of the checkpoint, by the names that weights have.
+  const models::TensorFile saved = models::load_safetensors(path("c/checkpoint.safetensors"));
+  std::vector<models::NamedTensor> weights;
+  for (const auto& t : saved.tensors) {
+    if (t.name.starts_with("model.")) weights.push_back({t.name.substr(6), t.tensor});
+  }
+  models::save_safetensors(path("w"), weights);
+
+  const auto trained = read_json("t.json")["epochs"].back();
+  const auto evaluated = report_of("eval lenet --weights w --data synthetic --limit 200 --batch 20 --layout nchw");
+  EXPECT_GT(evaluated["correct"], 100) << "five times as good as chance";
+  EXPECT_EQ(evaluated["correct"].get<int>(), std::lround(200 * trained["test_accuracy"].get<double>()));
+  EXPECT_NEAR(evaluated["loss"].get<double>(), trained["test_loss"].get<double>(), 1e-5);
+}
+
+TEST_F(EvalTest, BatchLayoutAndAlgorithmChangeNoAnswer) {
+  save("lenet");
+  const std::string line = "eval lenet --weights w --data synthetic --limit 33 ";
+  const auto expected = report_of(line);
+  for (const std::string option : {"--batch 1", "--batch 32", "--batch 1000", "--layout nchw", "--layout chwn",
+                                   "--algorithm direct", "--algorithm deterministic", "--threads 1"}) {
+    const auto report = report_of(line + option);
+    EXPECT_EQ(report["correct"], expected["correct"]) << option;
+    EXPECT_NEAR(report["loss"].get<double>(), expected["loss"].get<double>(), 1e-5) << option;
+  }
+}
+
+TEST_F(EvalTest, ResnetsAreNormalisedAsPublished) {
+  save("resnet20");
+  const std::string line = "eval resnet20 --weights w --data synthetic --limit 8 --algorithm heuristic ";
+  const auto expected = report_of(line);
+  EXPECT_EQ(report_of(line + "--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225")["loss"], expected["loss"]);
+  EXPECT_NE(report_of(line + "--mean 0,0,0 --std 1,1,1")["loss"], expected["loss"]);
+}
+
+TEST_F(EvalTest, RefusesWhatMakesNoSense) {
+  save("lenet");
+  const struct {
+    const char *options, *part;
+  } cases[] = {
+      {"--mean 0.5", "give both --mean and --std, or neither"},
+      {"--std 0.5", "give both --mean and --std, or neither"},
+      {"--mean 0.5,0.5 --std 1,1", "2 means and 2 deviations were given for 1 channels"},
+      {"--mean 0.5 --std 0", "channel 0 has mean 0.500000 and deviation 0.000000"},
+      {"--mean 0.5 --std -1", "the deviation positive"},
+      {"--mean nan --std 1", "both must be finite"},
+      {"--mean grey --std 1", "--mean"},
+      {"--batch 0", "a batch of 0 images was asked for"},
+      {"--layout auto", "layout \"auto\" is unknown"},
+      {"--algorithm fft", "algorithm \"fft\" is unknown"},
+      {"--threads -1", "-1 were asked for"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_TRUE(refuses(std::string("eval lenet --weights w --data synthetic --limit 8 ") + c.options, c.part));
+  }
+  EXPECT_TRUE(refuses("eval lenet --weights w --data synthetic --limit -1", "-1 images were asked for"));
+  EXPECT_TRUE(refuses("eval lenet --weights w --data none", "none is not a folder"));
+  EXPECT_TRUE(refuses("eval lenet5 --weights w --data synthetic", "model \"lenet5\" is unknown"));
+}
+
+}  // namespace
+}  // namespace plumb::app

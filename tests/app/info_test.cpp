@@ -1,0 +1,69 @@
+// plumb info and plumb layout.
+#include <set>
+
+#include "tests/app/command.h"
+
+namespace plumb::app {
+namespace {
+
+using InfoTest = test::CommandTest;
+using LayoutCommandTest = test::CommandTest;
+
+TEST_F(InfoTest, CountsTheParametersAsPublished) {
+  const struct {
+    const char *model, *text;
+    int64_t parameters;
+  } cases[] = {{"alexnet", "Total params: 78,330,250\n", 78'330'250},
+               {"vgg16", "Total params: 8,735,652\n", 8'735'652},
+               {"vgg", "Total params: 8,735,652\n", 8'735'652},
+               {"lenet", "Total params: 61,706\n", 61'706},
+               {"resnet20", "Total params: 269,722\n", 269'722}};
+  for (const auto& c : cases) {
+    const test::Outcome o = run(std::string("info --json r.json --model ") + c.model);
+    EXPECT_EQ(o.status, 0) << o;
+    EXPECT_NE(o.out.find(c.text), o.out.npos) << o;
+    const auto report = read_json("r.json");
+    EXPECT_EQ(report["parameters"], c.parameters);
+    int64_t sum = 0;
+    for (const auto& layer : report["layers"]) sum += layer["parameters"].get<int64_t>();
+    EXPECT_EQ(sum, c.parameters);
+    EXPECT_EQ(report["layers"][0]["name"], "Conv2d-1");
+  }
+}
+
+TEST_F(InfoTest, DescribesTheMachine) {
+  const test::Outcome o = run("info --threads 1 --json r.json");
+
+  ASSERT_EQ(o.status, 0) << o;
+  for (const char* part : {"processor", "threads     1\n", "library     oneDNN", "GFLOP/s f32", "GB/s"}) {
+    EXPECT_NE(o.out.find(part), o.out.npos) << part << "\n" << o;
+  }
+  const auto report = read_json("r.json");
+  EXPECT_EQ(report["threads"], 1);
+  EXPECT_GT(report["roofs"]["gflops"], 0);
+  EXPECT_GT(report["roofs"]["copy_gbytes_per_second"], 0);
+}
+
+TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {
+  const auto report = report_of("layout lenet --batch 1 --algorithm heuristic");
+
+  std::set<std::string> pieces;
+  for (const auto& row : report["rows"]) {
+    EXPECT_GT(row["ms"], 0) << row;
+    EXPECT_NE(row["implementation"], "") << row;
+    pieces.insert(row["layer"].get<std::string>() + " " + row["direction"].get<std::string>() + " " +
+                  row["layout"].get<std::string>());
+  }
+  for (const std::string layout : {"nchw", "nhwc", "chwn"}) {
+    EXPECT_GT(report["totals"][layout]["ms"], 0);
+    for (const std::string layer : {"conv1", "conv2", "fc1", "fc2", "fc3"}) {
+      for (const std::string direction : {"forward", "backward_weight", "backward_input"}) {
+        const bool needed = layer != "conv1" || direction != "backward_input";
+        EXPECT_EQ(pieces.contains(layer + " " + direction + " " + layout), needed) << layer << direction << layout;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plumb::app

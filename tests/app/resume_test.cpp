@@ -1,0 +1,145 @@
+// Checkpoints of the command: a run that goes on from one is the run that was never interrupted.
+#include "tests/app/command.h"
+
+namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* kFile = "/checkpoint.safetensors";
+
+class ResumeTest : public test::CommandTest {
+ protected:
+  // What of a report must be the same, whenever the run was interrupted: all but times.
+  static Json results(const Json& report) {
+    Json all = Json::array();
+    EXPECT_FALSE(report["epochs"].empty());
+    for (Json epoch : report["epochs"]) {
+      epoch.erase("seconds");
+      all.push_back(epoch);
+    }
+    return all;
+  }
+  // Four epochs in one go, and two and two: the same reports, and the same bytes in the last checkpoint.
+  void expect_bit_for_bit(const std::string& line) const {
+    const Json whole = results(report_of(line + " --epochs 4 --checkpoint whole"));
+    Json halves = results(report_of(line + " --epochs 2 --checkpoint halves"));
+    const Json second = results(report_of(line + " --epochs 4 --checkpoint halves --resume"));
+    halves.insert(halves.end(), second.begin(), second.end());
+    EXPECT_EQ(halves, whole) << line;
+    EXPECT_TRUE(read(std::string("halves") + kFile) == read(std::string("whole") + kFile)) << line;
+  }
+  // A checkpoint after one epoch in the folder "c".
+  void train_one_epoch() const { ASSERT_TRUE(works(kRun + "--epochs 1")); }
+
+  const std::string kRun = "train lenet --limit 20 --batch 8 --layout nchw --algorithm heuristic --checkpoint c ";
+};
+
+struct How {
+  const char *optimizer, *mode;
+};
+std::ostream& operator<<(std::ostream& out, const How& how) { return out << how.optimizer << ", " << how.mode; }
+class ResumeBitForBitTest : public ResumeTest, public ::testing::WithParamInterface<How> {};
+
+TEST_P(ResumeBitForBitTest, WithAugmentationDropoutAndAShortLastBatch) {
+  const auto& [optimizer, mode] = GetParam();
+  expect_bit_for_bit(std::string("train lenet --limit 20 --batch 8 --layout nhwc --algorithm heuristic --augment ") +
+                     "--optimizer " + optimizer + " --mode " + mode);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ResumeBitForBitTest,
+                         ::testing::Values(How{"sgd --momentum 0.9 --weight-decay 0.01", "eager"},
+                                           How{"sgd --momentum 0.9 --weight-decay 0.01", "captured"},
+                                           How{"adam", "eager"}, How{"adam", "captured"}),
+                         [](const auto& p) {
+                           const std::string optimizer = p.param.optimizer;
+                           return optimizer.substr(0, optimizer.find(' ')) + "_" + p.param.mode;
+                         });
+
+TEST_F(ResumeTest, RunningStatisticsGoOn) {
+  expect_bit_for_bit("train resnet20 --limit 4 --batch 2 --layout nhwc --algorithm heuristic --optimizer rmsprop");
+}
+
+TEST_F(ResumeTest, MeasuredKernelsAndLayoutAreThoseOfTheCheckpoint) {
+  const std::string line = "train lenet --limit 20 --batch 8 ";
+  ASSERT_TRUE(works(line + "--epochs 1 --checkpoint first"));
+  for (const char* copy : {"a", "b"}) fs::copy(path("first"), path(copy));
+
+  const Json whole = report_of(line + "--epochs 3 --checkpoint a --resume");
+  ASSERT_TRUE(works(line + "--epochs 2 --checkpoint b --resume"));
+  const Json last = report_of(line + "--epochs 3 --checkpoint b --resume --mode captured");
+
+  EXPECT_EQ(results(last)[0], results(whole)[1]);
+  EXPECT_EQ(last["config"]["layout"], whole["config"]["layout"]);
+  EXPECT_TRUE(read(std::string("a") + kFile) == read(std::string("b") + kFile));
+}
+
+TEST_F(ResumeTest, RefusesTheCheckpointOfAnotherRun) {
+  train_one_epoch();
+  const std::string rest = " --limit 20 --algorithm heuristic --checkpoint c --epochs 2 --resume";
+  const struct {
+    const char *run, *part;
+  } cases[] = {
+      {"lenet --batch 8 --optimizer adam", "is of optimizer sgd, not adam"},
+      {"lenet --batch 9", "is of batch 8, not 9"},
+      {"resnet20 --batch 8", "is of model lenet, not resnet20"},
+      {"lenet --batch 8 --lr 0.5", "is of learning_rate default, not 0.5"},
+      {"lenet --batch 8 --seed 1", "is of seed 0, not 1"},
+      {"lenet --batch 8 --augment", "is of augment no, not yes"},
+      {"lenet --batch 8 --dtype bf16", "is of dtype f32, not bf16"},
+      {"lenet --batch 8 --threads 61", "is of threads"},
+      {"lenet --batch 8 --layout nhwc", "the checkpoint was trained in layout nchw, not nhwc"},
+      {"lenet --batch 8 --init w", "--resume takes the weights of the checkpoint; leave out --init"},
+  };
+  for (const auto& c : cases) EXPECT_TRUE(refuses("train " + (c.run + rest), c.part));
+  EXPECT_TRUE(refuses(kRun + "--epochs 1 --resume", "has 1 epochs done of 1; ask for more with --epochs"));
+  EXPECT_TRUE(works(kRun + "--epochs 2 --resume")) << "and after all that it still goes on";
+}
+
+TEST_F(ResumeTest, RefusesTheDataOfAnotherRun) {
+  train_one_epoch();
+  for (const auto& [name, count] : std::map<std::string, int>{{"train", 40}, {"t10k", 20}}) {
+    const char n = static_cast<char>(count);
+    write(name + "-images-idx3-ubyte", Bytes{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 28, 0, 0, 0, 28} + Bytes(count * 784, 1));
+    write(name + "-labels-idx1-ubyte", Bytes{0, 0, 8, 1, 0, 0, 0, n} + Bytes(count, 1));
+  }
+  EXPECT_TRUE(refuses(kRun + "--epochs 2 --resume --data .", "is of data synthetic, not mnist"));
+}
+
+TEST_F(ResumeTest, RefusesCheckpointsThatAreMissingOrDamaged) {
+  EXPECT_TRUE(
+      refuses(kRun + "--epochs 2 --resume", "there is no checkpoint in c: c/checkpoint.safetensors is missing"));
+  train_one_epoch();
+  const Bytes good = read(std::string("c") + kFile);
+  const auto damaged = [&](const Bytes& bytes) {
+    write(std::string("c") + kFile, bytes);
+    return kRun + "--epochs 2 --resume";
+  };
+  Bytes flipped = good, renamed = good;
+  flipped[9] ^= 0x40;
+  renamed.replace(renamed.find("conv1.weight"), 12, "conv1.height");
+  EXPECT_TRUE(refuses(damaged(""), "is not a valid safetensors file: it is cut short"));
+  EXPECT_TRUE(refuses(damaged(good.substr(0, 100)), "is not a valid safetensors file: it is cut short"));
+  EXPECT_TRUE(refuses(damaged(good.substr(0, good.size() - 1)), "it is cut short: the data of tensor"));
+  EXPECT_TRUE(refuses(damaged(good + "x"), "1 bytes after the last tensor belong to none"));
+  EXPECT_TRUE(refuses(damaged(flipped), "is not a valid safetensors file"));
+  EXPECT_TRUE(refuses(damaged(renamed), "\"model.conv1.height\", which this run lacks"));
+  EXPECT_TRUE(works(damaged(good)));
+}
+
+TEST_F(ResumeTest, AFullDiskLeavesTheOldCheckpointWhole) {
+  train_one_epoch();
+  const Bytes old = read(std::string("c") + kFile);
+  const auto before = files();
+
+  const auto o = run(kRun + "--epochs 2 --resume", {.largest_file = old.size() / 2});
+
+  EXPECT_TRUE(is_refusal(o, "c/checkpoint.safetensors cannot be written: File too large"));
+  EXPECT_EQ(files(), before);
+  EXPECT_TRUE(read(std::string("c") + kFile) == old);
+  EXPECT_TRUE(works(kRun + "--epochs 2 --resume"));
+}
+
+}  // namespace
+}  // namespace plumb::app

@@ -1,0 +1,143 @@
+// Weights from a file: those that are taken, those that are refused, and NaN among them.
+#include "models/weights.h"
+
+#include <functional>
+#include <limits>
+
+#include "models/safetensors.h"
+#include "ops/reshape.h"
+#include "tests/app/command.h"
+
+namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+using models::NamedTensor;
+using test::kShortRun;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+
+class WeightsTest : public test::CommandTest {
+ protected:
+  using Change = std::function<void(std::vector<NamedTensor>&)>;
+
+  // The weights of a fresh network, changed by `change`.
+  void save(
+      const std::string& name, const std::string& model, uint64_t seed, const Change& change = [](auto&) {}) const {
+    const auto network = models::make_network(model, seed);
+    std::vector<NamedTensor> all = network->parameters();
+    all.insert(all.end(), network->buffers().begin(), network->buffers().end());
+    change(all);
+    models::save_safetensors(path(name), all);
+  }
+  enum class Place { kFirst, kLast };
+  // Lenet's, with one other number in the first parameter or in the last.
+  void save_with(float value, const std::string& name, Place place) const {
+    save(name, "lenet", 1, [&](auto& all) {
+      Tensor& t = (place == Place::kFirst ? all.front() : all.back()).tensor;
+      t.mutable_data<float>()[7] = value;
+    });
+  }
+  static Bytes safetensors(const std::string& header, size_t data_bytes, uint64_t claimed_length = 0) {
+    const uint64_t length = claimed_length ? claimed_length : header.size();
+    return Bytes(reinterpret_cast<const char*>(&length), sizeof length) + header + Bytes(data_bytes, 0);
+  }
+  // Training and evaluation must both refuse the weights in a file.
+  testing::AssertionResult refuses_weights(const std::string& file, const std::string& part) const {
+    const auto trained = refuses(kShortRun + "--init " + file, part);
+    return trained ? refuses("eval lenet --data synthetic --limit 8 --weights " + file, part) : trained;
+  }
+};
+
+TEST_F(WeightsTest, InitStartsFromTheWeightsOfTheFile) {
+  save("w", "lenet", 5);
+  const auto trained = report_of(kShortRun + "--init w --lr 0 --seed 9");
+  const auto evaluated = report_of("eval lenet --weights w --data synthetic --limit 16 --layout nchw");
+
+  EXPECT_NEAR(trained["epochs"][0]["test_loss"].get<double>(), evaluated["loss"].get<double>(), 1e-6);
+  EXPECT_NE(trained["epochs"][0]["test_loss"], report_of(kShortRun + "--lr 0 --seed 9")["epochs"][0]["test_loss"]);
+}
+
+TEST_F(WeightsTest, RefusesTheWeightsOfAnotherNetwork) {
+  save("resnet", "resnet20", 1);
+  EXPECT_TRUE(refuses_weights("resnet", "resnet does not hold the weights of lenet: it lacks \"conv1.bias\""));
+  save("renamed", "lenet", 1, [](auto& all) { all[0].name = "stem.weight"; });
+  EXPECT_TRUE(refuses_weights("renamed", "it lacks \"conv1.weight\", and has \"stem.weight\""));
+  save("reshaped", "lenet", 1, [](auto& all) { all[0].tensor = reshape(all[0].tensor, Shape{6, 25}); });
+  EXPECT_TRUE(refuses_weights("reshaped", "tensor \"conv1.weight\" has shape (6, 25), in lenet it has (6, 1, 5, 5)"));
+  save("integers", "lenet", 1,
+       [](auto& all) { all[0].tensor = Tensor::empty(TensorSpec(all[0].tensor.shape(), DType::kI32)); });
+  EXPECT_TRUE(refuses_weights("integers", "has dtype i32; weights are f32, f64, f16 or bf16"));
+}
+
+TEST_F(WeightsTest, RefusesFilesThatAreNoSafetensors) {
+  EXPECT_TRUE(refuses_weights("none", "the file none is missing"));
+  EXPECT_TRUE(refuses_weights(".", ". is not a regular file"));
+  save("cut", "lenet", 1);
+  fs::resize_file(path("cut"), fs::file_size(path("cut")) - 1);
+  EXPECT_TRUE(refuses_weights("cut", "it is cut short: the data of tensor"));
+
+  const std::string f32 = R"({"dtype":"F32","shape":[2],"data_offsets":)";
+  const struct {
+    Bytes bytes;
+    const char* part;
+  } cases[] = {
+      {"", "it is cut short: it has 0 bytes"},
+      {Bytes(8, -1), "its header has 18446744073709551615 bytes, too many for the format"},
+      {safetensors("{}", 0, 99'000'000), "it is cut short: its header has 99000000 bytes"},
+      {safetensors("not JSON", 0), "its header does not begin with {"},
+      {safetensors("{\"a\":", 0), "its header is not JSON"},
+      {safetensors("{\"a\":" + std::string(100'000, '['), 0), "tensor \"a\" is a list, not an object"},
+      {safetensors("{\"a\":" + f32 + "[0,8]},\"b\":" + f32 + "[4,12]}}", 12), "\"b\" overlaps that of another"},
+      {safetensors("{\"a\":" + f32 + "[0,8]},\"a\":" + f32 + "[8,16]}}", 16), "it has tensor \"a\" twice"},
+      {safetensors("{\"a\":" + f32 + "[0,8]}}", 12), "4 bytes after the last tensor belong to none"},
+      {safetensors("{\"a\":" + f32 + "[0,9]}}", 9), "has 9 bytes of data"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
+       "more elements than fit"},
+  };
+  for (const auto& c : cases) {
+    write("bad", c.bytes);
+    EXPECT_TRUE(refuses_weights("bad", c.part));
+  }
+}
+
+TEST_F(WeightsTest, CheckNanNamesTheOpThatMadeTheFirstOne) {
+  save_with(kNan, "nan", Place::kLast);
+  save_with(kInfinity, "infinity", Place::kLast);
+  for (const std::string mode : {"eager", "captured"}) {
+    const std::string line = kShortRun + "--check-nan --mode " + mode;
+    EXPECT_TRUE(is_refusal(run(line + " --init nan"), "linear_forward: input 2 f32 (10) nchw holds a NaN"));
+    EXPECT_TRUE(is_refusal(run(line + " --init infinity"), "cross_entropy_forward: output 0 f32 () nchw holds a NaN"));
+    EXPECT_TRUE(is_refusal(run(line + " --lr 1e30"), "holds a NaN; look at its inputs, or lower the learning rate"));
+    EXPECT_TRUE(works(line));
+  }
+}
+
+TEST_F(WeightsTest, CheckNanFindsWhatAFusedActivationWouldHide) {
+  save_with(kNan, "first", Place::kFirst);
+  for (const std::string layout : {"nchw", "nhwc", "chwn"}) {
+    for (const std::string mode : {"eager", "captured"}) {
+      const auto o = run("train lenet --limit 16 --batch 8 --epochs 1 --algorithm heuristic --init first --check-nan " +
+                         ("--layout " + layout) + " --mode " + mode);
+      EXPECT_TRUE(is_refusal(o, ": input 0 f32 (6, 1, 5, 5) nchw holds a NaN") ||
+                  is_refusal(o, ": input 1 f32 (6, 1, 5, 5) nchw holds a NaN"))
+          << layout << " " << mode << " " << o;
+    }
+  }
+}
+
+TEST_F(WeightsTest, ALossThatIsNoNumberIsToldOnce) {
+  save_with(kNan, "w", Place::kLast);
+  const auto o =
+      run("train lenet --limit 16 --layout nchw --algorithm heuristic --epochs 3 --init w --json r.json --csv r.csv");
+
+  EXPECT_EQ(o.status, 0) << o;
+  EXPECT_NE(o.out.find("loss nan"), o.out.npos) << o;
+  EXPECT_EQ(o.err,
+            "plumb: the loss of epoch 1 is nan; --check-nan stops at the first NaN and names the op that made it\n");
+  EXPECT_TRUE(read_json("r.json")["epochs"][2]["loss"].is_null());
+  EXPECT_NE(read("r.csv").find(",nan,"), Bytes::npos);
+}
+
+}  // namespace
+}  // namespace plumb::app

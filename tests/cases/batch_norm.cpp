@@ -1,0 +1,45 @@
+// Cases for batch_norm in training and in use, in each framework's convention.
+#include "ops/batch_norm.h"
+#include "tests/cases/op_case.h"
+
+namespace plumb::test {
+namespace {
+
+OpVariant variant_of(const std::string& name, const Shape& x, const BatchNormParams& p) {
+  const Shape channels{x[1]};
+  const auto statistic = [&](double low, double high, bool differentiable) {
+    return CaseInput{.spec = channels, .low = low, .high = high, .differentiable = differentiable, .wide = true};
+  };
+  const double values = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(1, x[1]));
+  return {.name = name + " " + to_string(x),
+          .inputs = {{.spec = x, .low = -2, .high = 3},
+                     statistic(0.5, 2, true),
+                     statistic(-1, 1, true),
+                     statistic(-1, 1, false),
+                     statistic(0.5, 2, false)},
+          .run = [p](std::span<const Tensor> in) { return batch_norm(in[0], in[1], in[2], in[3], in[4], p); },
+          .terms = p.train ? values : 1};
+}
+
+const RegisterCase training_case([] {
+  OpCase c{.name = "batch_norm_train", .tolerance = 32};
+  for (const Convention convention : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1})
+    c.variants.push_back(variant_of(to_string(convention), {4, 10, 5, 7}, batch_norm_defaults(convention)));
+  for (const Shape& x : {Shape{3, 16, 8, 8}, Shape{2, 17, 3, 5}, Shape{33, 3, 1, 2}, Shape{1, 32, 9, 9}, Shape{33, 17},
+                         Shape{1025, 3}, Shape{5, 1, 31, 33}, Shape{16, 64}, Shape{4, 17, 33, 31}}) {
+    c.variants.push_back(variant_of("plain", x, {}));
+  }
+  return c;
+}());
+
+const RegisterCase evaluation_case([] {
+  OpCase c{.name = "batch_norm_eval", .tolerance = 32};
+  for (const Shape& x : {Shape{4, 10, 5, 7}, Shape{2, 17, 3, 5}, Shape{1, 3, 1, 1}, Shape{33, 17}, Shape{1, 1025},
+                         Shape{0, 10, 4, 4}, Shape{4, 17, 33, 31}}) {
+    c.variants.push_back(variant_of("plain", x, {.train = 0}));
+  }
+  return c;
+}());
+
+}  // namespace
+}  // namespace plumb::test

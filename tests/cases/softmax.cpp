@@ -1,0 +1,34 @@
+// Cases for softmax and log_softmax: along rows, columns and planes, short and long.
+#include "ops/softmax.h"
+#include "tests/cases/op_case.h"
+
+namespace plumb::test {
+namespace {
+
+OpCase softmax_case(std::string name, Tensor (*op)(const Tensor&, int)) {
+  OpCase c{.name = std::move(name), .tolerance = 16};
+  const auto add = [&](const Shape& x, int dim, double range = 4) {
+    c.variants.push_back({.name = message("{} along {}, up to {}", x, dim, range),
+                          .inputs = {{.spec = x, .low = -range, .high = range}},
+                          .run = [=](std::span<const Tensor> in) { return op(in[0], dim); },
+                          .terms = static_cast<double>(x[dim])});
+  };
+  for (const int64_t n : {1, 2, 10, 17, 31, 33, 100, 1025}) add({5, n}, -1);
+  add({1025}, 0);
+  add({33, 10}, 0);
+  add({3, 17, 5}, 1);
+  for (const int dim : {0, 1, 2, -1}) add({2, 10, 5, 7}, dim);
+  add({2, 1, 3, 17}, 1);
+  add({5, 10}, -1, 60);  // sums of which one term is all
+  add({5, 17, 31, 33}, 1);
+  add({1025, 33}, -1);
+  add({0, 10}, -1);
+  add({3, 0}, 0);
+  return c;
+}
+
+const RegisterCase plain_case(softmax_case("softmax", &softmax));
+const RegisterCase log_case(softmax_case("log_softmax", &log_softmax));
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,120 @@
+// Weights of networks in files.
+#include "models/weights.h"
+#include "tests/models/safetensors_files.h"
+
+namespace plumb::models {
+namespace {
+
+using test::bitwise_equal;
+using test::refused;
+
+class Weights : public Safetensors {};
+
+/// A network of two parameters and two buffers.
+class Tiny final : public Network {
+ public:
+  explicit Tiny(uint64_t seed) : Network("tiny", Shape{1, 2, 2}, 2) {
+    ParameterMaker maker(seed);
+    maker.weight("fc.weight", Shape{2, 4}, 4, 2);
+    maker.bias("fc.bias", 2, 4);
+    maker.buffer("bn.running_mean", Shape{2}, 0.5);
+    maker.buffer("bn.running_var", Shape{2}, 1);
+    finish(std::move(maker));
+  }
+  Tensor forward(const Tensor& x, const Pass&) const override { return x; }
+  std::vector<NamedTensor> all() const { return {parameters()[0], parameters()[1], buffers()[0], buffers()[1]}; }
+};
+
+testing::AssertionResult same_weights(const Tiny& a, const Tiny& b) {
+  for (size_t i = 0; i < a.all().size(); ++i) {
+    if (auto equal = bitwise_equal(a.all()[i].tensor, b.all()[i].tensor); !equal)
+      return equal << " in " << a.all()[i].name;
+  }
+  return testing::AssertionSuccess();
+}
+
+/// The tensors of a network as another dtype, with other names if wanted.
+std::vector<NamedTensor> converted(const Tiny& network, DType dtype, const std::string& prefix = "") {
+  std::vector<NamedTensor> all;
+  for (const auto& [name, tensor] : network.all())
+    all.push_back({prefix + name, test::converted(tensor, dtype, Layout::kNchw)});
+  return all;
+}
+
+TEST_F(Weights, RoundTrip) {
+  const Tiny saved(1);
+  Tiny loaded(2);
+  const uint32_t version = loaded.all()[0].tensor.value->version();
+  ASSERT_FALSE(same_weights(saved, loaded));
+
+  save_weights(saved, file_);
+  load_weights(loaded, file_);
+
+  EXPECT_TRUE(same_weights(saved, loaded));
+  EXPECT_GT(loaded.all()[0].tensor.value->version(), version);
+  const TensorFile file = load_safetensors(file_);
+  EXPECT_EQ(file.tensors[0].name, "fc.weight");
+  EXPECT_EQ(file.tensors[3].name, "bn.running_var");
+}
+
+TEST_F(Weights, TakesOtherFloats) {
+  for (const DType t : {DType::kF64, DType::kF16, DType::kBf16}) {
+    const Tiny source(1);
+    Tiny loaded(2);
+    save_safetensors(file_, converted(source, t));
+
+    load_weights(loaded, file_);
+
+    for (size_t i = 0; i < 4; ++i) {
+      const Tensor expected = test::converted(converted(source, t)[i].tensor, DType::kF32, Layout::kNchw);
+      EXPECT_TRUE(bitwise_equal(loaded.all()[i].tensor, expected)) << to_string(t);
+    }
+  }
+}
+
+TEST_F(Weights, PassesOverDataParallelAndBatchCounters) {
+  const Tiny source(1);
+  for (const std::string prefix : {"", "module."}) {
+    Tiny loaded(2);
+    std::vector<NamedTensor> tensors = converted(source, DType::kF32, prefix);
+    tensors.insert(tensors.begin() + 1, {prefix + "bn.num_batches_tracked", Tensor::from<int64_t>({12}, Shape{})});
+    save_safetensors(file_, tensors);
+
+    load_weights(loaded, file_);
+
+    EXPECT_TRUE(same_weights(source, loaded));
+  }
+}
+
+TEST_F(Weights, LeavesTheNetworkAloneWhenTheFileDoesNotFit) {
+  const Tiny source(1), before(2);
+  Tiny network(2);
+  const auto refuses = [&](const std::vector<NamedTensor>& tensors, const std::string& part) {
+    save_safetensors(file_, tensors);
+    const auto result = refused([&] { load_weights(network, file_); }, part);
+    return result ? same_weights(network, before) : result;
+  };
+  std::vector<NamedTensor> tensors = source.all();
+  tensors.pop_back();
+  EXPECT_TRUE(refuses(tensors, "does not hold the weights of tiny: it lacks \"bn.running_var\""));
+  tensors.push_back({"bn.variance", source.all()[3].tensor});
+  EXPECT_TRUE(refuses(tensors, "it lacks \"bn.running_var\", and has \"bn.variance\", which the network lacks"));
+  tensors = source.all();
+  for (const char* name : {"c", "a", "d", "b", "e"}) tensors.push_back({name, source.all()[3].tensor});
+  EXPECT_TRUE(refuses(tensors, "it has \"a\", \"b\", \"c\" and 2 more, which the network lacks"));
+  tensors = source.all();
+  tensors[3].tensor = Tensor::from({1.f, 2.f, 3.f}, Shape{3});
+  EXPECT_TRUE(refuses(tensors, "tensor \"bn.running_var\" has shape (3), in tiny it has (2)"));
+  tensors[3].tensor = Tensor::from<int64_t>({1, 2}, Shape{2});
+  EXPECT_TRUE(refuses(tensors, "tensor \"bn.running_var\" has dtype i64"));
+  tensors = converted(source, DType::kF32, "module.");
+  tensors[0].name = "fc.weight";
+  EXPECT_TRUE(refuses(tensors, "it lacks \"fc.bias\""));
+  EXPECT_TRUE(refused([&] { load_weights(network, folder_ / "none"); }, "is missing"));
+  put_bytes("no weights at all");
+  EXPECT_TRUE(refused([&] { load_weights(network, file_); }, "is not a valid safetensors file"));
+  EXPECT_TRUE(same_weights(network, before));
+}
+
+}  // namespace
+}  // namespace plumb::models

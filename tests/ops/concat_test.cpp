@@ -1,0 +1,115 @@
+// concat against plain loops over indices, and its gradients.
+#include <cmath>
+#include <numeric>
+
+#include "ops/concat.h"
+#include "ops/convert.h"
+#include "ops/elementwise.h"
+#include "ops/fill.h"
+#include "ops/grad.h"
+#include "ops/slice.h"
+#include "tests/ops/movement.h"
+
+namespace plumb {
+namespace {
+
+using test::expected;
+using test::Index;
+using test::kDTypes;
+using test::numbered;
+using test::position;
+using test::refused;
+
+void check_concat(const Shape& shape, int dim, const std::vector<int64_t>& extents, DType dtype, Layout layout) {
+  std::vector<Tensor> parts;
+  std::vector<std::vector<double>> elements;
+  double offset = 0;
+  for (const int64_t e : extents) {
+    const TensorSpec spec(shape.with(dim, e), dtype, layout);
+    std::vector<double> values(static_cast<size_t>(spec.numel()));
+    for (double& v : values) v = std::fmod(offset++, 251);
+    parts.push_back(test::from_doubles(values, spec));
+    elements.push_back(values);
+  }
+  const Tensor y = concat(parts, dim - shape.rank());
+
+  ASSERT_EQ(y.spec(),
+            TensorSpec(shape.with(dim, std::accumulate(extents.begin(), extents.end(), int64_t{0})), dtype, layout));
+  const auto source = [&](Index i) {
+    size_t part = 0;
+    int64_t& k = i[static_cast<size_t>(dim)];
+    while (k >= extents[part]) k -= extents[part++];
+    return elements[part][static_cast<size_t>(position(parts[part].shape(), i))];
+  };
+  EXPECT_EQ(test::to_doubles(y), expected(y.shape(), source)) << to_string(y.spec()) << " along " << dim;
+}
+
+TEST(Concat, AgreesWithLoops) {
+  test::KernelCheck check(1);
+  for (const DType dtype : kDTypes) {
+    check_concat({1}, 0, {3, 0, 17, 31}, dtype, Layout::kNchw);
+    for (int dim = 0; dim < 3; ++dim) check_concat({5, 33, 3}, dim, {1, 17, 2}, dtype, Layout::kNchw);
+    for (int dim = 0; dim < 6; ++dim) check_concat({2, 1, 3, 2, 2, 3}, dim, {2, 3}, dtype, Layout::kNchw);
+  }
+  for (const Layout layout : kPublicLayouts) {
+    for (int dim = 0; dim < 4; ++dim) {
+      check_concat({3, 17, 5, 7}, dim, {1, 31, 3, 0, 33}, DType::kF32, layout);
+      check_concat({3, 17, 5, 7}, dim, {0, 0}, DType::kF32, layout);
+    }
+  }
+}
+
+TEST(Concat, AgreesWithLoopsOnLargeTensors) {
+  check_concat({31, 3, 71, 34}, 1, {40, 9, 30}, DType::kF32, Layout::kNchw);
+  check_concat({31, 3, 71, 34}, 1, {40, 9, 30}, DType::kF32, Layout::kNhwc);
+  check_concat({3, 33, 71, 34}, 0, {40, 9, 30}, DType::kF32, Layout::kChwn);
+}
+
+TEST(Concat, OfOneTensorIsTheTensor) {
+  const Tensor x = numbered({Shape{3, 4}, DType::kF32});
+  EXPECT_EQ(concat({x}, 1).value.get(), x.value.get());
+}
+
+TEST(Concat, Refuses) {
+  const Tensor x = zeros({Shape{2, 3, 4, 5}, DType::kF32});
+  EXPECT_TRUE(refused([&] { concat({}, 0); }, "concat: the list of tensors is empty"));
+  EXPECT_TRUE(refused([&] { concat({x, Tensor()}, 0); }, "concat: one of 2 tensors is empty"));
+  EXPECT_TRUE(refused([&] { concat({x, x}, 4); }, "concat: dimension 4"));
+  EXPECT_TRUE(refused([&] { concat({x, x}, -5); }, "concat: dimension -5 of a tensor (2, 3, 4, 5)"));
+  EXPECT_TRUE(refused([&] { concat({x, to(x, DType::kF64)}, 0); }, "concat: tensors are f32"));
+  EXPECT_TRUE(refused([&] { concat({x, to(x, Layout::kNhwc)}, 0); }, "concat: tensors are f32"));
+  EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4, 6}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
+  EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
+}
+
+Tensor leaf(const TensorSpec& spec, uint64_t seed) { return test::random_tensor(spec, seed).require_grad(); }
+
+TEST(Concat, GradientsAreSlicesForThoseThatNeedOne) {
+  const TensorSpec spec(Shape{2, 3}, DType::kF32);
+  const Tensor a = leaf(spec, 1), b = test::random_tensor(spec, 2), c = leaf(spec, 3);
+  const Tensor y = concat({a, b, c, a}, 1);
+  const Tensor dy = numbered(y.spec());
+
+  const TensorList g = grad(y, {a, c}, dy, {.retain_graph = true});
+  EXPECT_TRUE(test::equal(g[0], slice(dy, {0, 0}, {2, 3}) + slice(dy, {0, 9}, {2, 3})));
+  EXPECT_TRUE(test::equal(g[1], slice(dy, {0, 6}, {2, 3})));
+
+  grad(y, {a}, dy);
+  EXPECT_TRUE(refused([&] { grad(y, {a}, dy); }, "ran through this graph before"));
+  EXPECT_FALSE(concat({b, b}, 0).requires_grad());
+  const NoGrad off;
+  EXPECT_FALSE(concat({a, a}, 0).requires_grad());
+}
+
+TEST(Concat, OfManyTensorsIsOneKernel) {
+  std::vector<Tensor> parts;
+  for (uint64_t i = 0; i < 40; ++i) parts.push_back(leaf({Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc}, i));
+  test::KernelLog log;
+  const Tensor y = concat(parts, 1);
+  EXPECT_EQ(log.ran.size(), 1u);
+  const TensorList g = grad(y, parts, y.detached());
+  for (size_t i = 0; i < parts.size(); ++i) EXPECT_TRUE(test::bitwise_equal(g[i], parts[i].detached())) << i;
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,160 @@
+// to(layout) and permute against plain loops over indices.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/convert.h"
+#include "ops/fill.h"
+#include "ops/permute.h"
+#include "tests/ops/movement.h"
+
+namespace plumb {
+namespace {
+
+using test::expected;
+using test::Index;
+using test::kDTypes;
+using test::numbered;
+using test::position;
+using test::refused;
+
+Shape shape_of(const std::vector<int64_t>& extents) { return Shape(std::span<const int64_t>(extents)); }
+
+// ---- layouts
+
+TEST(ToLayout, KeepsEveryElementBetweenAllLayoutsInAllDTypes) {
+  test::KernelCheck check(1);
+  const Shape shapes[] = {{0, 3, 4, 5},    {2, 3, 0, 5},    {1, 1, 1, 1},   {17, 3, 5, 7},
+                          {3, 17, 31, 1},  {33, 31, 1, 1},  {2, 33, 17, 3}, {31, 2, 33, 17},
+                          {3, 130, 3, 43}, {19, 4, 40, 40}, {5, 1, 9, 11},  {1, 65, 8, 8}};
+  for (const Shape& shape : shapes) {
+    for (const DType dtype : kDTypes) {
+      const Tensor plain = numbered({shape, dtype});
+      for (const Layout from : kPublicLayouts) {
+        const Tensor x = test::converted(plain, dtype, from);
+        for (const Layout into : kPublicLayouts) {
+          const Tensor y = to(x, into);
+          EXPECT_EQ(y.spec(), x.spec().with(into));
+          EXPECT_TRUE(test::equal(y, plain)) << to_string(x.spec()) << " to " << to_string(into);
+        }
+      }
+    }
+  }
+}
+
+// From a few megabytes on results are streamed past the caches; matrices are thin where there are few channels.
+TEST(ToLayout, KeepsEveryElementOfLargeTensors) {
+  const TensorSpec specs[] = {{Shape{41, 33, 40, 37}, DType::kF32},  {Shape{250, 64, 16, 17}, DType::kU8},
+                              {Shape{9, 260, 33, 31}, DType::kBf16}, {Shape{130, 3, 111, 113}, DType::kF32},
+                              {Shape{257, 2, 63, 65}, DType::kF64},  {Shape{2, 3, 901, 903}, DType::kF32}};
+  for (const TensorSpec& spec : specs) {
+    const Tensor plain = numbered(spec);
+    const Tensor in_layout[] = {plain, to(plain, Layout::kNhwc), to(plain, Layout::kChwn)};
+    for (const Tensor& x : in_layout) {
+      EXPECT_TRUE(test::equal(x, plain)) << to_string(x.spec());
+      for (const Tensor& y : in_layout) {
+        EXPECT_TRUE(test::bitwise_equal(to(x, y.layout()), y))
+            << to_string(x.spec()) << " to " << to_string(y.layout());
+      }
+    }
+  }
+}
+
+TEST(ToLayout, MovesNothingWhereTheOrderIsTheSame) {
+  const Tensor x = numbered({Shape{5, 7, 1, 1}, DType::kF32});
+  EXPECT_EQ(to(x, Layout::kNchw).value.get(), x.value.get());
+  EXPECT_EQ(to(x, Layout::kNhwc).value->data, x.value->data);
+  EXPECT_NE(to(x, Layout::kChwn).value->data, x.value->data);
+  const Tensor images = numbered({Shape{1, 1, 4, 5}, DType::kF32});
+  for (const Layout l : kPublicLayouts) EXPECT_EQ(to(images, l).value->data, images.value->data);
+}
+
+TEST(ToLayout, Refuses) {
+  const Tensor x = numbered({Shape{2, 3}, DType::kF32});
+  EXPECT_TRUE(refused([&] { to(x, Layout::kNhwc); }, "to: x has shape (2, 3)"));
+  EXPECT_TRUE(refused([&] { to(Tensor(), Layout::kNhwc); }, "to: x is an empty tensor"));
+  EXPECT_TRUE(refused([&] { to(Tensor(), DType::kF64); }, "to: x is an empty tensor"));
+}
+
+// ---- permutations
+
+void check_permute(const Tensor& x, std::vector<int> dims) {
+  std::vector<int64_t> extents;
+  for (const int d : dims) extents.push_back(x.shape()[d]);
+  const std::vector<double> elements = test::to_doubles(x);
+
+  Tensor y;
+  switch (dims.size()) {
+    case 1: y = permute(x, {dims[0]}); break;
+    case 2: y = permute(x, {dims[0], dims[1]}); break;
+    case 3: y = permute(x, {dims[0], dims[1], dims[2]}); break;
+    case 4: y = permute(x, {dims[0], dims[1], dims[2], dims[3]}); break;
+    case 5: y = permute(x, {dims[0], dims[1], dims[2], dims[3], dims[4]}); break;
+    default: y = permute(x, {dims[0], dims[1], dims[2], dims[3], dims[4], dims[5]}); break;
+  }
+
+  ASSERT_EQ(y.spec(), x.spec().with(shape_of(extents)));
+  const auto source = [&](const Index& i) {
+    Index from{};
+    for (size_t d = 0; d < dims.size(); ++d) from[static_cast<size_t>(dims[d])] = i[d];
+    return elements[static_cast<size_t>(position(x.shape(), from))];
+  };
+  EXPECT_EQ(test::to_doubles(y), expected(y.shape(), source))
+      << to_string(x.spec()) << " by " << testing::PrintToString(dims);
+}
+
+TEST(Permute, AgreesWithLoopsForEveryOrder) {
+  test::KernelCheck check(1);
+  const Shape shapes[] = {{17},
+                          {33, 31},
+                          {3, 70},
+                          {1, 9},
+                          {5, 17, 33},
+                          {33, 3, 17},
+                          {2, 65, 3},
+                          {31, 0, 3},
+                          {20, 3, 5},
+                          {3, 5, 17, 9},
+                          {2, 33, 4, 17},
+                          {17, 1, 33, 2},
+                          {2, 3, 4, 5, 6},
+                          {3, 2, 17, 1, 18},
+                          {2, 3, 1, 2, 3, 17}};
+  for (const Shape& shape : shapes) {
+    const Tensor x = numbered({shape, DType::kI32});
+    std::vector<int> dims(static_cast<size_t>(shape.rank()));
+    std::iota(dims.begin(), dims.end(), 0);
+    do check_permute(x, dims);
+    while (std::next_permutation(dims.begin(), dims.end()));
+  }
+}
+
+TEST(Permute, AgreesWithLoopsInAllDTypesAndSizes) {
+  for (const DType dtype : kDTypes) {
+    for (const int64_t a : {1, 3, 17, 31, 33, 300}) {
+      for (const int64_t b : {0, 1, 3, 17, 31, 33, 2100}) {
+        check_permute(numbered({Shape{a, b}, dtype}), {1, 0});
+        check_permute(numbered({Shape{2, a, b}, dtype}), {2, 0, 1});
+      }
+    }
+  }
+}
+
+TEST(Permute, NegativeDimensionsCountFromTheEnd) {
+  const Tensor x = numbered({Shape{2, 3, 4}, DType::kF32});
+  EXPECT_TRUE(test::equal(permute(x, {-1, 0, -2}), permute(x, {2, 0, 1})));
+  EXPECT_EQ(permute(x, {0, -2, 2}).value.get(), x.value.get());
+}
+
+TEST(Permute, Refuses) {
+  const Tensor x = numbered({Shape{2, 3, 4}, DType::kF32}),
+               nhwc = zeros({Shape{1, 2, 3, 4}, DType::kF32, Layout::kNhwc});
+  EXPECT_TRUE(refused([&] { permute(x, {0, 1}); }, "permute: 2 dimensions are named"));
+  EXPECT_TRUE(refused([&] { permute(x, {0, 1, 3}); }, "permute: dimension 3"));
+  EXPECT_TRUE(refused([&] { permute(x, {0, -4, 1}); }, "permute: dimension -4"));
+  EXPECT_TRUE(refused([&] { permute(x, {0, 1, -2}); }, "named twice"));
+  EXPECT_TRUE(refused([&] { permute(nhwc, {0, 1, 2, 3}); }, "convert it to row-major with to(nchw)"));
+  EXPECT_TRUE(refused([&] { permute(Tensor(), {}); }, "permute: x is an empty tensor"));
+}
+
+}  // namespace
+}  // namespace plumb

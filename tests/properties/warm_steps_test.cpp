@@ -1,0 +1,178 @@
+// A warm training step asks nothing of the system: no call of our own to malloc, no mapping, no page fault; and it
+// leaves no live bytes behind. This binary counts with its own malloc, so sanitizers, which have theirs, leave it out.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "data/loader.h"
+#include "data/synthetic.h"
+#include "graph/program.h"
+#include "models/network.h"
+#include "ops/convert.h"
+#include "ops/cross_entropy.h"
+#include "ops/grad.h"
+#include "optim/make.h"
+#include "tests/properties/system_calls.h"
+
+namespace plumb {
+namespace {
+
+using test::system_calls_of;
+using test::SystemCalls;
+
+struct Case {
+  const char *model, *optimizer;
+  DType dtype;
+  int64_t batch;
+  int steps;
+  friend void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
+};
+
+data::Dataset images_for(const models::Network& network, int64_t batch) {
+  return data::synthetic({.image = network.input(), .classes = network.classes(), .count = 5 * batch / 2});
+}
+data::LoaderOptions loader_options(const Case& c) {
+  data::LoaderOptions o;
+  o.batch = c.batch;
+  o.augmentation = data::Augmentation::cifar();
+  o.dtype = c.dtype;
+  o.layout = Layout::kNhwc;
+  return o;
+}
+optim::Settings settings() {
+  optim::Settings s;
+  s.learning_rate = 1e-3;
+  return s;
+}
+
+// Training on shuffled, augmented images in epochs of two batches and a half, with a learning rate that falls.
+class Training {
+ public:
+  Training(const Case& c, bool is_captured)
+      : network_(models::make_network(c.model, 1)),
+        optimizer_(optim::make(c.optimizer, network_->trainable(), settings())),
+        images_(images_for(*network_, c.batch)),
+        loader_(images_, loader_options(c)),
+        is_captured_(is_captured) {}
+
+  void operator()() {
+    if (steps_ % loader_.batches() == 0) loader_.start_epoch(steps_ / loader_.batches());
+    loader_.next(batch_);
+    optimizer_->set_learning_rate(1e-3 / static_cast<double>(++steps_));
+    const Tensor in[] = {batch_.images, batch_.labels};
+    loss_ = (is_captured_ ? replayed_(in)[0] : step(in)[0]).item();
+  }
+  double loss() const { return loss_; }
+
+ private:
+  TensorList step(std::span<const Tensor> in) {
+    models::Pass pass;
+    pass.train = true;
+    pass.generator = &generator_;
+    const Tensor loss = cross_entropy(to(network_->forward(in[0], pass), DType::kF32), in[1]);
+    optimizer_->step(grad(loss, network_->trainable()));
+    return {loss.detached()};
+  }
+
+  std::unique_ptr<models::Network> network_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  data::Dataset images_;
+  data::Loader loader_;
+  bool is_captured_;
+  data::Batch batch_;
+  Generator generator_{4};
+  StaticFunction replayed_{[this](std::span<const Tensor> in) { return step(in); }};
+  int64_t steps_ = 0;
+  double loss_ = 0;
+};
+
+class WarmSteps : public testing::TestWithParam<std::tuple<Case, bool>> {};
+
+TEST_P(WarmSteps, AskNothingOfTheSystem) {
+  const auto& [c, is_captured] = GetParam();
+  Training train(c, is_captured);
+  const auto steps = [&train](int n) {
+    return system_calls_of([&train, n] {
+      for (int i = 0; i < n; ++i) train();
+    });
+  };
+  steps(6);  // two epochs
+  const MemoryStats before = cpu_memory().stats();
+
+  SystemCalls calls = steps(c.steps);
+
+  const MemoryStats after = cpu_memory().stats();
+  EXPECT_EQ(calls.allocations, 0) << "called from" << calls.callers;
+  EXPECT_EQ(calls.maps, 0);
+  EXPECT_EQ(after.system_allocations, before.system_allocations);
+  EXPECT_EQ(after.live_bytes, before.live_bytes) << "a step leaves live bytes behind";
+  EXPECT_TRUE(std::isfinite(train.loss()));
+  // The system has faults of its own making, now and then; ours would come in every step.
+  for (int again = 0; again < 3 && calls.page_faults > 0; ++again) calls = steps(c.steps);
+  EXPECT_EQ(calls.page_faults, 0);
+}
+
+// What lives after a step is what lived before the first one, and what is kept to make the next one fast.
+TEST_P(WarmSteps, LeaveNoActivationsAndNoGradients) {
+  const auto& [c, is_captured] = GetParam();
+  Training train(c, is_captured);
+  MemoryStats::ByClass expected = cpu_memory().stats().live_bytes;
+
+  train();
+
+  const MemoryStats::ByClass live = cpu_memory().stats().live_bytes;
+  for (const MemoryClass kept : {MemoryClass::kWorkspace, MemoryClass::kPack})
+    expected[static_cast<size_t>(kept)] = live[static_cast<size_t>(kept)];
+  if (is_captured) {  // the program's own inputs and its arena
+    for (const MemoryClass own : {MemoryClass::kInput, MemoryClass::kActivation})
+      expected[static_cast<size_t>(own)] = live[static_cast<size_t>(own)];
+  }
+  EXPECT_EQ(live, expected);
+}
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Case, bool>>& info) {
+  const auto& [c, is_captured] = info.param;
+  return message("{}_{}_{}_{}", c.model, c.optimizer, c.dtype, is_captured ? "captured" : "eager");
+}
+constexpr Case kCases[] = {
+    {"lenet", "sgd", DType::kF32, 32, 100},     {"lenet", "adam", DType::kF32, 32, 100},
+    {"lenet", "rmsprop", DType::kF32, 32, 100}, {"lenet", "adam", DType::kBf16, 32, 100},
+    {"resnet20", "adam", DType::kF32, 4, 12},   {"resnet20", "sgd", DType::kBf16, 4, 4},
+    {"alexnet", "sgd", DType::kF32, 2, 6},
+};
+INSTANTIATE_TEST_SUITE_P(, WarmSteps, testing::Combine(testing::ValuesIn(kCases), testing::Bool()), name_of);
+
+// ---- that the counting counts
+
+// A pointer that somebody could look at, so that the compiler does not leave out what made it.
+void* seen(void* p) {
+  static void* volatile last;
+  last = p;
+  return last;
+}
+
+TEST(SystemCallsTest, AreCountedForThisProgram) {
+  std::string text;
+  const auto asked_by = [](auto work) { return system_calls_of(work).allocations; };
+  EXPECT_EQ(asked_by([] {}), 0);
+  EXPECT_EQ(asked_by([&] { text.reserve(1000); }), 1);
+  EXPECT_EQ(asked_by([] { std::free(seen(std::malloc(10))); }), 1);
+  EXPECT_EQ(asked_by([] { std::free(seen(std::calloc(3, 3))); }), 1);
+  EXPECT_EQ(asked_by([] { std::free(seen(std::aligned_alloc(64, 64))); }), 1);
+  EXPECT_EQ(asked_by([] { ::operator delete(seen(::operator new(10))); }), 1);
+  EXPECT_FALSE(system_calls_of([&] { text.reserve(5000); }).callers.empty());
+
+  const SystemCalls mapped = system_calls_of([] {
+    constexpr size_t kBytes = 8 * 4096;
+    void* fresh = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memset(fresh, 1, kBytes);
+    munmap(fresh, kBytes);
+  });
+  EXPECT_EQ(mapped.maps, 2);
+  EXPECT_GE(mapped.page_faults, 8);
+}
+
+}  // namespace
+}  // namespace plumb
