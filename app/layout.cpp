@@ -79,10 +79,7 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   const Tensor images = uniform(spec, 0, 1, 1);
   const Tensor labels = uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes()), 2);
   Generator generator(0);
-  models::Pass pass;
-  pass.train = true;
-  pass.generator = &generator;
-  return capture([&] { return forward_backward(network, pass, images, labels); });
+  return capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
 }
 
 // ---- timing

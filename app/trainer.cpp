@@ -89,9 +89,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
   Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
-  models::Pass pass;
-  pass.train = true;
-  pass.generator = &generator;
+  const models::Pass pass = models::Pass::training(generator);
   std::vector<Tensor> saved;  // a training pass writes the running statistics
   for (const auto& b : network.buffers()) saved.push_back(Tensor::from(b.tensor.data<float>(), b.tensor.spec()));
   double best = 1e30;
@@ -155,10 +153,7 @@ Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<model
 }
 
 TensorList Trainer::train_step(const Tensor& images, const Tensor& labels) {
-  models::Pass pass;
-  pass.train = true;
-  pass.generator = &generator_;
-  TensorList result = forward_backward(*network_, pass, images, labels);
+  TensorList result = forward_backward(*network_, models::Pass::training(generator_), images, labels);
   optimizer_->step(std::span<const Tensor>(result).subspan(2));
   result.resize(2);
   return result;

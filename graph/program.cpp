@@ -12,6 +12,7 @@ struct Program::Impl {
     const Kernel* kernel;
     Launch launch;
     const Prepared* prepared;
+    Phase phase;
   };
   struct Watched {  // a value whose pack is kept, and the version that the pack is of
     Ref<Value> value;
@@ -47,6 +48,7 @@ void run_steps(const auto& steps) {
     return;
   }
   for (const auto& s : steps) {
+    const Scoped<Phase> phase(ctx.phase, s.phase);
     ctx.observer->before(*s.prepared);
     s.kernel->run(s.launch);
     ctx.observer->after(*s.prepared, s.launch);
@@ -164,7 +166,8 @@ Program capture(const std::function<TensorList()>& step) {
     void** out = p.pointers.data() + p.pointers.size();
     for (const auto& v : ops[i].out) p.pointers.push_back(address(v.get()));
     const Prepared* prepared = ops[i].kernel.get();
-    (is_kept[i] ? p.packers : p.steps).push_back({prepared->kernel.get(), {in, out, p.workspace->data}, prepared});
+    (is_kept[i] ? p.packers : p.steps)
+        .push_back({prepared->kernel.get(), {in, out, p.workspace->data}, prepared, ops[i].phase});
     p.kernels.push_back(ops[i].kernel);
   }
   p.stats.steps = static_cast<int64_t>(p.steps.size());

@@ -8,7 +8,7 @@
 namespace plumb::graph {
 
 void Recording::append(Prepared* kernel, Inputs in, std::span<const Ref<Value>> out, Writes writes) {
-  RecordedOp op{Ref<Prepared>(kernel), {}, {out.begin(), out.end()}, writes};
+  RecordedOp op{Ref<Prepared>(kernel), {}, {out.begin(), out.end()}, writes, ctx.phase};
   for (const In& i : in) op.in.emplace_back(i.value);
   op.is_pack = kernel->kind == &detail::kind_of<Repack>;
   ops.push_back(std::move(op));

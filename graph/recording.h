@@ -10,6 +10,7 @@ struct RecordedOp {
   Ref<Prepared> kernel;
   std::vector<Ref<Value>> in, out;
   Writes writes;
+  Phase phase = Phase::kForward;
   bool is_pack = false;
 };
 

@@ -5,19 +5,31 @@
 
 namespace plumb {
 
-enum class Reduction : int32_t { kSum = 0, kMean = 1, kMax = 2, kArgmax = 3 };
+enum class Reduction : int32_t { kSum = 0, kMean = 1, kMax = 2 };
 
 struct ReduceParams {
   Reduction what = Reduction::kSum;
   uint32_t dims = 0;  ///< bit d is set if dimension d of x is reduced
 };
 
-/// y from {x}; y has the extents of x, 1 where reduced (the op drops them if asked to), and x's layout. Argmax gives
-/// i64 indices within the one reduced dimension, or within the row-major order of all; the first of equal maxima, and
-/// the first NaN before any number.
+/// y from {x}; y has the extents of x, 1 where reduced (the op drops them if asked to), and x's layout. A maximum is
+/// NaN where any element is.
 struct Reduce {
   static constexpr char kName[] = "reduce";
   using Params = ReduceParams;
+  static void cpu(const Problem<Params>&, Candidates&);
+};
+
+struct ArgmaxParams {
+  uint32_t dims = 0;  ///< one bit, or all
+  uint32_t unused = 0;
+};
+
+/// y (i64) from {x}, of the extents that Reduce gives: the index of the first maximum within the one reduced dimension,
+/// or within the row-major order of all. The first NaN counts as more than any number.
+struct Argmax {
+  static constexpr char kName[] = "argmax";
+  using Params = ArgmaxParams;
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

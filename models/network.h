@@ -28,6 +28,9 @@ struct Pass {
   bool train = false;                      ///< batch statistics and dropout, or running statistics and none
   Generator* generator = nullptr;          ///< of the dropout masks; needed in training by networks with dropout
   std::vector<LayerRow>* table = nullptr;  ///< filled with a row a layer when set
+
+  /// A pass of a training step, whose dropout masks come from `g`.
+  static Pass training(Generator& g) { return {true, &g}; }
   void note(const char* type, const Tensor& y, int64_t parameters = 0) const {
     if (table) table->push_back({type, y.shape(), parameters});
   }

@@ -40,8 +40,7 @@ Shape dropped_shape(const Shape& x, uint32_t mask) {
 
 // The reduction with the reduced dimensions kept; row-major if they are dropped afterwards.
 Tensor reduce_kept(Reduction what, const Tensor& x, uint32_t mask, Layout layout) {
-  const TensorSpec y(kept_shape(x.shape(), mask), what == Reduction::kArgmax ? DType::kI64 : x.dtype(), layout);
-  return run<Reduce>({what, mask}, {x}, y);
+  return run<Reduce>({what, mask}, {x}, TensorSpec(kept_shape(x.shape(), mask), x.dtype(), layout));
 }
 
 Tensor drop(const Tensor& y, const Shape& x, uint32_t mask) { return reshape(y, dropped_shape(x, mask)); }
@@ -103,7 +102,8 @@ Tensor argmax(const Tensor& x, Dims dims, bool keepdims) {
   PLUMB_CHECK(dims.size() <= 1, "argmax: {} dimensions were named; use one, or none for all elements", dims.size());
   const uint32_t mask = mask_of("argmax", x.spec(), dims);
   PLUMB_CHECK(terms(x.shape(), mask) > 0, "argmax: x {} has no elements to compare", x.shape());
-  const Tensor y = reduce_kept(Reduction::kArgmax, x.detached(), mask, keepdims ? x.layout() : Layout::kNchw);
+  const TensorSpec kept(kept_shape(x.shape(), mask), DType::kI64, keepdims ? x.layout() : Layout::kNchw);
+  const Tensor y = run<Argmax>({mask}, {x}, kept);
   return keepdims ? y : drop(y, x.shape(), mask);
 }
 

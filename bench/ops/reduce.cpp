@@ -14,21 +14,24 @@ void add(const Axes& axes) {
       for (const DType t : axes.dtypes) {
         const TensorSpec x(p.shape, t, layout);
         const uint32_t all = (1u << x.rank()) - 1;
-        const auto rows = [&](const char* op, Reduction what, uint32_t dims, DType result) {
+        const auto reduced = [&](uint32_t dims, DType result) {
           Shape y = p.shape;
           for (int d = 0; d < x.rank(); ++d) {
             if (dims >> d & 1u) y = y.with(d, 1);
           }
-          const Job j = job<Reduce>({what, dims}, {x}, {TensorSpec(y, result, layout)});
+          return TensorSpec(y, result, layout);
+        };
+        const auto rows = [&](const char* op, const Job& j) {
           const Path path(op, "forward", x, p.name);
           add_kernel_rows(path, j);
           add_floor_row(path, j);
         };
-        rows("sum", Reduction::kSum, all, t);
-        rows("max", Reduction::kMax, all, t);
+        rows("sum", job<Reduce>({Reduction::kSum, all}, {x}, {reduced(all, t)}));
+        rows("max", job<Reduce>({Reduction::kMax, all}, {x}, {reduced(all, t)}));
         if (x.rank() > kChannels) {
-          rows("sum_channels", Reduction::kSum, all & ~(1u << kChannels), t);
-          rows("argmax_channels", Reduction::kArgmax, 1u << kChannels, DType::kI64);
+          const uint32_t channel = 1u << kChannels, rest = all & ~channel;
+          rows("sum_channels", job<Reduce>({Reduction::kSum, rest}, {x}, {reduced(rest, t)}));
+          rows("argmax_channels", job<Argmax>({channel}, {x}, {reduced(channel, DType::kI64)}));
         }
       }
     }

@@ -63,10 +63,7 @@ void serve(const Options& o) {
   const auto optimizer = optim::make(o.optimizer, network->trainable(), settings);
   Generator generator(0);
   const auto train = [&](const Tensor& x, const Tensor& y) {
-    models::Pass pass;
-    pass.train = true;
-    pass.generator = &generator;
-    TensorList result = app::forward_backward(*network, pass, x, y);
+    TensorList result = app::forward_backward(*network, models::Pass::training(generator), x, y);
     optimizer->step(std::span<const Tensor>(result).subspan(2));
     result.resize(1);
     return result;

@@ -88,28 +88,9 @@ Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDes
   return forward_pd(plain, x, y);
 }
 
-BackwardInput::primitive_desc backward_input_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-#if PLUMB_DNNL_V3
-  return {dnnl_engine(),
-          kDirect,
-          x,
-          c.weight_any(),
-          y,
-          c.strides(),
-          c.dilations(),
-          c.padding_before(),
-          c.padding_after(),
-          hint(c, x, y),
-          dnnl_attr(c.math)};
-#else
-  return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
-          dnnl_attr(c.math),
-          dnnl_engine(),
-          hint(c, x, y)};
-#endif
-}
-
-BackwardWeight::primitive_desc backward_weight_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+// The library takes the same arguments for both: x and y, or their gradients.
+template <class Primitive>
+typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
 #if PLUMB_DNNL_V3
   return {dnnl_engine(),
           kDirect,
@@ -188,7 +169,8 @@ std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
 
 std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const auto pd = blocked ? backward_input_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_input_pd(c, x, y);
+  const auto pd =
+      blocked ? backward_pd<BackwardInput>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardInput>(c, x, y);
   if (!blocked && is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
@@ -202,7 +184,8 @@ std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
 
 std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const auto pd = blocked ? backward_weight_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_weight_pd(c, x, y);
+  const auto pd =
+      blocked ? backward_pd<BackwardWeight>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardWeight>(c, x, y);
   if (!blocked && is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());

@@ -4,46 +4,10 @@
 
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/strided.h"
+#include "kernels/cpu/reduce_plan.h"
 
 namespace plumb::cpu {
 namespace {
-
-struct Axis {
-  int64_t extent, x_stride, y_stride;
-};
-
-// The dimensions of x in memory order, innermost first and merged, sorted into kept and reduced ones.
-struct Plan {
-  std::vector<Axis> kept, reduced;
-  bool inner_reduced = false;  // whether the innermost dimension of x is reduced
-  int64_t outputs = 1, terms = 1;
-
-  Plan(const TensorSpec& x, const TensorSpec& y, uint32_t dims) {
-    Strides ys = strides_of(y);
-    for (int d = 0; d < x.rank(); ++d) {
-      if (dims >> d & 1) ys.of[d] = 0;
-    }
-    const auto loop = strided_loop<2>(x, {strides_of(x), ys});
-    for (int d = 0; d < loop.rank; ++d) {
-      const auto i = static_cast<size_t>(d);
-      const Axis axis{loop.extent[d], loop.stride[0][i], loop.stride[1][i]};
-      const bool is_reduced = axis.y_stride == 0 && axis.extent != 1;
-      if (d == 0) inner_reduced = is_reduced;
-      (is_reduced ? reduced : kept).push_back(axis);
-      (is_reduced ? terms : outputs) *= axis.extent;
-    }
-  }
-};
-
-int64_t offset_of(std::span<const Axis> axes, int64_t index, int64_t Axis::*stride) {
-  int64_t at = 0;
-  for (const Axis& a : axes) {
-    at += index % a.extent * (a.*stride);
-    index /= a.extent;
-  }
-  return at;
-}
 
 template <class T>
 struct Sum {
@@ -65,8 +29,8 @@ struct Max {
 template <class T, class Op>
 class RunsKernel final : public Kernel {
  public:
-  RunsKernel(Plan plan, double scale) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), scale_(scale) {
-    run_ = plan_.reduced.empty() ? 1 : plan_.reduced[0].extent;
+  RunsKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), scale_(scale) {
+    run_ = plan_.reduced[0].extent;
     const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
     if (run_ >= kPiece) {
       cuts_ = (run_ + kPiece - 1) / kPiece;
@@ -135,7 +99,7 @@ class RunsKernel final : public Kernel {
     return t;
   }
 
-  Plan plan_;
+  ReducePlan plan_;
   double scale_;
   int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
@@ -144,7 +108,7 @@ class RunsKernel final : public Kernel {
 template <class T, class Op>
 class RowsKernel final : public Kernel {
  public:
-  RowsKernel(Plan plan, double scale) : Kernel("plumb:reduce:rows"), plan_(std::move(plan)), scale_(scale) {
+  RowsKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:rows"), plan_(std::move(plan)), scale_(scale) {
     width_ = plan_.kept.empty() ? 1 : plan_.kept[0].extent;
     const int64_t rows_of_64k = std::max<int64_t>(16, 65536 / std::max<int64_t>(width_, 1));
     pieces_ = std::clamp<int64_t>((plan_.terms + rows_of_64k - 1) / rows_of_64k, 1, 64);
@@ -200,127 +164,16 @@ class RowsKernel final : public Kernel {
     }
   }
 
-  Plan plan_;
+  ReducePlan plan_;
   double scale_;
   int64_t width_ = 1, outer_ = 1, pieces_ = 1;
 };
 
-class ArgmaxOffsets {  // offsets of the reduced elements in row-major order of their logical dimensions
- public:
-  ArgmaxOffsets(const TensorSpec& x, uint32_t dims) {
-    const Strides strides = strides_of(x);
-    for (int d = x.rank() - 1; d >= 0; --d) {
-      if (!(dims >> d & 1) || x.shape[d] == 1) continue;
-      if (!axes_.empty() && strides[d] == axes_.back().x_stride * axes_.back().extent) {
-        axes_.back().extent *= x.shape[d];
-      } else {
-        axes_.push_back({x.shape[d], strides[d], 0});
-      }
-    }
-  }
-  int64_t operator()(int64_t i) const {
-    return axes_.size() == 1 ? i * axes_[0].x_stride : offset_of(axes_, i, &Axis::x_stride);
-  }
-
- private:
-  std::vector<Axis> axes_;
-};
-
-template <class T>
-class ArgmaxKernel final : public Kernel {
- public:
-  ArgmaxKernel(const TensorSpec& x, Plan plan, uint32_t dims)
-      : Kernel("plumb:argmax"), plan_(std::move(plan)), offset_(x, dims) {}
-  void run(const Launch& l) const override {
-    const auto* x = static_cast<const T*>(l.in[0]);
-    auto* y = static_cast<int64_t*>(l.out[0]);
-    parallel_for(plan_.outputs, std::max<int64_t>(1, 16384 / std::max<int64_t>(plan_.terms, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t o = begin; o < end; ++o) {
-                     const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
-                     int64_t best = 0;
-                     auto largest = load(from);
-                     for (int64_t i = 1; i < plan_.terms && largest == largest; ++i) {
-                       const auto v = load(from + offset_(i));
-                       if (v > largest || v != v) {
-                         largest = v;
-                         best = i;
-                       }
-                     }
-                     y[offset_of(plan_.kept, o, &Axis::y_stride)] = best;
-                   }
-                 });
-  }
-
- private:
-  Plan plan_;
-  ArgmaxOffsets offset_;
-};
-
 template <class T, class Op>
-std::unique_ptr<Kernel> make_reduce(const Plan& plan, double scale) {
+std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double scale) {
   if (plan.inner_reduced) return std::make_unique<RunsKernel<T, Op>>(plan, scale);
   return std::make_unique<RowsKernel<T, Op>>(plan, scale);
 }
-
-template <class T>
-class MaxBackwardKernel final
-    : public Kernel {  // two passes over each group of equals would need a plan; counting is simple
- public:
-  MaxBackwardKernel(const TensorSpec& x, const TensorSpec& y, uint32_t dims)
-      : Kernel("plumb:max_backward"), plan_(x, y, dims) {}
-  void run(const Launch& l) const override {
-    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]),
-               *y = static_cast<const T*>(l.in[2]);
-    auto* dx = static_cast<T*>(l.out[0]);
-    parallel_for(plan_.outputs, std::max<int64_t>(1, 8192 / std::max<int64_t>(plan_.terms, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t o = begin; o < end; ++o) {
-                     const int64_t from = offset_of(plan_.kept, o, &Axis::x_stride),
-                                   to = offset_of(plan_.kept, o, &Axis::y_stride);
-                     const auto largest = load(y + to);
-                     const auto is_max = [&](Compute<T> v) { return v == largest || (v != v && largest != largest); };
-                     int64_t equals = 0;
-                     for (int64_t i = 0; i < plan_.terms; ++i) {
-                       equals += is_max(load(x + from + offset_of(plan_.reduced, i, &Axis::x_stride)));
-                     }
-                     const auto share = load(dy + to) / static_cast<Compute<T>>(std::max<int64_t>(equals, 1));
-                     for (int64_t i = 0; i < plan_.terms; ++i) {
-                       const int64_t at = from + offset_of(plan_.reduced, i, &Axis::x_stride);
-                       store(dx + at, is_max(load(x + at)) ? share : Compute<T>(0));
-                     }
-                   }
-                 });
-  }
-
- private:
-  Plan plan_;
-};
-
-template <class T>
-class ExpandKernel final : public Kernel {
- public:
-  explicit ExpandKernel(const StridedLoop<1>& loop) : Kernel("plumb:expand"), loop_(loop) {}
-  void run(const Launch& l) const override {
-    const int64_t width = loop_.extent[0], step = loop_.stride[0][0];
-    const int64_t grain =
-        std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(width, 1));
-    parallel_for(loop_.rows(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* from = static_cast<const T*>(l.in[0]) + loop_.row_offsets(row)[0];
-        T* to = static_cast<T*>(l.out[0]) + row * width;
-        if (step == 0) {
-          std::fill_n(to, width, *from);
-        } else {
-          for (int64_t i = 0; i < width; ++i) to[i] = from[i * step];
-        }
-      }
-    });
-  }
-
- private:
-  StridedLoop<1> loop_;
-};
 
 }  // namespace
 }  // namespace plumb::cpu
@@ -329,41 +182,13 @@ namespace plumb {
 
 void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &y = p.out[0];
-  cpu::Plan plan(x, y, p.params.dims);
-  if (p.params.what == Reduction::kArgmax) {
-    const auto add = [&]<class T>() {
-      candidates.add("loop",
-                     [=, dims = p.params.dims] { return std::make_unique<cpu::ArgmaxKernel<T>>(x, plan, dims); });
-    };
-    if (!cpu::dispatch_compute(x.dtype, add)) {
-      if (x.dtype == DType::kI32) add.template operator()<int32_t>();
-      if (x.dtype == DType::kI64) add.template operator()<int64_t>();
-      if (x.dtype == DType::kU8) add.template operator()<uint8_t>();
-    }
-    return;
-  }
+  const cpu::ReducePlan plan(x, y, p.params.dims);
   const double scale = p.params.what == Reduction::kMean ? 1.0 / static_cast<double>(plan.terms) : 1.0;
   const bool is_max = p.params.what == Reduction::kMax;
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     candidates.add("loop", [=] {
       return is_max ? cpu::make_reduce<T, cpu::Max<T>>(plan, 1.0) : cpu::make_reduce<T, cpu::Sum<T>>(plan, scale);
     });
-  });
-}
-
-void MaxBackward::cpu(const Problem<NoParams>& p, Candidates& candidates) {
-  const TensorSpec &x = p.in[1], &y = p.in[2];
-  uint32_t dims = 0;
-  for (int d = 0; d < x.rank(); ++d) dims |= y.shape[d] == 1 && x.shape[d] != 1 ? 1u << d : 0u;
-  cpu::dispatch_compute(x.dtype, [&]<class T>() {
-    candidates.add("loop", [=] { return std::make_unique<cpu::MaxBackwardKernel<T>>(x, y, dims); });
-  });
-}
-
-void Expand::cpu(const Problem<NoParams>& p, Candidates& candidates) {
-  const auto loop = cpu::strided_loop<1>(p.out[0], {cpu::broadcast_strides(p.in[0], p.out[0].shape)});
-  dispatch_dtype(p.out[0].dtype, [&]<class T>() {
-    candidates.add("loop", [=] { return std::make_unique<cpu::ExpandKernel<T>>(loop); });
   });
 }
 

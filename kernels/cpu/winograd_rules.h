@@ -121,6 +121,15 @@ inline constexpr float kP = 0.707106781186547524f, kP2 = 0.5f, kQ = 1.4142135623
 inline constexpr float kGP = 1 / (2 * kP2 * (kP2 - kQ2)), kGQ = 1 / (2 * kQ2 * (kQ2 - kP2));
 static_assert(kP2 * kQ2 == 1, "left out of the rows of 0 and infinity");
 
+// The values of a polynomial at P, -P, Q and -Q from its even and its odd part at P and Q.
+[[gnu::always_inline]] inline void set_points(Vec (&o)[6], const Vec& even_p, const Vec& odd_p, const Vec& even_q,
+                                              const Vec& odd_q) {
+  o[1] = even_p + odd_p;
+  o[2] = even_p - odd_p;
+  o[3] = even_q + odd_q;
+  o[4] = even_q - odd_q;
+}
+
 template <>
 struct InputRule<4> {
   static constexpr int kIn = 6, kOut = 6;
@@ -128,10 +137,7 @@ struct InputRule<4> {
     const Vec even_p = d[4] - kQ2 * d[2], odd_p = kP * (d[3] - kQ2 * d[1]);
     const Vec even_q = d[4] - kP2 * d[2], odd_q = kQ * (d[3] - kP2 * d[1]);
     o[0] = d[0] - (kP2 + kQ2) * d[2] + d[4];
-    o[1] = even_p + odd_p;
-    o[2] = even_p - odd_p;
-    o[3] = even_q + odd_q;
-    o[4] = even_q - odd_q;
+    set_points(o, even_p, odd_p, even_q, odd_q);
     o[5] = d[1] - (kP2 + kQ2) * d[3] + d[5];
   }
 };
@@ -143,10 +149,7 @@ struct WeightRule<4> {
     const Vec even_p = kGP * (g[0] + kP2 * g[2]), odd_p = kGP * kP * g[1];
     const Vec even_q = kGQ * (g[0] + kQ2 * g[2]), odd_q = kGQ * kQ * g[1];
     o[0] = g[0];
-    o[1] = even_p + odd_p;
-    o[2] = even_p - odd_p;
-    o[3] = even_q + odd_q;
-    o[4] = even_q - odd_q;
+    set_points(o, even_p, odd_p, even_q, odd_q);
     o[5] = g[2];
   }
 };
@@ -171,10 +174,7 @@ struct OutputAdjoint<4> {
     const Vec even_p = y[0] + kP2 * y[2], odd_p = kP * (y[1] + kP2 * y[3]);
     const Vec even_q = y[0] + kQ2 * y[2], odd_q = kQ * (y[1] + kQ2 * y[3]);
     o[0] = y[0];
-    o[1] = even_p + odd_p;
-    o[2] = even_p - odd_p;
-    o[3] = even_q + odd_q;
-    o[4] = even_q - odd_q;
+    set_points(o, even_p, odd_p, even_q, odd_q);
     o[5] = y[3];
   }
 };
@@ -201,10 +201,7 @@ struct GradientRule<4> {
     const Vec even_p = kGP * (g[0] + kP2 * g[2]), odd_p = kGP * kP * (g[1] + kP2 * g[3]);
     const Vec even_q = kGQ * (g[0] + kQ2 * g[2]), odd_q = kGQ * kQ * (g[1] + kQ2 * g[3]);
     o[0] = g[0];
-    o[1] = even_p + odd_p;
-    o[2] = even_p - odd_p;
-    o[3] = even_q + odd_q;
-    o[4] = even_q - odd_q;
+    set_points(o, even_p, odd_p, even_q, odd_q);
     o[5] = g[3];
   }
 };

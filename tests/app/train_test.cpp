@@ -135,11 +135,13 @@ TEST_F(TrainTest, TheProfileOfACapturedStepHasTheSameKernels) {
     const Json trace = read_json("trace.json");
     for (const Json& e : trace["traceEvents"]) {
       const std::string name = e["name"];
-      if (name.starts_with("conv2d_") || name.starts_with("linear_") || name.starts_with("step ")) ++counts[mode][name];
+      if (!name.starts_with("conv2d_") && !name.starts_with("linear_") && !name.starts_with("sgd")) continue;
+      ++counts[mode][e["cat"].get<std::string>() + " " + name];
     }
   }
   EXPECT_EQ(counts["captured"], counts["eager"]);
-  EXPECT_EQ(counts["eager"]["conv2d_backward_weight"], 4) << "two layers, two steps";
+  EXPECT_EQ(counts["eager"]["backward conv2d_backward_weight"], 4) << "two layers, two steps";
+  EXPECT_EQ(counts["eager"]["update sgd"], 2);
 }
 
 TEST_F(TrainTest, AutoPrintsTheLayoutItChose) {

@@ -6,12 +6,12 @@
 #include "graph/program.h"
 #include "models/network.h"
 #include "ops/conv2d.h"
-#include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "optim/make.h"
+#include "tests/support/training.h"
 
 namespace plumb {
 namespace {
@@ -38,14 +38,7 @@ Outcome train(const std::string& model, const std::string& optimizer_name, bool 
   if (optimizer_name != "adam") settings.momentum = 0.9;
   const auto optimizer = optim::make(optimizer_name, network->trainable(), settings);
   Generator generator(3);
-  const auto step = [&](std::span<const Tensor> in) {
-    models::Pass pass;
-    pass.train = true;
-    pass.generator = &generator;
-    const Tensor loss = cross_entropy(network->forward(in[0], pass), in[1]);
-    optimizer->step(grad(loss, network->trainable()));
-    return TensorList{loss.detached()};
-  };
+  const auto step = [&](std::span<const Tensor> in) { return test::train_step(*network, *optimizer, generator, in); };
   StaticFunction replayed(step);
 
   Outcome o;

@@ -7,11 +7,9 @@
 #include "data/loader.h"
 #include "data/synthetic.h"
 #include "graph/program.h"
-#include "models/network.h"
-#include "ops/cross_entropy.h"
-#include "ops/grad.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
+#include "tests/support/training.h"
 
 namespace plumb {
 namespace {
@@ -33,14 +31,7 @@ std::vector<Tensor> train(const Run& run) {
   settings.learning_rate = 1e-2;
   const auto optimizer = optim::make(run.optimizer, network->trainable(), settings);
   Generator generator(run.seed);
-  const auto step = [&](std::span<const Tensor> in) {
-    models::Pass pass;
-    pass.train = true;
-    pass.generator = &generator;
-    const Tensor loss = cross_entropy(network->forward(in[0], pass), in[1]);
-    optimizer->step(grad(loss, network->trainable()));
-    return TensorList{loss.detached()};
-  };
+  const auto step = [&](std::span<const Tensor> in) { return test::train_step(*network, *optimizer, generator, in); };
   StaticFunction replayed(step);
   const data::Dataset images = data::synthetic({.image = network->input(), .count = kImages, .seed = run.seed});
   data::LoaderOptions options;

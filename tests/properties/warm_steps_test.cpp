@@ -68,10 +68,8 @@ class Training {
 
  private:
   TensorList step(std::span<const Tensor> in) {
-    models::Pass pass;
-    pass.train = true;
-    pass.generator = &generator_;
-    const Tensor loss = cross_entropy(to(network_->forward(in[0], pass), DType::kF32), in[1]);
+    const Tensor logits = network_->forward(in[0], models::Pass::training(generator_));
+    const Tensor loss = cross_entropy(to(logits, DType::kF32), in[1]);
     optimizer_->step(grad(loss, network_->trainable()));
     return {loss.detached()};
   }

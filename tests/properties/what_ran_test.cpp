@@ -170,12 +170,9 @@ TEST_P(WhatRanInNetworks, ConvertsOnlyWhatIsFlattened) {
     const Tensor x = uniform({Shape{2, image[0], image[1], image[2]}, DType::kF32, layout}, 0, 1, 1);
     const Tensor labels = uniform({Shape{2}, DType::kI64}, 0, 9, 2);
     Generator generator(3);
-    models::Pass pass;
-    pass.train = true;
-    pass.generator = &generator;
 
     OutputCount count;
-    grad(cross_entropy(network->forward(x, pass), labels), network->trainable());
+    grad(cross_entropy(network->forward(x, models::Pass::training(generator)), labels), network->trainable());
 
     EXPECT_EQ(count.kinds["permute"], permutes);
     EXPECT_EQ(count.kinds["cast"], 0);
