@@ -5,27 +5,27 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "app/options.h"
+#include "app/report.h"
 #include "models/safetensors.h"
+#include "models/weights.h"
 
 namespace plumb::app {
 namespace {
 
 namespace fs = std::filesystem;
-using models::in_quotes;
 using models::TensorFileReader;
 using Texts = std::map<std::string, std::string>;
 
-constexpr const char* kFormat = "plumbline checkpoint";
 constexpr const char* kVersion = "1";
+constexpr const char* kFile = "checkpoint.safetensors";
 constexpr std::string_view kConfig = "config.";
-
-fs::path file_in(const fs::path& folder) { return folder / "checkpoint.safetensors"; }
 
 TensorFileReader open(const fs::path& folder) {
   std::error_code error;
-  PLUMB_CHECK(fs::exists(file_in(folder), error), "there is no checkpoint in {}: {} is missing", folder.string(),
-              file_in(folder).string());
-  return TensorFileReader(file_in(folder));
+  PLUMB_CHECK(fs::exists(checkpoint_file(folder), error), "there is no checkpoint in {}: {} is missing",
+              folder.string(), checkpoint_file(folder).string());
+  return TensorFileReader(checkpoint_file(folder));
 }
 
 const std::string& entry(const TensorFileReader& reader, const std::string& key) {
@@ -36,12 +36,14 @@ const std::string& entry(const TensorFileReader& reader, const std::string& key)
 }
 
 Checkpoint described(const TensorFileReader& reader) {
-  PLUMB_CHECK(entry(reader, "format") == kFormat, "{} is not a checkpoint: its format is {}", reader.file(),
-              in_quotes(entry(reader, "format")));
+  PLUMB_CHECK(entry(reader, "format") == models::kCheckpointFormat, "{} is not a checkpoint: its format is {}",
+              reader.file(), in_quotes(entry(reader, "format")));
   PLUMB_CHECK(entry(reader, "version") == kVersion, "{} has version {} of the checkpoint format, this program reads {}",
               reader.file(), in_quotes(entry(reader, "version")), kVersion);
   Checkpoint c;
   c.layout = entry(reader, "layout");
+  PLUMB_CHECK(std::ranges::count(layout_choices(), c.layout), "{} is not a valid checkpoint: its layout is {}",
+              reader.file(), in_quotes(c.layout));
   const std::string& epochs = entry(reader, "epochs_done");
   const auto [end, error] = std::from_chars(epochs.data(), epochs.data() + epochs.size(), c.epochs_done);
   PLUMB_CHECK(error == std::errc() && end == epochs.data() + epochs.size() && c.epochs_done >= 0,
@@ -57,11 +59,33 @@ Checkpoint described(const TensorFileReader& reader) {
   return c;
 }
 
+// How plumb train is asked for an entry of the config, and what to do to ask for the same.
+struct Asked {
+  std::string as, advice;
+};
+Asked asked(const std::string& key, const std::string& value) {
+  if (key == "model") return {"the model " + value, "train " + value};
+  if (key == "data" && value != "synthetic") return {"the data of " + value, "give its folder to --data"};
+  std::string option = "--" + (key == "learning_rate" ? "lr" : key);
+  std::replace(option.begin(), option.end(), '_', '-');
+  if (value == "no" || value == "default") return {"no " + option, "leave " + option + " out"};
+  if (value != "yes") option += " " + value;
+  return {option, "give " + option};
+}
+
+void check_same(const TensorFileReader& reader, const std::string& key, const std::string& saved,
+                const std::string& wanted) {
+  if (saved == wanted) return;
+  const auto [as, advice] = asked(key, saved);
+  fail("the checkpoint {} was made with {}, not {}; {}, or start anew without --resume", reader.file(), as,
+       asked(key, wanted).as, advice);
+}
+
 void check_config(const TensorFileReader& reader, const Checkpoint& c, const Texts& expected) {
   for (const auto& [key, value] : expected) {
     const auto it = c.config.find(key);
     PLUMB_CHECK(it != c.config.end(), "the checkpoint {} does not say of which {} it is", reader.file(), key);
-    PLUMB_CHECK(it->second == value, "the checkpoint {} is of {} {}, not {}", reader.file(), key, it->second, value);
+    check_same(reader, key, it->second, value);
   }
 }
 
@@ -72,13 +96,22 @@ void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor
   fs::create_directories(folder, error);
   PLUMB_CHECK(fs::is_directory(folder), "the folder {} for checkpoints cannot be made: {}", folder.string(),
               error.message());
-  Texts texts{{"format", kFormat},
+  Texts texts{{"format", std::string(models::kCheckpointFormat)},
               {"version", kVersion},
               {"epochs_done", std::to_string(c.epochs_done)},
               {"layout", c.layout},
               {"choices", nlohmann::json(c.choices).dump()}};
   for (const auto& [key, value] : c.config) texts[std::string(kConfig) + key] = value;
-  models::save_safetensors(file_in(folder), state, texts);
+  models::save_safetensors(checkpoint_file(folder), state, texts);
+}
+
+void check_checkpoint_folder(const fs::path& folder) { check_writable_in(folder.string(), kFile); }
+
+fs::path checkpoint_file(const fs::path& folder) { return folder / kFile; }
+
+fs::path weights_file(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(checkpoint_file(path), error) ? checkpoint_file(path) : path;
 }
 
 Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Texts& expected) {

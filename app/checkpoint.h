@@ -26,10 +26,17 @@ struct Checkpoint {
 void save_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state,
                      const Checkpoint& checkpoint);
 
+/// Throws a sentence now if save_checkpoint could not write to a folder later.
+void check_checkpoint_folder(const std::filesystem::path& folder);
+/// The file of a folder's checkpoint.
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
+/// The file of weights that a path means: itself, or the checkpoint in it if it is a folder with one.
+std::filesystem::path weights_file(const std::filesystem::path& path);
+
 /// Fills the tensors of `state` in place from the checkpoint in a folder, bit for bit, and returns the rest. Before it
 /// writes to one it throws a sentence when the checkpoint is missing or not valid, when an entry of `expected` differs
-/// from its config (the first that does is named; the config may have others), or when its tensors are not exactly
-/// those of `state` by name, shape and dtype.
+/// from its config (the first that does is named, as an option of `plumb train`; the config may have others), or when
+/// its tensors are not exactly those of `state` by name, shape and dtype.
 Checkpoint load_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state,
                            const std::map<std::string, std::string>& expected);
 

@@ -1,8 +1,10 @@
 // plumb eval: the accuracy of given weights on a test set.
 #include <fmt/core.h>
 
+#include "app/checkpoint.h"
 #include "app/command.h"
 #include "app/data_source.h"
+#include "app/options.h"
 #include "app/report.h"
 #include "app/trainer.h"
 #include "models/weights.h"
@@ -12,41 +14,56 @@ namespace {
 
 struct EvalConfig {
   std::string model, weights, data, json, layout = "nhwc", algorithm = "measured";
-  std::vector<double> mean, deviation;
+  std::string mean, deviation;  // numbers between commas
   int64_t batch = 250, limit = 0;
-  int threads = 0;
 };
 
+std::vector<double> of_channels(const char* option, const std::string& text, int64_t channels) {
+  std::vector<double> all;
+  try {
+    all = finite_numbers(text);
+  } catch (const Error& e) {
+    fail("{}: {}", option, e.what());
+  }
+  PLUMB_CHECK(static_cast<int64_t>(all.size()) == channels,
+              "{} has {} values for images of {} channels; give one for each, with commas between", option, all.size(),
+              channels);
+  return all;
+}
+
 // The resnets' published weights expect ImageNet's normalisation; the others pixels in [0, 1].
-data::Normalization normalization(const EvalConfig& c) {
-  PLUMB_CHECK(c.mean.empty() == c.deviation.empty(), "eval: give both --mean and --std, or neither");
-  if (!c.mean.empty()) return {c.mean, c.deviation};
-  return c.model.starts_with("resnet") ? data::Normalization::imagenet() : data::Normalization{};
+data::Normalization normalization(const EvalConfig& c, int64_t channels) {
+  PLUMB_CHECK(c.mean.empty() == c.deviation.empty(), "give both --mean and --std, or neither");
+  if (c.mean.empty()) return c.model.starts_with("resnet") ? data::Normalization::imagenet() : data::Normalization{};
+  data::Normalization n{of_channels("--mean", c.mean, channels), of_channels("--std", c.deviation, channels)};
+  for (const double d : n.deviation) PLUMB_CHECK(d > 0, "--std: {} is too small; deviations are above 0", d);
+  return n;
 }
 
 void eval(const EvalConfig& c) {
-  check_writable(c.json);
-  if (c.threads) set_threads(c.threads);
+  const std::string weights = weights_file(c.weights).string();
+  check_outputs({{"--json", c.json}}, {{"--weights", weights}});
   const ChoiceScope choice(choice_of(c.algorithm));
   const auto network = models::make_network(c.model);
-  models::load_weights(*network, c.weights);
-  const data::Dataset test = load_for(c.model, c.data, c.limit).test;
   data::LoaderOptions options;
   options.batch = c.batch;
   options.shuffle = false;
   options.layout = layout_from_string(c.layout);
-  options.normalization = normalization(c);
+  options.normalization = normalization(c, network->input()[0]);
+  models::load_weights(*network, weights);
+  const data::Dataset test = load_for(c.model, c.data, c.limit).test;
   data::Loader loader(test, options);
   const Evaluation e = evaluate(*network, loader);
-  fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, e.loss);
-  if (!c.json.empty()) {
-    const nlohmann::ordered_json report{{"model", network->name()},
-                                        {"correct", e.correct},
-                                        {"total", e.total},
-                                        {"loss", e.loss},
-                                        {"environment", environment_json()}};
-    write_text(c.json, report.dump(1) + "\n");
-  }
+  const double loss = shown(e.loss);
+  fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
+  warn_of_loss(loss, "the loss", "look for NaN or too large numbers in the weights");
+  if (c.json.empty()) return;
+  const nlohmann::ordered_json report{{"model", network->name()},
+                                      {"correct", e.correct},
+                                      {"total", e.total},
+                                      {"loss", loss},
+                                      {"environment", environment_json()}};
+  write_text(c.json, report.dump(1) + "\n");
 }
 
 }  // namespace
@@ -54,19 +71,18 @@ void eval(const EvalConfig& c) {
 void add_eval(CLI::App& app) {
   auto* cmd = app.add_subcommand("eval", "Count the correct answers of given weights on a test set");
   auto c = std::make_shared<EvalConfig>();
-  cmd->add_option("model", c->model, "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56")
+  add_model_option(*cmd, c->model);
+  cmd->add_option("--weights", c->weights,
+                  "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
       ->required();
-  cmd->add_option("--weights", c->weights, "Weights by PyTorch's names (safetensors)")->required();
   cmd->add_option("--data", c->data, "Folder of the data set, or synthetic")->required();
-  cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]")
-      ->delimiter(',');
-  cmd->add_option("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]")->delimiter(',');
-  cmd->add_option("--batch", c->batch, "Images at once")->transform(as_whole<int64_t>())->capture_default_str();
-  cmd->add_option("--limit", c->limit, "Use only the first so many images [all]")->transform(as_whole<int64_t>());
-  cmd->add_option("--layout", c->layout, "nchw, nhwc or chwn")->capture_default_str();
-  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
-      ->capture_default_str();
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
+  cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
+  cmd->add_option("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
+  add_batch_option(*cmd, c->batch, "Images at once");
+  add_limit_option(*cmd, c->limit, "Use only the first so many images, 0 for all");
+  add_choice(*cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");
+  add_algorithm_option(*cmd, c->algorithm);
+  add_threads_option(*cmd);
   cmd->add_option("--json", c->json, "Write the result to this file");
   cmd->callback([c] { eval(*c); });
 }

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "app/command.h"
+#include "app/options.h"
 #include "app/report.h"
 #include "app/roofs.h"
 #include "kernels/machine.h"
@@ -64,16 +65,14 @@ Json print_machine() {
 void add_info(CLI::App& app) {
   struct Config {
     std::string model, json;
-    int threads = 0;
   };
   auto* cmd = app.add_subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
   auto c = std::make_shared<Config>();
-  cmd->add_option("--model", c->model, "The network whose layers to list");
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
+  add_choice(*cmd, "--model", c->model, model_choices(), "The network whose layers to list: ");
+  add_threads_option(*cmd);
   cmd->add_option("--json", c->json, "Write the same to this file");
   cmd->callback([c] {
-    check_writable(c->json);
-    if (c->threads) set_threads(c->threads);
+    check_outputs({{"--json", c->json}});
     const Json j = c->model.empty() ? print_machine() : print_network(c->model);
     if (!c->json.empty()) write_text(c->json, j.dump(1) + "\n");
   });

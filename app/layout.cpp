@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/command.h"
+#include "app/options.h"
 #include "app/raw_onednn.h"
 #include "app/report.h"
 #include "app/trainer.h"
@@ -20,7 +21,6 @@ using Json = nlohmann::ordered_json;
 struct LayoutConfig {
   std::string model, json, algorithm = "measured", dtype = "f32";
   int64_t batch = 250;
-  int threads = 0;
 };
 
 // A piece of work in a training step. Layers with weights have their parameter's name, others that of the kernel.
@@ -77,7 +77,8 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   const Shape& in = network.input();
   const TensorSpec spec(Shape{c.batch, in[0], in[1], in[2]}, dtype_from_string(c.dtype), layout);
   const Tensor images = uniform(spec, 0, 1, 1);
-  const Tensor labels = uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes()), 2);
+  const Tensor labels =
+      uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
   return capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
 }
@@ -194,6 +195,11 @@ Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
   return j;
 }
 
+void print_header() {
+  fmt::print("{:<22} {:<16} {:<5} {:>10} {:>16} {:>10} {:>10}  {}\n", "layer", "direction", "", "ms", "rate",
+             "convert ms", "oneDNN ms", "algorithm implementation");
+}
+
 void print(const Json& r) {
   const bool counts_flops = r.contains("gflops_per_s");
   const double rate = counts_flops ? r["gflops_per_s"].get<double>() : r["gbytes_per_s"].get<double>();
@@ -205,20 +211,30 @@ void print(const Json& r) {
              r["algorithm"].get<std::string>(), r["implementation"].get<std::string>());
 }
 
+void print_totals(const Json& totals) {
+  std::string fastest;
+  for (const auto& [layout, t] : totals.items()) {
+    if (fastest.empty() || t["ms"] < totals[fastest]["ms"]) fastest = layout;
+  }
+  fmt::print("{:<17} {:>10} {:>15} {:>23} {:>24}\n", "forward, backward", "ms a step", "conversions ms",
+             "layers with weights ms", "oneDNN's own formats ms");
+  for (const auto& [layout, t] : totals.items()) {
+    fmt::print("{:<17} {:>10.1f} {:>15.1f} {:>23.1f} {:>24.1f}{}\n", layout, t["ms"].get<double>(),
+               t["conversions_ms"].get<double>(), t["with_weights_ms"].get<double>(), t["onednn_best_ms"].get<double>(),
+               layout == fastest ? "  fastest" : "");
+  }
+}
+
 void layout(const LayoutConfig& c) {
-  check_writable(c.json);
-  PLUMB_CHECK(c.batch >= 1, "layout: batch {} is none; use 1 or more", c.batch);
-  training_dtype(c.dtype);
-  if (c.threads) set_threads(c.threads);
+  check_outputs({{"--json", c.json}});
   const ChoiceScope choice(choice_of(c.algorithm));
   const auto network = models::make_network(c.model);
   Json report{{"model", network->name()}, {"batch", c.batch}, {"dtype", c.dtype}, {"environment", environment_json()}};
   report["rows"] = Json::array();
   Best best;
-  fmt::print("{:<22} {:<16} {:<5} {:>10} {:>16} {:>10} {:>10}  {}\n", "layer", "direction", "", "ms", "rate",
-             "convert ms", "oneDNN ms", "algorithm implementation");
   for (const Layout l : kPublicLayouts) {
     const Program program = training_step(*network, l, c);
+    if (report["rows"].empty()) print_header();  // now that a batch fits into memory
     double total = 0, conversions = 0, weights = 0, weights_best = 0;
     for (const Piece& piece : pieces_of(program, *network)) {
       const Timing t = time(piece);
@@ -235,11 +251,9 @@ void layout(const LayoutConfig& c) {
                               {"conversions_ms", conversions * 1e3},
                               {"with_weights_ms", weights * 1e3},
                               {"onednn_best_ms", weights_best * 1e3}};
-    fmt::print(
-        "{}: {:.1f} ms a step of forward and backward, {:.1f} of them conversions; layers with weights {:.1f} ms, "
-        "oneDNN with all formats left to it {:.1f} ms\n\n",
-        name, total * 1e3, conversions * 1e3, weights * 1e3, weights_best * 1e3);
+    fmt::print("\n");
   }
+  print_totals(report["totals"]);
   if (!c.json.empty()) write_text(c.json, report.dump(1) + "\n");
 }
 
@@ -248,13 +262,11 @@ void layout(const LayoutConfig& c) {
 void add_layout(CLI::App& app) {
   auto* cmd = app.add_subcommand("layout", "Time every layer, direction and layout of a network, conversions included");
   auto c = std::make_shared<LayoutConfig>();
-  cmd->add_option("model", c->model, "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56")
-      ->required();
-  cmd->add_option("--batch", c->batch, "Images at once")->transform(as_whole<int64_t>())->capture_default_str();
-  cmd->add_option("--dtype", c->dtype, "f32, or bf16 activations with f32 parameters")->capture_default_str();
-  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
-      ->capture_default_str();
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
+  add_model_option(*cmd, c->model);
+  add_batch_option(*cmd, c->batch, "Images at once");
+  add_dtype_option(*cmd, c->dtype);
+  add_algorithm_option(*cmd, c->algorithm);
+  add_threads_option(*cmd);
   cmd->add_option("--json", c->json, "Write the same to this file");
   cmd->callback([c] { layout(*c); });
 }

@@ -1,5 +1,6 @@
 #include "app/profile.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +28,7 @@ bool has_nan(const void* data, int64_t n) {
 }
 
 bool holds_nan(const void* data, const TensorSpec& s) {
-  if (is_pack(s.layout)) return false;
+  if (!data || is_pack(s.layout)) return false;
   switch (s.dtype) {
     case DType::kF32: return has_nan<float>(data, s.numel());
     case DType::kF64: return has_nan<double>(data, s.numel());
@@ -97,7 +98,12 @@ void NanCheck::after(const Prepared& p, const Launch& l) {
                   specs[i]);
     }
   };
-  check("input", p.in(), [&](size_t i) { return l.in[i]; });
+  const auto& packs = p.kernel->info().packs;
+  check("input", p.in(), [&](size_t i) -> const void* {
+    const bool is_packed =
+        std::ranges::any_of(packs, [&](const PackRequest& r) { return r.input == static_cast<int>(i); });
+    return is_packed ? nullptr : l.in[i];  // it was looked at when it was packed
+  });
   check("output", p.out(), [&](size_t i) { return l.out[i]; });
 }
 

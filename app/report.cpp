@@ -4,13 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "kernels/machine.h"
 
 namespace plumb::app {
@@ -18,22 +20,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What may be replaced by a file that was written aside. Elsewhere that would put a plain file in a device's place.
-bool is_replaceable(const fs::path& file) {
-  const fs::file_type type = fs::symlink_status(file).type();
-  return type == fs::file_type::regular || type == fs::file_type::not_found;
-}
-
-// Permissions do not tell all: some file systems refuse even those who may write.
-void try_a_file(const std::string& wanted, const fs::path& folder) {
-  std::string name = (folder / ".plumb-XXXXXX").string();
-  const int file = ::mkstemp(name.data());
-  PLUMB_CHECK(file >= 0, "{} cannot be written: {}", wanted, std::strerror(errno));
-  ::close(file);
-  ::unlink(name.c_str());
+// Behind what was printed, should the stream be the standard output.
+void write_stream(const std::string& file, const std::string& text) {
+  std::fflush(stdout);
+  const FilePointer f(std::fopen(file.c_str(), "abe"));
+  const bool good = f && std::fwrite(text.data(), 1, text.size(), f.get()) == text.size() && std::fflush(f.get()) == 0;
+  PLUMB_CHECK(good, "{} cannot be written: {}", file, std::strerror(errno));
 }
 
 }  // namespace
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (is_stream(a) || is_stream(b)) return false;
+  if (fs::equivalent(a, b, error)) return true;
+  const auto place = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(behind_links(p)), error); };
+  return place(a) == place(b) || place(a + ".partial") == place(b) || place(a) == place(b + ".partial");
+}
 
 nlohmann::ordered_json environment_json() {
   return {{"processor", cpu_model()},
@@ -52,36 +55,51 @@ nlohmann::ordered_json memory_json(const MemoryStats& stats) {
   return j;
 }
 
+double shown(double loss) { return std::fabs(loss); }  // a loss is never negative
+
+void warn_of_loss(double loss, const std::string& which, const std::string& advice) {
+  if (!std::isfinite(loss)) fmt::print(stderr, "plumb: {} is {}; {}\n", which, shown(loss), advice);
+}
+
 void write_text(const std::string& file, const std::string& text) {
-  const bool aside = is_replaceable(file);
-  const std::string target = aside ? file + ".partial" : file;
-  std::FILE* f = std::fopen(target.c_str(), "wb");
-  PLUMB_CHECK(f, "{} cannot be written: {}", file, std::strerror(errno));
-  int error = std::fwrite(text.data(), 1, text.size(), f) == text.size() ? 0 : errno;
-  if (std::fclose(f) != 0 && !error) error = errno;
-  if (!error && aside && std::rename(target.c_str(), file.c_str()) != 0) error = errno;
-  if (!error) return;
-  if (aside) std::remove(target.c_str());
-  fail("{} cannot be written: {}", file, std::strerror(error));
+  if (is_stream(file)) return write_stream(file, text);
+  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
+  write_file(file, {&piece, 1});
 }
 
-void check_writable(const std::string& file) {
-  if (file.empty()) return;
-  PLUMB_CHECK(!fs::is_directory(file), "{} cannot be written: it is a folder", file);
-  if (!is_replaceable(file)) {
-    PLUMB_CHECK(::access(file.c_str(), W_OK) == 0, "{} cannot be written: {}", file, std::strerror(errno));
-    return;
+void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  std::vector<NamedFile> known = inputs;
+  for (const NamedFile& file : outputs) {
+    if (file.path.empty()) continue;
+    for (const NamedFile& other : known) {
+      if (other.path.empty()) continue;
+      PLUMB_CHECK(!is_same_file(file.path, other.path), "{} and {} name the same file {}; give them one each",
+                  other.option, file.option, file.path);
+    }
+    known.push_back(file);
+    if (!is_stream(file.path)) {
+      check_writable(file.path);
+    } else {
+      PLUMB_CHECK(::access(file.path.c_str(), W_OK) == 0, "{} cannot be written: {}", file.path, std::strerror(errno));
+    }
   }
-  const fs::path folder = fs::absolute(file).parent_path();
-  PLUMB_CHECK(fs::is_directory(folder), "{} cannot be written: the folder {} does not exist", file, folder.string());
-  try_a_file(file, folder);
 }
 
-void check_folder_writable(const std::string& folder) {
+void check_writable_in(const std::string& folder, const std::string& file) {
+  std::error_code error;
   fs::path nearest = fs::absolute(folder);
-  while (!fs::exists(nearest) && nearest.has_relative_path()) nearest = nearest.parent_path();
-  PLUMB_CHECK(fs::is_directory(nearest), "{} cannot be written: {} is not a folder", folder, nearest.string());
-  try_a_file(folder, nearest);
+  while (!fs::exists(nearest, error) && nearest.has_relative_path()) {
+    PLUMB_CHECK(!fs::is_symlink(fs::symlink_status(nearest, error)), "{} cannot be written: {} is a link to nothing",
+                folder, nearest.string());
+    nearest = nearest.parent_path();
+  }
+  PLUMB_CHECK(fs::is_directory(nearest, error), "{} cannot be written: {} is a file, not a folder", folder,
+              nearest.string());
+  if (fs::exists(folder, error)) {
+    check_writable(fs::path(folder) / file);
+  } else {
+    check_writable(nearest / ("." + file), folder);
+  }
 }
 
 std::string in_mb(double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/memory.h"
 
@@ -13,13 +14,24 @@ namespace plumb::app {
 nlohmann::ordered_json environment_json();
 /// Bytes by class at the peak, and what the process took from the system.
 nlohmann::ordered_json memory_json(const MemoryStats& stats);
-/// Writes a whole file or throws; the file appears only when it is complete. Devices, pipes and links stay what they
-/// are and are written to.
+/// A loss for people: without the sign that a NaN may have.
+double shown(double loss);
+/// Says on stderr that "the loss of epoch 1" is no finite number, if it is none, and what to do.
+void warn_of_loss(double loss, const std::string& which, const std::string& advice);
+
+/// Writes a text to a file as write_file does, or to a stream as it is.
 void write_text(const std::string& file, const std::string& text);
-/// Throws a sentence now if a file could not be written there later; an empty name is no file.
-void check_writable(const std::string& file);
-/// The same for a folder that is to be made, with those above it, and written to.
-void check_folder_writable(const std::string& folder);
+/// Whether writing to one of two files would change the other. Streams do not mind.
+bool is_same_file(const std::string& a, const std::string& b);
+/// A file that an option names.
+struct NamedFile {
+  const char* option;
+  std::string path;  ///< empty: the option was not given
+};
+/// Throws a sentence now if an output could not be written later, or is the same file as another output or an input.
+void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
+/// Throws a sentence now if a file in a folder, which is to be made with those above it, could not be written later.
+void check_writable_in(const std::string& folder, const std::string& file);
 /// Bytes in MB, "313.3 MB".
 std::string in_mb(double bytes);
 

@@ -2,12 +2,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "app/checkpoint.h"
 #include "app/command.h"
 #include "app/data_source.h"
+#include "app/options.h"
 #include "app/profile.h"
 #include "app/report.h"
 #include "app/train_report.h"
@@ -18,60 +19,88 @@
 namespace plumb::app {
 namespace {
 
-// The seven positional arguments of the coursework: device framework model epochs batch optimizer learning-rate.
+constexpr const char* kSeven = "DEVICE FRAMEWORK MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE";
+
+const std::vector<std::string>& optimizers() {
+  static const std::vector<std::string> names{"sgd", "adam", "adamw", "rmsprop"};
+  return names;
+}
+const std::vector<std::string>& devices() {
+  static const std::vector<std::string> names{"cpu"};
+  return names;
+}
+
+// What scripts that drive several frameworks alike give: seven arguments in a row. This framework is "ref".
+void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
+  const auto read = [](const char* what, const auto& value) {
+    try {
+      return value();
+    } catch (const Error& e) {
+      fail("{}: {}", what, e.what());
+    }
+  };
+  const auto choice = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
+    return read(what, [&] { return check_choice(word, names), word; });
+  };
+  c.device = choice("DEVICE", words[0], devices());
+  choice("FRAMEWORK", words[1], {"ref"});
+  c.model = choice("MODEL", words[2], model_choices());
+  c.epochs = read("EPOCHS", [&] { return whole_number<int64_t>(words[3], 1); });
+  c.batch = read("BATCH", [&] { return batch_size(words[4]); });
+  c.optimizer = choice("OPTIMIZER", words[5], optimizers());
+  c.learning_rate = read("LEARNING_RATE", [&] { return nonnegative_number(words[6]); });
+}
+
 void read_positional(const std::vector<std::string>& words, const CLI::App& cmd, TrainConfig& c) {
   if (words.size() == 1) {
+    check_choice(words[0], model_choices());
     c.model = words[0];
     return;
   }
-  PLUMB_CHECK(words.size() == 7,
-              "train: give a model, or the seven arguments DEVICE ref MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE; {} "
-              "were given",
-              words.size());
-  PLUMB_CHECK(words[1] == "ref", "train: the framework \"{}\" is not this one; the second argument is ref here",
-              words[1]);
+  PLUMB_CHECK(words.size() == 7, "give a model alone, or the seven arguments {}; {} were given", kSeven, words.size());
   for (const char* option : {"--device", "--epochs", "--batch", "--optimizer", "--lr"}) {
-    PLUMB_CHECK(cmd.count(option) == 0, "train: the seven arguments already say what {} would; leave it out", option);
+    PLUMB_CHECK(cmd.count(option) == 0, "the seven arguments {} already say what {} would; leave it out", kSeven,
+                option);
   }
-  c.device = words[0];
-  c.model = words[2];
-  c.optimizer = words[5];
-  try {
-    c.epochs = whole_number<int64_t>(words[3]);
-    c.batch = whole_number<int64_t>(words[4]);
-  } catch (const Error& e) {
-    fail("train: {}; the seven arguments are DEVICE ref MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE", e.what());
-  }
-  const std::string& rate = words[6];
-  const auto [end, error] = std::from_chars(rate.data(), rate.data() + rate.size(), c.learning_rate.emplace());
-  PLUMB_CHECK(error == std::errc() && end == rate.data() + rate.size(),
-              "train: the learning rate \"{}\" is not a number", rate);
+  read_seven(words, c);
 }
 
 // Whatever can be told before there is any work.
 void check(const TrainConfig& c) {
-  device_from_string(c.device);
-  PLUMB_CHECK(c.batch >= 1, "train: a batch of {} images was asked for; use at least 1", c.batch);
-  PLUMB_CHECK(c.epochs >= 1, "train: {} epochs were asked for; use at least 1", c.epochs);
-  training_dtype(c.dtype);
-  is_captured(c.mode);
-  if (c.layout != "auto") layout_from_string(c.layout);
-  PLUMB_CHECK(!c.resume || !c.checkpoint.empty(), "train: --resume needs --checkpoint DIR to say where from");
-  PLUMB_CHECK(!c.resume || c.init.empty(), "train: --resume takes the weights of the checkpoint; leave out --init");
-  for (const std::string* file : {&c.json, &c.csv, &c.profile}) check_writable(*file);
-  if (!c.checkpoint.empty()) check_folder_writable(c.checkpoint);
+  PLUMB_CHECK(!c.resume || !c.checkpoint.empty(), "--resume needs --checkpoint DIR to say where from");
+  PLUMB_CHECK(!c.resume || c.init.empty(), "--resume takes the weights of the checkpoint; leave out --init");
+  const std::string state = c.checkpoint.empty() ? "" : checkpoint_file(c.checkpoint).string();
+  const std::string init = c.init.empty() ? "" : weights_file(c.init).string();
+  if (!c.checkpoint.empty()) check_checkpoint_folder(c.checkpoint);
+  check_outputs({{"--json", c.json}, {"--csv", c.csv}, {"--profile", c.profile}},
+                {{"--init", init}, {"--checkpoint", state}});
+  PLUMB_CHECK(init.empty() || state.empty() || !is_same_file(init, state),
+              "--init and --checkpoint name the same file {}; give --checkpoint another folder", init);
+}
+
+// A checkpoint may come from anywhere, and what is wrong in its optimizer would only show as nonsense.
+void check_optimizer(Trainer& trainer, const std::string& file, int64_t epochs) {
+  const double rate = trainer.optimizer().learning_rate().item();
+  PLUMB_CHECK(rate >= 0 && std::isfinite(rate),
+              "{} is not a valid checkpoint: its learning rate is {}; start anew without --resume", file, rate);
+  const int64_t steps = trainer.optimizer().steps();
+  PLUMB_CHECK(
+      steps % trainer.steps() == 0 && steps / trainer.steps() == epochs,
+      "{} is not a checkpoint of this run: it has {} steps done in {} epochs, where an epoch has {}; start anew "
+      "without --resume",
+      file, steps, epochs, trainer.steps());
 }
 
 void train(TrainConfig c) {
   check(c);
   if (c.model == "vgg") c.model = "vgg16";
-  if (c.threads) set_threads(c.threads);
   const ChoiceScope choice(choice_of(c.algorithm));
   auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
-  if (!c.init.empty()) models::load_weights(*network, c.init);
+  if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
   auto optimizer = make_optimizer(c, *network);
   const data::TrainTest sets = load_for(c.model, c.data, c.limit);
 
+  const DType dtype = dtype_from_string(c.dtype);
   int64_t first_epoch = 0;
   Layout layout = Layout::kNhwc;
   if (c.resume) {
@@ -79,18 +108,22 @@ void train(TrainConfig c) {
     adopt_choices(saved.choices);
     layout = layout_from_string(saved.layout);
     PLUMB_CHECK(c.layout == "auto" || layout_from_string(c.layout) == layout,
-                "train: the checkpoint was trained in layout {}, not {}", saved.layout, c.layout);
+                "the checkpoint {} was made with --layout {}, not --layout {}; give --layout {}, or start anew without "
+                "--resume",
+                checkpoint_file(c.checkpoint).string(), saved.layout, c.layout, saved.layout);
+  } else if (c.layout == "auto") {
+    layout = fastest_layout(*network, dtype, std::min(c.batch, sets.train.size()));
   } else {
-    const int64_t batch = std::min(c.batch, sets.train.size());
-    layout =
-        c.layout == "auto" ? fastest_layout(*network, training_dtype(c.dtype), batch) : layout_from_string(c.layout);
+    layout = layout_from_string(c.layout);
   }
 
   Trainer trainer(c, layout, std::move(network), std::move(optimizer), sets.train, sets.test);
   if (c.resume) {
+    const std::string file = checkpoint_file(c.checkpoint).string();
     first_epoch = load_checkpoint(c.checkpoint, trainer.state(), fixed_config(c)).epochs_done;
-    PLUMB_CHECK(first_epoch < c.epochs, "train: the checkpoint has {} epochs done of {}; ask for more with --epochs",
+    PLUMB_CHECK(first_epoch < c.epochs, "the checkpoint {} has {} epochs done of {}; ask for more with --epochs", file,
                 first_epoch, c.epochs);
+    check_optimizer(trainer, file, first_epoch);
   }
   fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {} thread{}\n", c.model,
              trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(), c.batch,
@@ -130,40 +163,39 @@ void add_train(CLI::App& app) {
   auto* cmd = app.add_subcommand("train", "Train a network and report time, loss and accuracy of every epoch");
   auto c = std::make_shared<TrainConfig>();
   auto words = std::make_shared<std::vector<std::string>>();
-  cmd->add_option(
-         "model", *words,
-         "alexnet, vgg16 (or vgg), lenet, resnet20, resnet32, resnet44 or resnet56; or the seven arguments DEVICE ref "
-         "MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE")
+  cmd->add_option("model", *words,
+                  any_of(model_choices()) +
+                      "; or, for scripts that give several frameworks the same seven arguments, " + kSeven +
+                      ", where FRAMEWORK is ref, this one")
       ->required();
   cmd->add_option("--data", c->data,
                   "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
       ->capture_default_str();
-  cmd->add_option("--device", c->device, "cpu")->capture_default_str();
-  cmd->add_option("--batch", c->batch, "Images a step")->transform(as_whole<int64_t>())->capture_default_str();
-  cmd->add_option("--optimizer", c->optimizer, "sgd, adam, adamw or rmsprop")->capture_default_str();
-  cmd->add_option("--lr", c->learning_rate, "Learning rate [the convention's default]");
+  add_choice(*cmd, "--device", c->device, devices(), "Where to train: ");
+  add_batch_option(*cmd, c->batch, "Images a step");
+  add_choice(*cmd, "--optimizer", c->optimizer, optimizers(), "");
+  cmd->add_option("--lr", c->learning_rate, "Learning rate [the convention's default]")->transform(nonnegative());
   cmd->add_option("--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included")
-      ->transform(as_whole<int64_t>())
+      ->transform(whole_from<int64_t>(1))
       ->capture_default_str();
-  cmd->add_option("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]");
-  cmd->add_option("--weight-decay", c->weight_decay, "Weight decay [the convention's default]");
-  cmd->add_option("--convention", c->convention,
-                  "Whose formulas, defaults and initial weights: pytorch, keras or tensorflow1")
-      ->capture_default_str();
-  cmd->add_option("--layout", c->layout, "auto (the fastest measured), nchw, nhwc or chwn")->capture_default_str();
-  cmd->add_option("--algorithm", c->algorithm, "measured, heuristic, direct, winograd or deterministic")
-      ->capture_default_str();
-  cmd->add_option("--dtype", c->dtype, "f32, or bf16 activations with f32 parameters")->capture_default_str();
-  cmd->add_option("--mode", c->mode, "eager, or captured: the step is recorded once and replayed")
-      ->capture_default_str();
-  cmd->add_option("--threads", c->threads, "Threads of the kernels [all]")->transform(as_whole<int>());
+  cmd->add_option("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]")->transform(nonnegative());
+  cmd->add_option("--weight-decay", c->weight_decay, "Weight decay [the convention's default]")
+      ->transform(nonnegative());
+  add_choice(*cmd, "--convention", c->convention, {"pytorch", "keras", "tensorflow1"},
+             "Whose formulas, defaults and initial weights: ");
+  std::vector<std::string> layouts = layout_choices();
+  layouts.insert(layouts.begin(), "auto");
+  add_choice(*cmd, "--layout", c->layout, layouts, "Of images and activations, auto being the fastest measured: ");
+  add_algorithm_option(*cmd, c->algorithm);
+  add_dtype_option(*cmd, c->dtype);
+  add_choice(*cmd, "--mode", c->mode, {"eager", "captured"}, "A captured step is recorded once and replayed: ");
+  add_threads_option(*cmd);
   cmd->add_option("--seed", c->seed, "Seed of weights, order, augmentation and dropout")
-      ->transform(as_whole<uint64_t>())
+      ->transform(whole_from<uint64_t>(0))
       ->capture_default_str();
-  cmd->add_option("--limit", c->limit, "Use only the first so many images of each split [all]")
-      ->transform(as_whole<int64_t>());
+  add_limit_option(*cmd, c->limit, "Use only the first so many images of each split, 0 for all");
   cmd->add_flag("--augment", c->augment, "Random crops and flips of the training images");
-  cmd->add_option("--init", c->init, "Start from these weights (safetensors)");
+  cmd->add_option("--init", c->init, "Start from these weights: a file of safetensors, or a checkpoint or its folder");
   cmd->add_option("--checkpoint", c->checkpoint, "Folder to save the state to after every epoch");
   cmd->add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
   cmd->add_option("--json", c->json, "Write the whole report to this file");

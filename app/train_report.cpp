@@ -8,6 +8,7 @@
 
 #include "app/data_source.h"
 #include "app/report.h"
+#include "core/file.h"
 
 namespace plumb::app {
 namespace {
@@ -23,9 +24,6 @@ Json config_json(const TrainConfig& c, Layout layout) {
   j["epochs"] = c.epochs;
   return j;
 }
-
-// A loss is never negative, but a NaN may have a sign, which would be printed.
-double unsigned_loss(double loss) { return std::fabs(loss); }
 
 }  // namespace
 
@@ -56,7 +54,7 @@ TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
 }
 
 void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
-  const double loss = unsigned_loss(r.loss), test_loss = unsigned_loss(r.test_loss);
+  const double loss = shown(r.loss), test_loss = shown(r.test_loss);
   json_["epochs"].push_back({{"epoch", epoch + 1},
                              {"seconds", r.seconds},
                              {"loss", loss},
@@ -68,32 +66,37 @@ void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r)
              config_.epochs, r.seconds, loss, r.train_accuracy, r.test_accuracy);
   std::fflush(stdout);
   if (!std::isfinite(loss) && !std::exchange(warned_, true)) {
-    fmt::print(stderr,
-               "plumb: the loss of epoch {} is {}; --check-nan stops at the first NaN and names the op that made it\n",
-               epoch + 1, loss);
+    warn_of_loss(loss, fmt::format("the loss of epoch {}", epoch + 1),
+                 "--check-nan stops at the first NaN and names the op that made it");
   }
   seconds_ += r.seconds;
   images_ += images;
   ++epochs_;
+  write(When::kMeanwhile);
+}
+
+void TrainReport::write(When when) {
+  json_["memory_bytes"] = memory_json(cpu_memory().stats());
+  json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
+  json_["images_per_second"] = static_cast<double>(images_) / seconds_;
+  const auto write_now = [&](const std::string& file, const auto& text) {
+    if (!file.empty() && is_stream(file) == (when == When::kAtTheEnd)) write_text(file, text());
+  };
+  write_now(config_.json, [&] { return json_.dump(1) + "\n"; });
+  write_now(config_.csv, [&] { return csv_; });
 }
 
 void TrainReport::finish() {
+  fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
+             static_cast<double>(images_) / seconds_);
   const MemoryStats memory = cpu_memory().stats();
-  json_["memory_bytes"] = memory_json(memory);
-  if (epochs_ > 0) {
-    json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
-    json_["images_per_second"] = static_cast<double>(images_) / seconds_;
-    fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
-               static_cast<double>(images_) / seconds_);
-  }
   fmt::print("memory at the peak:");
   for (int c = 0; c < kMemoryClassCount; ++c) {
     const auto bytes = memory.at_peak_bytes[static_cast<size_t>(c)];
     if (bytes) fmt::print(" {} {},", to_string(static_cast<MemoryClass>(c)), in_mb(static_cast<double>(bytes)));
   }
   fmt::print(" total {}\n", in_mb(static_cast<double>(memory.peak_total())));
-  if (!config_.json.empty()) write_text(config_.json, json_.dump(1) + "\n");
-  if (!config_.csv.empty()) write_text(config_.csv, csv_);
+  write(When::kAtTheEnd);
 }
 
 }  // namespace plumb::app

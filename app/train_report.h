@@ -13,18 +13,23 @@ namespace plumb::app {
 /// What must be the same for a resumed run to continue bit for bit.
 std::map<std::string, std::string> fixed_config(const TrainConfig& config);
 
-/// Prints a line an epoch, and gathers what finish() writes to the files of --json and --csv.
+/// Prints a line an epoch, and writes the files of --json and --csv after each, so that a run that is stopped keeps
+/// what it has. Streams get theirs at the end.
 class TrainReport {
  public:
   /// Keeps a reference to the config.
   TrainReport(const TrainConfig& config, Layout layout);
   void add_step(double ms) { json_["steps_ms"].push_back(ms); }
-  /// Of epoch number `epoch` (from 0), which trained on so many images. Warns once when the loss is no finite number.
+  /// Of epoch number `epoch` (from 0), which trained on so many images. Writes the files; warns once when the loss is
+  /// no finite number.
   void add_epoch(int64_t epoch, int64_t images, const EpochResult& result);
-  /// Prints means and memory, and writes the files.
+  /// Prints means and memory.
   void finish();
 
  private:
+  enum class When { kMeanwhile, kAtTheEnd };
+  void write(When when);
+
   const TrainConfig& config_;
   nlohmann::ordered_json json_;
   std::string csv_;

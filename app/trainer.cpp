@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "app/options.h"
 #include "core/random.h"
 #include "kernels/choose.h"
+#include "models/weights.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
@@ -38,32 +40,20 @@ data::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool tra
 
 }  // namespace
 
+const std::vector<std::string>& algorithm_names() {
+  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "deterministic"};
+  return names;
+}
+
 Choice choice_of(const std::string& algorithm) {
+  check_choice(algorithm, algorithm_names());
   Choice choice = ctx.choice;
   choice.algorithm = 0;
-  choice.search = Search::kMeasured;
-  if (algorithm == "measured") return choice;
-  if (algorithm == "heuristic") {
-    choice.search = Search::kHeuristic;
-  } else if (algorithm == "deterministic") {
-    choice.search = Search::kDeterministic;
-  } else if (algorithm == "direct" || algorithm == "winograd") {
-    choice.algorithm = algorithm_id(algorithm);
-  } else {
-    fail("algorithm \"{}\" is unknown; use measured, heuristic, direct, winograd or deterministic", algorithm);
-  }
+  choice.search = algorithm == "heuristic"       ? Search::kHeuristic
+                  : algorithm == "deterministic" ? Search::kDeterministic
+                                                 : Search::kMeasured;
+  if (algorithm == "direct" || algorithm == "winograd") choice.algorithm = algorithm_id(algorithm);
   return choice;
-}
-
-DType training_dtype(const std::string& name) {
-  const DType dtype = dtype_from_string(name);
-  PLUMB_CHECK(dtype == DType::kF32 || dtype == DType::kBf16, "dtype {} is not for training; use f32 or bf16", name);
-  return dtype;
-}
-
-bool is_captured(const std::string& mode) {
-  PLUMB_CHECK(mode == "eager" || mode == "captured", "mode \"{}\" is unknown; use eager or captured", mode);
-  return mode == "captured";
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const models::Network& network) {
@@ -139,7 +129,7 @@ Evaluation evaluate(const models::Network& network, data::Loader& loader) {
 
 Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
                  std::unique_ptr<optim::Optimizer> optimizer, const data::Dataset& train, const data::Dataset& test)
-    : is_captured_(is_captured(config.mode)),
+    : is_captured_(config.mode == "captured"),
       network_(std::move(network)),
       generator_(config.seed),
       optimizer_(std::move(optimizer)),
@@ -191,7 +181,7 @@ EpochResult Trainer::run_epoch(int64_t epoch, const OnStep& on_step) {
 std::vector<models::NamedTensor> Trainer::state() const {
   std::vector<models::NamedTensor> all;
   for (const auto* list : {&network_->parameters(), &network_->buffers()}) {
-    for (const auto& t : *list) all.push_back({"model." + t.name, t.tensor.detached()});
+    for (const auto& t : *list) all.push_back({std::string(models::kCheckpointModel) + t.name, t.tensor.detached()});
   }
   for (const auto& [name, tensor] : optimizer_->state()) all.push_back({"optimizer." + name, tensor});
   all.push_back({"generator", generator_.state});

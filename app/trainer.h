@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/loader.h"
 #include "graph/program.h"
@@ -28,8 +29,7 @@ struct TrainConfig {
   std::string layout = "auto";
   std::string algorithm = "measured";
   std::string dtype = "f32";
-  std::string mode = "eager";
-  int threads = 0;
+  std::string mode = "eager";  ///< or "captured": steps are recorded once and replayed
   uint64_t seed = 0;
   int64_t limit = 0;  ///< images of each split; 0: all
   bool augment = false;
@@ -38,12 +38,10 @@ struct TrainConfig {
   bool resume = false;
 };
 
-/// The choice of kernels behind a name of --algorithm.
+/// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
+const std::vector<std::string>& algorithm_names();
+/// The choice of kernels behind such a name; throws on another.
 Choice choice_of(const std::string& algorithm);
-/// f32 or bf16; throws on the name of another dtype.
-DType training_dtype(const std::string& name);
-/// Whether steps are recorded and replayed: "captured", not "eager". Throws on another name.
-bool is_captured(const std::string& mode);
 /// The optimizer that was asked for, of the parameters of the network. Throws where optim::make does.
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& config, const models::Network& network);
 
@@ -80,6 +78,8 @@ class Trainer {
   EpochResult run_epoch(int64_t epoch, const OnStep& on_step);
   StepResult step(const Tensor& images, const Tensor& labels);
 
+  /// Steps of training in an epoch.
+  int64_t steps() const { return train_.batches(); }
   models::Network& network() { return *network_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
   /// All tensors that a checkpoint holds: "model.…", "optimizer.…", "generator".

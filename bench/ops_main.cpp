@@ -1,8 +1,10 @@
 // plumb_bench_ops: every op in every direction, layout, dtype and algorithm, beside what oneDNN alone and a plain copy
 // take.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "app/command_line.h"
+#include "app/options.h"
+#include "app/report.h"
 #include "bench/reporter.h"
 #include "bench/row.h"
 #include "core/context.h"
@@ -14,22 +16,19 @@ namespace {
 struct Options {
   std::vector<std::string> shapes, layouts{"nhwc", "nchw", "chwn"}, dtypes{"f32", "bf16"};
   int64_t batch = 0;
-  int threads = 0;
 };
 
 void add_options(CLI::App& app, Options& o) {
   app.add_option("--shapes", o.shapes,
                  "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
-  app.add_option("--batch", o.batch, "Images at once, instead of what the shapes say");
-  app.add_option("--layouts", o.layouts, "Of nchw, nhwc, chwn")->delimiter(',')->capture_default_str();
-  app.add_option("--dtypes", o.dtypes, "Of f32, bf16, f64")->delimiter(',')->capture_default_str();
-  app.add_option("--threads", o.threads, "Threads of the kernels [all]");
+  app::add_batch_option(app, o.batch, "Images at once, instead of what the shapes say")->default_str("");
+  app::add_choices(app, "--layouts", o.layouts, app::layout_choices(), "Some, between commas, of ");
+  app::add_choices(app, "--dtypes", o.dtypes, {"f32", "bf16", "f64"}, "Some, between commas, of ");
+  app::add_threads_option(app);
   app.footer(
       "Google Benchmark's own options (--benchmark_filter=REGEX, --benchmark_list_tests, --benchmark_out=FILE, ...) "
-      "work as "
-      "everywhere.\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the library's by "
-      "name; eager "
-      "(the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
+      "work as everywhere.\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
+      "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
   app.allow_extras();
 }
 
@@ -66,13 +65,14 @@ int run(int argc, char** argv) {
   CLI::App app("Benchmarks of single ops", "plumb_bench_ops");
   Options o;
   add_options(app, o);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e);
-  }
-  if (o.threads) set_threads(o.threads);
+  if (!app::parse(app, argc, argv)) return 0;
   std::vector<std::string> rest = app.remaining();
+  for (const std::string& word : rest) {
+    PLUMB_CHECK(word.starts_with("--benchmark_"), "{} is not expected; --help lists what there is", in_quotes(word));
+  }
+  std::vector<app::NamedFile> shapes;
+  for (const std::string& file : o.shapes) shapes.push_back({"--shapes", file});
+  app::check_outputs({{"--benchmark_out", flag(rest, "benchmark_out", "")}}, shapes);
   std::vector<char*> words{argv[0]};
   for (std::string& word : rest) words.push_back(word.data());
   int count = static_cast<int>(words.size());
@@ -102,12 +102,5 @@ int run(int argc, char** argv) {
 }  // namespace plumb::bench
 
 int main(int argc, char** argv) {
-  try {
-    plumb::check_processor();
-    plumb::flush_denormals();
-    return plumb::bench::run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "plumb_bench_ops: %s\n", e.what());
-    return 2;
-  }
+  return plumb::app::run_program("plumb_bench_ops", [&] { return plumb::bench::run(argc, argv); });
 }

@@ -3,8 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <cstdio>
 
+#include "app/command_line.h"
 #include "core/context.h"
 #include "core/random.h"
 #include "graph/program.h"
@@ -87,12 +87,5 @@ int run(int argc, char** argv) {
 }  // namespace plumb::bench
 
 int main(int argc, char** argv) {
-  try {
-    plumb::check_processor();
-    plumb::flush_denormals();
-    return plumb::bench::run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "plumb_bench_overhead: %s\n", e.what());
-    return 2;
-  }
+  return plumb::app::run_program("plumb_bench_overhead", [&] { return plumb::bench::run(argc, argv); });
 }

@@ -42,6 +42,7 @@ struct Problems {
   std::vector<PoolProblem> pool2d;
   std::vector<TensorProblem> tensor;
 
+  size_t size() const;  ///< of all kinds
   /// Appends the problems of a text, one a line; `source` names the text in messages. `batch` replaces the first extent
   /// of every problem of benchdnn's but matrix products, unless it is 0. What a line is follows from what it says:
   ///   g1mb250ic64ih32oc64oh30kh3ph0n"name"   benchdnn: convolution (kh, oc), pooling (kh, no oc), inner product (oc,
@@ -52,9 +53,10 @@ struct Problems {
   ///   700 161 1 4 32 20 5 0 0 2 2            DeepBench: w h c n k filter_w filter_h pad_w pad_h stride_w stride_h
   ///   1760 16 1760 0 0                       DeepBench: m n k a_t b_t, column-major
   /// '#' begins a comment; words that begin with '-' are options of benchdnn's and left out; std::make_tuple(...) is
-  /// DeepBench's own way to write a line. Throws a sentence that names the line.
+  /// DeepBench's own way to write a line. Throws a sentence that names the line for what is no problem, has nothing to
+  /// do, or does not fit together by the op's own rules.
   void read(std::string_view text, const std::string& source, int64_t batch = 0);
-  /// The same for a file.
+  /// The same for a file, which must hold a problem.
   void read_file(const std::string& file, int64_t batch = 0);
 };
 

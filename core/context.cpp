@@ -57,7 +57,8 @@ std::string_view algorithm_name(uint16_t id) {
   return *n.all[id];
 }
 
-int threads() { return ctx.choice.threads ? ctx.choice.threads : omp_get_max_threads(); }
+int threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_threads(); }
+int threads() { return threads_of(ctx.choice); }
 
 void set_threads(int n) {
   PLUMB_CHECK(n >= 1 && n <= 4096, "threads: {} were asked for; use 1 to 4096", n);

@@ -33,7 +33,7 @@ struct Choice {
   Search search = Search::kHeuristic;
   MathMode math = MathMode::kStrict;
   uint16_t algorithm = 0;  ///< 0, or algorithm_id("winograd"): candidates of that family go first
-  uint16_t threads = 0;    ///< 0: as many as the process was given
+  uint16_t threads = 0;    ///< 0: as many as the process was given; set by set_threads, which tells OpenMP as well
   Device device{};         ///< where kernels without inputs run
   bool operator==(const Choice&) const = default;
 };
@@ -89,6 +89,8 @@ struct ChoiceScope : Scoped<Choice> {
   explicit ChoiceScope(Choice c) : Scoped(ctx.choice, c) {}
 };
 
+/// How many threads kernels use under a choice.
+int threads_of(const Choice& c);
 /// How many threads the kernels of the calling thread use.
 int threads();
 /// Sets it for the calling thread; n must be at least 1.

@@ -9,7 +9,7 @@ std::string to_string(Device d) { return d.type == DeviceType::kCpu ? "cpu" : "c
 Device device_from_string(std::string_view name) {
   if (name == "cpu") return {};
   PLUMB_CHECK(!name.starts_with("cuda"), "device \"{}\": this build of plumbline has no CUDA kernels; use cpu", name);
-  fail("device \"{}\" is unknown; use cpu or cuda:N", name);
+  fail("device \"{}\" is unknown; use cpu", name);
 }
 
 }  // namespace plumb

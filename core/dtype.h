@@ -35,12 +35,28 @@ struct Bfloat16 {
   explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-/// IEEE binary16, stored and converted only.
+/// IEEE binary16, stored and converted only; rounded to nearest even. Without branches, so that loops become vectors.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
-  explicit Float16(float v);
-  explicit operator float() const;
+  explicit Float16(float v) {
+    const uint32_t u = std::bit_cast<uint32_t>(v), magnitude = u & 0x7fffffffu;
+    const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+    // Below the smallest normal number: a multiple of 2^-24, rounded by the addition.
+    const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
+    half = magnitude >= 0x477ff000u ? 0x7c00u : half;
+    half = magnitude > 0x7f800000u ? 0x7e00u : half;
+    bits = static_cast<uint16_t>(half | (u >> 16 & 0x8000u));
+  }
+  explicit operator float() const {
+    const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13, sign = static_cast<uint32_t>(bits & 0x8000u)
+                                                                                   << 16;
+    const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
+    // 2^-14 + the number, less 2^-14: exact, and made of normal numbers only.
+    const float subnormal = std::bit_cast<float>(magnitude + 0x38800000u) - std::bit_cast<float>(0x38800000u);
+    return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<uint32_t>(subnormal) : normal) | sign);
+  }
 };
 
 template <class T>

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::array<const char*, kMemoryClassCount> kNames = {"parameter", "gradient", "activation", "state",
                                                                "workspace", "pack",     "input"};
-constexpr size_t kAlignment = 256;
 constexpr size_t kHugePage = size_t{2} << 20;
 // Under AddressSanitizer nothing is cached and blocks are not rounded up, so that every use after a release and every
 // access beyond the end is seen.
@@ -39,7 +38,7 @@ void* system_get(size_t bytes) {
     void* exact = nullptr;
     return posix_memalign(&exact, kAlignment, bytes) == 0 ? exact : nullptr;
   }
-  if (bytes < kHugePage) return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (bytes < kHugePage) return std::aligned_alloc(kAlignment, aligned(bytes));
   // Anonymous memory on huge pages: fewer faults and fewer misses of the address cache.
   void* block = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
   if (block) madvise(block, bytes, MADV_HUGEPAGE);

@@ -8,6 +8,11 @@
 
 namespace plumb {
 
+/// Of every tensor, pack and workspace, in bytes.
+inline constexpr size_t kAlignment = 256;
+/// The bytes that take up whole units of alignment.
+constexpr size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 /// What a block of memory is for. "Memory by class" is one of the metrics.
 enum class MemoryClass : uint8_t { kParameter, kGradient, kActivation, kState, kWorkspace, kPack, kInput };
 inline constexpr int kMemoryClassCount = 7;

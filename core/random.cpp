@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/error.h"
+
 namespace plumb {
 namespace {
 
@@ -31,6 +33,9 @@ void fill(void* data, DType dtype, int64_t count, uint64_t seed, Number number) 
 }  // namespace
 
 void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
+  const double least = dtype == DType::kU8 ? 0 : -0x1p31, most = dtype == DType::kU8 ? 255 : 0x1p31 - 1;
+  PLUMB_CHECK(low <= high && (is_floating(dtype) || (low >= least && high <= most)),
+              "uniform: there are no numbers of dtype {} from {} to {}", dtype, low, high);
   const double range = high - low + (is_floating(dtype) ? 0 : 1);
   fill(data, dtype, count, seed, [&](const auto& bits, double* v) {
     for (size_t j = 0; j < 4; ++j) v[j] = low + range * static_cast<double>(Philox::unit(bits[j]));
@@ -38,6 +43,9 @@ void fill_uniform(void* data, DType dtype, int64_t count, double low, double hig
 }
 
 void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed) {
+  PLUMB_CHECK(is_floating(dtype) && deviation >= 0,
+              "normal: dtype {} and deviation {} were asked for; use a floating dtype and a deviation of 0 or more",
+              dtype, deviation);
   fill(data, dtype, count, seed, [&](const auto& bits, double* v) {
     for (size_t j = 0; j < 4; j += 2) {
       const double u = 1.0 - static_cast<double>(Philox::unit(bits[j]));  // (0, 1]

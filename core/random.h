@@ -10,7 +10,7 @@
 namespace plumb {
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC'11). Four 32-bit numbers
-/// a counter; host and device use this one function.
+/// a counter; this is the only generator.
 struct Philox {
   static constexpr std::array<uint32_t, 4> block(uint64_t key, uint64_t counter, uint64_t stream) {
     uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
@@ -36,7 +36,7 @@ struct Philox {
 void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed);
 /// Fills memory with numbers from N(mean, deviation^2), by Box-Muller.
 void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed);
-/// A tensor of numbers from U[low, high). Numbers follow the order of memory.
+/// A tensor of numbers as fill_uniform gives them, in the order of memory.
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
 /// A tensor of numbers from N(mean, deviation^2).
 Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed);

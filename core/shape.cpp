@@ -3,6 +3,7 @@
 namespace plumb {
 
 Shape Shape::with(int i, int64_t extent) const {
+  PLUMB_CHECK(i >= -rank_ && i < rank_, "shape {} has no dimension {}", *this, i);
   int64_t e[kMaxRank];
   for (int d = 0; d < rank_; ++d) e[d] = dims_[d];
   e[i < 0 ? i + rank_ : i] = extent;

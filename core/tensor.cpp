@@ -5,7 +5,7 @@ namespace plumb {
 Tensor& Tensor::require_grad() {
   PLUMB_CHECK(value, "require_grad: the tensor is empty");
   PLUMB_CHECK(is_floating(dtype()), "require_grad: a tensor of dtype {} has no gradient", dtype());
-  node = Node::make_leaf();
+  if (!node) node = Node::make_leaf();
   return *this;
 }
 
@@ -21,6 +21,8 @@ double Tensor::item() const {
     }
   });
 }
+
+void Tensor::refuse_empty() { fail("the tensor is empty: it has neither shape nor elements; give it a value first"); }
 
 void* Tensor::readable(DType t) const {
   PLUMB_CHECK(value, "data: the tensor is empty");

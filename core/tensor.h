@@ -34,13 +34,18 @@ class Tensor {
   }
 
   explicit operator bool() const { return static_cast<bool>(value); }
-  const TensorSpec& spec() const { return value->spec; }
-  const Shape& shape() const { return value->spec.shape; }
-  int rank() const { return value->spec.rank(); }
-  DType dtype() const { return value->spec.dtype; }
-  Layout layout() const { return value->spec.layout; }
-  int64_t numel() const { return value->spec.numel(); }
-  size_t bytes() const { return value->spec.bytes(); }
+  /// This and what follows throw on an empty tensor.
+  const TensorSpec& spec() const {
+    if (!value) [[unlikely]]
+      refuse_empty();
+    return value->spec;
+  }
+  const Shape& shape() const { return spec().shape; }
+  int rank() const { return spec().rank(); }
+  DType dtype() const { return spec().dtype; }
+  Layout layout() const { return spec().layout; }
+  int64_t numel() const { return spec().numel(); }
+  size_t bytes() const { return spec().bytes(); }
 
   /// The elements, in the order of the layout. Throws if T is not the dtype, or while the tensor is only captured.
   template <class T>
@@ -57,7 +62,7 @@ class Tensor {
   /// The only element of a tensor with one element, as a double whatever the dtype.
   double item() const;
 
-  /// Gradients are wanted with respect to this tensor. Returns itself.
+  /// Gradients are wanted with respect to this tensor; one that has a gradient edge keeps it. Returns itself.
   Tensor& require_grad();
   bool requires_grad() const { return static_cast<bool>(node); }
   /// The same value without a gradient edge.
@@ -68,6 +73,7 @@ class Tensor {
 
  private:
   void* readable(DType t) const;
+  [[noreturn]] static void refuse_empty();
 };
 
 /// A list of tensors whose storage costs no malloc once warm.

@@ -10,12 +10,14 @@ const Shape kImage{3, 32, 32};
 
 void check_size(const File& file, int64_t record_bytes, int64_t records) {
   if (records > 0) {
-    PLUMB_CHECK(file.size() == records * record_bytes, "{}: {} is {}: it has {} bytes, expected {} ({} records of {})",
+    PLUMB_CHECK(file.size() == records * record_bytes,
+                "{}: {} is {}: it has {} bytes, expected {} ({} records of {}); download and unpack the data set again",
                 file.set(), file.path(), file.size() < records * record_bytes ? "truncated" : "too long", file.size(),
                 records * record_bytes, records, record_bytes);
   } else {
-    PLUMB_CHECK(file.size() > 0 && file.size() % record_bytes == 0, "{}: {} has {} bytes, expected whole records of {}",
-                file.set(), file.path(), file.size(), record_bytes);
+    PLUMB_CHECK(file.size() > 0 && file.size() % record_bytes == 0,
+                "{}: {} has {} bytes, expected whole records of {}; download and unpack the data set again", file.set(),
+                file.path(), file.size(), record_bytes);
   }
 }
 
@@ -39,11 +41,13 @@ Dataset read_cifar(const CifarFormat& format, std::span<const std::filesystem::p
       uint8_t labels[2] = {};
       file.read({labels, static_cast<size_t>(label_bytes)});
       const int64_t label = labels[label_bytes - 1];
-      PLUMB_CHECK(label < format.classes, "{}: {} has label {} in record {}, expected 0 to {}", file.set(), file.path(),
-                  label, record, format.classes - 1);
-      PLUMB_CHECK(label_bytes == 1 || labels[0] < format.coarse_classes,
-                  "{}: {} has coarse label {} in record {}, expected 0 to {}", file.set(), file.path(),
-                  static_cast<int>(labels[0]), record, format.coarse_classes - 1);
+      PLUMB_CHECK(label < format.classes,
+                  "{}: {} has label {} in record {}, expected 0 to {}; the file is damaged or of another data set",
+                  file.set(), file.path(), label, record, format.classes - 1);
+      PLUMB_CHECK(
+          label_bytes == 1 || labels[0] < format.coarse_classes,
+          "{}: {} has coarse label {} in record {}, expected 0 to {}; the file is damaged or of another data set",
+          file.set(), file.path(), static_cast<int>(labels[0]), record, format.coarse_classes - 1);
       set.labels[static_cast<size_t>(next)] = label;
       file.read(set.pixels_of(next));
     }

@@ -18,7 +18,7 @@ const char* to_string(Split s);
 
 /// One split of a labelled image set. Pixels are bytes in the order (N, C, H, W), as in the files.
 struct Dataset {
-  std::string name;
+  std::string name = "the data set";  ///< in messages
   Split split = Split::kTrain;
   Shape image;          ///< (C, H, W)
   int64_t classes = 0;  ///< labels are 0 ... classes - 1

@@ -1,6 +1,5 @@
 #include "data/file.h"
 
-#include <cerrno>
 #include <system_error>
 
 #include "core/error.h"
@@ -9,15 +8,9 @@ namespace plumb::data {
 namespace fs = std::filesystem;
 
 File::File(std::string_view set, const fs::path& path) : set_(set), path_(path.string()) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  PLUMB_CHECK(fs::exists(status), "{}: the file {} is missing", set_, path_);
-  PLUMB_CHECK(fs::is_regular_file(status), "{}: {} is not a regular file", set_, path_);
-  file_.reset(std::fopen(path_.c_str(), "rb"));
-  PLUMB_CHECK(file_, "{}: cannot open {}: {}", set_, path_, std::generic_category().message(errno));
-  const auto bytes = fs::file_size(path, error);
-  PLUMB_CHECK(!error, "{}: cannot tell the size of {}: {}", set_, path_, error.message());
-  size_ = static_cast<int64_t>(bytes);
+  auto [stream, bytes] = open_input(path, set_ + ": ");
+  file_ = std::move(stream);
+  size_ = bytes;
   std::setvbuf(file_.get(), nullptr, _IOFBF, size_t{1} << 20);
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "core/file.h"
 
 namespace plumb::data {
 
@@ -24,11 +24,8 @@ class File {
   const std::string& path() const { return path_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* f) const { std::fclose(f); }
-  };
   std::string set_, path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  FilePointer file_;
   int64_t size_ = 0;
 };
 

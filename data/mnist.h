@@ -11,7 +11,7 @@ namespace plumb::data {
 /// on a file whose size is not what its header says, on labels out of range, and if the files have different counts.
 Dataset read_idx(std::string_view name, const std::filesystem::path& images, const std::filesystem::path& labels,
                  int64_t classes, Split split);
-/// train-images-idx3-ubyte and train-labels-idx1-ubyte, or the t10k pair, in `folder` or its mnist.
+/// train-images-idx3-ubyte and train-labels-idx1-ubyte, or the t10k pair, in `folder` or its mnist. Images are 28 x 28.
 Dataset read_mnist(const std::filesystem::path& folder, Split split);
 
 }  // namespace plumb::data

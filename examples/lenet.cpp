@@ -6,6 +6,7 @@
 using namespace plumb;
 
 double accuracy(const models::Network& network, const data::Dataset& images) {
+  const NoGrad no_grad;
   data::Loader loader(images, {.batch = 500, .shuffle = false});
   loader.start_epoch(0);
   int64_t correct = 0;
@@ -17,24 +18,30 @@ double accuracy(const models::Network& network, const data::Dataset& images) {
   return static_cast<double>(correct) / static_cast<double>(images.size());
 }
 
-int main(int argc, char** argv) {
-  const bool real = argc > 1;
-  const auto train = real ? data::load("mnist", argv[1], data::Split::kTrain)
-                          : data::synthetic_like("mnist", data::Split::kTrain, 0, 2000);
-  const auto test = real ? data::load("mnist", argv[1], data::Split::kTest)
-                         : data::synthetic_like("mnist", data::Split::kTest, 0, 500);
-
+double train(const data::Dataset& images, const data::Dataset& unseen) {
   const auto network = models::make_network("lenet");
   optim::Adam adam(network->trainable(), {.learning_rate = 1e-3});
   Generator generator(1);
-  data::Loader loader(train, {.batch = 100});
+  data::Loader loader(images, {.batch = 100});
+  double reached = 0;
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     loader.start_epoch(epoch);
     for (data::Batch batch; loader.next(batch);) {
-      const Tensor logits = network->forward(batch.images, {.train = true, .generator = &generator});
+      const Tensor logits = network->forward(batch.images, models::Pass::training(generator));
       adam.step(grad(cross_entropy(logits, batch.labels), network->trainable()));
     }
-    std::printf("epoch %d: test accuracy %.4f\n", static_cast<int>(epoch + 1), accuracy(*network, test));
+    reached = accuracy(*network, unseen);
+    std::printf("epoch %d: test accuracy %.4f\n", static_cast<int>(epoch + 1), reached);
   }
-  return accuracy(*network, test) > 0.5 ? 0 : 1;
+  return reached;
+}
+
+int main(int argc, char** argv) try {
+  const auto images = [&](data::Split split, int64_t count) {
+    return argc > 1 ? data::load("mnist", argv[1], split) : data::synthetic_like("mnist", split, 0, count);
+  };
+  return train(images(data::Split::kTrain, 2000), images(data::Split::kTest, 500)) > 0.5 ? 0 : 1;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "plumb_example_lenet: %s; give no argument, or the folder of MNIST's files\n", e.what());
+  return 2;
 }

@@ -28,13 +28,21 @@ struct Program::Impl {
   ProgramStats stats;
 };
 
+Program::Program() = default;
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
-const TensorList& Program::outputs() const { return impl_->outputs; }
-const ProgramStats& Program::stats() const { return impl_->stats; }
+const TensorList& Program::outputs() const {
+  PLUMB_CHECK(impl_, "outputs: the program is empty; make it with capture");
+  return impl_->outputs;
+}
+const ProgramStats& Program::stats() const {
+  PLUMB_CHECK(impl_, "stats: the program is empty; make it with capture");
+  return impl_->stats;
+}
 
 std::vector<const Prepared*> Program::kernels() const {
+  PLUMB_CHECK(impl_, "kernels: the program is empty; make it with capture");
   std::vector<const Prepared*> all;
   for (const auto& s : impl_->steps) all.push_back(s.prepared);
   return all;
@@ -55,8 +63,6 @@ void run_steps(const auto& steps) {
   }
 }
 
-constexpr size_t kAlignment = 256;
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 constexpr int kForever = 1 << 30;
 
 Ref<Value> block_of(size_t bytes, MemoryClass c) {
@@ -75,7 +81,10 @@ Tensor output_like(const Tensor& t, std::unordered_map<Value*, Ref<Value>>& root
 }  // namespace
 
 void Program::run() {
+  PLUMB_CHECK(impl_, "run: the program is empty; make it with capture");
   Impl& p = *impl_;
+  // Before the work: what a step that throws half-way has written counts as written, too.
+  for (const auto& v : p.written) v->bump_version();
   for (const auto& w : p.watched) {
     if (w.value->version() == w.version) continue;
     run_steps(p.packers);
@@ -83,10 +92,10 @@ void Program::run() {
     break;
   }
   run_steps(p.steps);
-  for (const auto& v : p.written) v->bump_version();
 }
 
 Program capture(const std::function<TensorList()>& step) {
+  PLUMB_CHECK(step, "capture: the function is empty");
   PLUMB_CHECK(!ctx.recorder, "capture: a capture is under way on this thread already");
   graph::Recording recording;
   TensorList returned;
@@ -123,6 +132,7 @@ Program capture(const std::function<TensorList()>& step) {
   // Lifetimes of the values between. Outputs and kept packs have memory of their own, or to the end.
   std::unordered_map<Value*, Ref<Value>> roots;
   for (const Tensor& t : returned) p.outputs.push_back(output_like(t, roots));
+  for (const auto& [symbolic, own] : roots) p.written.push_back(own);
   std::unordered_map<Value*, size_t> index;
   std::vector<graph::Lifetime> lifetimes;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -175,7 +185,14 @@ Program capture(const std::function<TensorList()>& step) {
   return program;
 }
 
+StaticFunction::StaticFunction(Function f) : function_(std::move(f)) {
+  PLUMB_CHECK(function_, "captured function: the function is empty");
+}
+
 StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    PLUMB_CHECK(inputs[i], "captured function: input {} is an empty tensor", i);
+  }
   for (const auto& c : all_) {
     if (std::equal(inputs.begin(), inputs.end(), c->inputs.begin(), c->inputs.end(),
                    [](const Tensor& a, const Tensor& b) { return a.spec() == b.spec(); })) {
@@ -183,10 +200,7 @@ StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> input
     }
   }
   auto fresh = std::make_unique<Captured>();
-  for (const Tensor& t : inputs) {
-    PLUMB_CHECK(t, "captured function: an input is an empty tensor");
-    fresh->inputs.push_back(Tensor::empty(t.spec(), MemoryClass::kInput));
-  }
+  for (const Tensor& t : inputs) fresh->inputs.push_back(Tensor::empty(t.spec(), MemoryClass::kInput));
   fresh->program = capture([&] { return function_(fresh->inputs); });
   all_.push_back(std::move(fresh));
   return *all_.back();

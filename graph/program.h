@@ -23,12 +23,12 @@ struct ProgramStats {
 /// puts nothing on the tape. One thread runs a program at a time.
 class Program {
  public:
-  Program() = default;
+  Program();
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Does the work of the captured function once more.
+  /// Does the work of the captured function once more. An empty program (default-made, or moved from) throws.
   void run();
   /// What the function returned; filled by run().
   const TensorList& outputs() const;
@@ -51,7 +51,7 @@ Program capture(const std::function<TensorList()>& step);
 class StaticFunction {
  public:
   using Function = std::function<TensorList(std::span<const Tensor> inputs)>;
-  explicit StaticFunction(Function f) : function_(std::move(f)) {}
+  explicit StaticFunction(Function f);
   /// The outputs for these inputs, valid until the next call. Inputs are copied into the program's own.
   const TensorList& operator()(std::span<const Tensor> inputs);
   const TensorList& operator()(std::initializer_list<Tensor> inputs) {

@@ -9,6 +9,7 @@ namespace plumb {
 struct Accumulate {
   static constexpr char kName[] = "accumulate";
   using Params = NoParams;
+  static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
 };
 

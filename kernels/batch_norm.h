@@ -18,6 +18,7 @@ struct BatchNormParams {
 struct BatchNormForward {
   static constexpr char kName[] = "batch_norm_forward";
   using Params = BatchNormParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -26,6 +27,7 @@ struct BatchNormForward {
 struct BatchNormBackward {
   static constexpr char kName[] = "batch_norm_backward";
   using Params = BatchNormParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

@@ -10,12 +10,18 @@
 namespace plumb {
 namespace {
 
+// Raised when a kernel is prepared or first used by a thread; kernels are stamped with it.
+constinit std::atomic<uint64_t> clock_of_uses{1};
+void stamp(Prepared& p) {
+  const uint64_t now = clock_of_uses.load(std::memory_order_relaxed);
+  if (p.last_used.load(std::memory_order_relaxed) != now) p.last_used.store(now, std::memory_order_relaxed);
+}
+
 struct Shared {
   std::mutex mutex;
   std::unordered_multimap<uint64_t, Ref<Prepared>> kernels;
   int64_t prepared = 0, capacity = 8192;
   std::atomic<uint64_t> epoch{1};  // raised when kernels are evicted
-  std::atomic<uint64_t> clock{1};
 };
 Shared& shared() {
   static Shared* s = new Shared;  // outlives every thread and static tensor
@@ -111,7 +117,8 @@ Ref<Prepared> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt
   for (size_t i = 0; i < n_in; ++i) p->specs.push_back(*in(i));
   p->specs.insert(p->specs.end(), key.out.begin(), key.out.end());
   p->kernel = choose_kernel(*p);
-  p->last_used = s.clock.fetch_add(1, std::memory_order_relaxed);
+  clock_of_uses.fetch_add(1, std::memory_order_relaxed);
+  stamp(*p);
   ++s.prepared;
   s.kernels.emplace(hash, p);
   evict_old(s);
@@ -131,7 +138,8 @@ Front& front() {
   Front& f = front();
   Shared& s = shared();
   Ref<Prepared> p = find_or_prepare(key, hash, in.size(), at);
-  p->last_used.store(s.clock.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  clock_of_uses.fetch_add(1, std::memory_order_relaxed);
+  stamp(*p);
   if (const uint64_t now = s.epoch.load(std::memory_order_acquire); f.epoch != now) {
     f = Front();  // others were evicted: start again, keeping nothing alive that the cache has dropped
     f.epoch = now;
@@ -155,7 +163,10 @@ Prepared* find_kernel(const KernelKind& kind, const void* params, Inputs in, std
   for (size_t i = hash & f.mask();; i = (i + 1) & f.mask()) {
     Prepared* p = f.table[i].get();
     if (!p) break;
-    if (p->hash == hash && same(*p, key, in.size(), at)) return p;
+    if (p->hash == hash && same(*p, key, in.size(), at)) {
+      stamp(*p);
+      return p;
+    }
   }
   return miss(key, hash, in);
 }

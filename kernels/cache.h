@@ -34,6 +34,12 @@ struct KernelKind {
 namespace detail {
 
 template <class K>
+constexpr size_t words_of_params() {
+  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
+  return std::is_empty_v<typename K::Params> ? 0 : sizeof(typename K::Params) / 8;
+}
+
+template <class K>
 Problem<typename K::Params> problem_of(const void* params, KernelKind::Specs in, KernelKind::Specs out, MathMode math,
                                        int threads) {
   return {*static_cast<const typename K::Params*>(params), in, out, threads, math};
@@ -59,8 +65,7 @@ double flops(const void* params, KernelKind::Specs in, KernelKind::Specs out) {
 }
 
 template <class K>
-inline constexpr KernelKind kind_of = {
-    K::kName, std::is_empty_v<typename K::Params> ? 0 : sizeof(typename K::Params) / 8, &offer<K>, &flops<K>};
+inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>, &flops<K>};
 
 }  // namespace detail
 
@@ -102,11 +107,10 @@ Ref<Prepared> prepare_kernel(const KernelKind& kind, const void* params, std::sp
 template <class K>
 Ref<Prepared> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
                       std::initializer_list<TensorSpec> out) {
-  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
   return detail::prepare_kernel(detail::kind_of<K>, &params, {in.begin(), in.size()}, {out.begin(), out.size()});
 }
 
-/// How many kernels are prepared now, and how many lookups and preparations there have been in this process.
+/// How many kernels are prepared now, and how many preparations there have been in this process.
 struct CacheStats {
   int64_t kernels = 0, prepared = 0;
 };

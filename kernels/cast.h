@@ -11,6 +11,7 @@ namespace plumb {
 struct Cast {
   static constexpr char kName[] = "cast";
   using Params = NoParams;
+  static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
 };
 

@@ -80,8 +80,7 @@ std::string describe(const Prepared& p) {
   for (const TensorSpec& s : p.in()) text += " " + to_string(s);
   text += " ->";
   for (const TensorSpec& s : p.out()) text += " " + to_string(s);
-  text += message(" threads {} math {}", p.choice.threads ? static_cast<int>(p.choice.threads) : threads(),
-                  static_cast<int>(p.choice.math));
+  text += message(" threads {} math {}", threads_of(p.choice), static_cast<int>(p.choice.math));
   if (p.choice.algorithm) text += message(" among {}", algorithm_name(p.choice.algorithm));
   return text;
 }
@@ -94,8 +93,9 @@ struct Made {
 // The fastest of several, each by its best time; a candidate that is far behind after its first run is not run again.
 size_t fastest(const Prepared& p, const std::vector<Made>& made) {
   Scratch scratch(p.in(), p.out());
-  std::vector<Trial> trials;
-  for (const Made& m : made) trials.emplace_back(scratch, p.in(), *m.kernel);
+  std::vector<const Kernel*> kernels;
+  for (const Made& m : made) kernels.push_back(m.kernel.get());
+  const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
   std::vector<double> best(made.size());
   for (size_t i = 0; i < made.size(); ++i) best[i] = trials[i]();  // warm-up
   for (size_t i = 0; i < made.size(); ++i) {
@@ -177,8 +177,7 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
 
 std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   Candidates candidates;
-  const int n = p.choice.threads ? static_cast<int>(p.choice.threads) : threads();
-  p.kind->offer(p.params.data(), p.in(), p.out(), p.choice, n, candidates);
+  p.kind->offer(p.params.data(), p.in(), p.out(), p.choice, threads_of(p.choice), candidates);
   const auto order = in_order(p, candidates);
   Made made = p.choice.search == Search::kMeasured ? measured(p, order) : first_of(order);
   if (!made.kernel) {

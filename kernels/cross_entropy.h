@@ -19,6 +19,7 @@ struct CrossEntropyParams {
 struct CrossEntropyForward {
   static constexpr char kName[] = "cross_entropy_forward";
   using Params = CrossEntropyParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -26,6 +27,7 @@ struct CrossEntropyForward {
 struct CrossEntropyBackward {
   static constexpr char kName[] = "cross_entropy_backward";
   using Params = CrossEntropyParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

@@ -12,10 +12,11 @@ struct DropoutParams {
 /// {y} or {y, mask} from {x, state}; state is i64 (2): seed and offset, and the offset is written. Whatever the layout,
 /// with i an element's index in the row-major order of the logical shape, word i % 4 of
 /// Philox::block(seed, offset + i / 4, kDropoutStream) decides: the element is kept, times 1 / (1 - p), if the word is
-/// at least p 2^32. The offset grows by the number of blocks used.
+/// at least the whole part of p 2^32. The offset grows by the number of blocks used.
 struct DropoutForward {
   static constexpr char kName[] = "dropout_forward";
   using Params = DropoutParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 /// Apart from the streams that fill parameters, which may have the same seed.
@@ -25,6 +26,7 @@ inline constexpr uint64_t kDropoutStream = 1;
 struct DropoutBackward {
   static constexpr char kName[] = "dropout_backward";
   using Params = DropoutParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

@@ -25,6 +25,10 @@ namespace cpu {
 void offer_unary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 }  // namespace cpu
+namespace reference {
+void offer_unary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+}  // namespace reference
 
 namespace detail {
 template <class F>
@@ -55,6 +59,9 @@ template <class F, Stage S>
 struct Unary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
   using Params = F;
+  static void reference(const Problem<F>& p, Candidates& c) {
+    reference::offer_unary(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
+  }
   static void cpu(const Problem<F>& p, Candidates& c) {
     cpu::offer_unary(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
@@ -66,6 +73,9 @@ template <class F, Stage S>
 struct Binary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
   using Params = F;
+  static void reference(const Problem<F>& p, Candidates& c) {
+    reference::offer_binary(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
+  }
   static void cpu(const Problem<F>& p, Candidates& c) {
     cpu::offer_binary(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
   }

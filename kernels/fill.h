@@ -13,6 +13,7 @@ struct FillParams {
 struct Fill {
   static constexpr char kName[] = "fill";
   using Params = FillParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

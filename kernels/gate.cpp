@@ -18,13 +18,24 @@ namespace {
       kind.name, i, in[i].value->spec);
 }
 
-void run_observed(Prepared& p, const Launch& launch) {
+[[gnu::noinline, gnu::cold]] void run_observed(const Prepared& p, const Launch& launch) {
   ctx.observer->before(p);
   p.kernel->run(launch);
   ctx.observer->after(p, launch);
 }
 
 }  // namespace
+
+void run_now(const Prepared& p, void* const* in, void* const* out) {
+  if (const size_t bytes = p.kernel->info().workspace_bytes; bytes > ctx.workspace_bytes) [[unlikely]]
+    grow_workspace(bytes);
+  const Launch launch{in, out, ctx.workspace};
+  if (ctx.observer) [[unlikely]] {
+    run_observed(p, launch);
+  } else {
+    p.kernel->run(launch);
+  }
+}
 
 void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> specs, Ref<Value>* y,
               Writes writes) {
@@ -62,14 +73,7 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
     }
     auto* outputs = static_cast<void**>(alloca((specs.size() + 1) * sizeof(void*)));
     for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
-    if (info.workspace_bytes > ctx.workspace_bytes) [[unlikely]]
-      grow_workspace(info.workspace_bytes);
-    const Launch launch{inputs, outputs, ctx.workspace};
-    if (ctx.observer) [[unlikely]] {
-      run_observed(*p, launch);
-    } else {
-      p->kernel->run(launch);
-    }
+    run_now(*p, inputs, outputs);
   }
   for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) in[i].value->bump_version();
 }

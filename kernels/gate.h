@@ -21,6 +21,8 @@ struct Input : In {
 namespace detail {
 void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> specs, Ref<Value>* y,
               Writes writes);
+/// Runs a prepared kernel now, with this thread's workspace, and tells the observer.
+void run_now(const Prepared& p, void* const* in, void* const* out);
 inline Inputs inputs(std::initializer_list<Input> in) {
   static_assert(sizeof(Input) == sizeof(In));
   return {static_cast<const In*>(in.begin()), in.size()};
@@ -31,7 +33,6 @@ inline Inputs inputs(std::initializer_list<Input> in) {
 template <class K>
 Tensor run(const typename K::Params& params, std::initializer_list<Input> in, const TensorSpec& out,
            Writes writes = {}) {
-  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
   Ref<Value> y;
   detail::dispatch(detail::kind_of<K>, &params, detail::inputs(in), {&out, 1}, &y, writes);
   return Tensor(std::move(y));
@@ -40,7 +41,6 @@ Tensor run(const typename K::Params& params, std::initializer_list<Input> in, co
 /// The same for a number of inputs known at run time.
 template <class K>
 Tensor run(const typename K::Params& params, Inputs in, const TensorSpec& out) {
-  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
   Ref<Value> y;
   detail::dispatch(detail::kind_of<K>, &params, in, {&out, 1}, &y, {});
   return Tensor(std::move(y));
@@ -50,7 +50,6 @@ Tensor run(const typename K::Params& params, Inputs in, const TensorSpec& out) {
 template <class K, size_t N>
 std::array<Tensor, N> run(const typename K::Params& params, std::initializer_list<Input> in, const TensorSpec (&out)[N],
                           Writes writes = {}) {
-  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
   std::array<Ref<Value>, N> y;
   detail::dispatch(detail::kind_of<K>, &params, detail::inputs(in), out, y.data(), writes);
   std::array<Tensor, N> tensors;
@@ -61,7 +60,6 @@ std::array<Tensor, N> run(const typename K::Params& params, std::initializer_lis
 /// Runs kind K for what it writes to its inputs: optimizers, accumulation.
 template <class K>
 void update(const typename K::Params& params, Inputs in, Writes writes) {
-  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
   detail::dispatch(detail::kind_of<K>, &params, in, {}, nullptr, writes);
 }
 template <class K>

@@ -12,7 +12,8 @@ std::string cpu_model();
 std::string cpu_isa();
 /// "oneDNN 2.6.3", "Eigen 3.4.0", ...
 std::vector<std::string> library_versions();
-/// A short text without spaces that differs when the processor or a library does.
+/// A short text without spaces that differs when the processor, a library, this library's version or the instructions
+/// that it was compiled for do.
 std::string machine_signature();
 /// Throws a sentence if the library was compiled for instructions that this processor does not have.
 void check_processor();

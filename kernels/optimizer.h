@@ -14,6 +14,7 @@ namespace plumb {
 struct SgdUpdate {
   static constexpr char kName[] = "sgd";
   using Params = SgdParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -21,6 +22,7 @@ struct SgdUpdate {
 struct AdamUpdate {
   static constexpr char kName[] = "adam";
   using Params = AdamParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -28,6 +30,7 @@ struct AdamUpdate {
 struct RmsPropUpdate {
   static constexpr char kName[] = "rmsprop";
   using Params = RmsPropParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

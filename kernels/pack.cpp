@@ -42,12 +42,7 @@ PacksOfValue& packs_of(Value* v) {
 
 void repack_into(Value* plain, Value* pack) {
   const Ref<Prepared> p = prepare<Repack>({}, {plain->spec}, {pack->spec});
-  if (p->kernel->info().workspace_bytes > ctx.workspace_bytes)
-    detail::grow_workspace(p->kernel->info().workspace_bytes);
-  const Launch launch{&plain->data, &pack->data, ctx.workspace};
-  if (ctx.observer) ctx.observer->before(*p);
-  p->kernel->run(launch);
-  if (ctx.observer) ctx.observer->after(*p, launch);
+  detail::run_now(*p, &plain->data, &pack->data);
 }
 
 }  // namespace
@@ -105,9 +100,10 @@ Ref<Value> detail::packed(Value* plain, Layout pack) {
     p.version = plain->version();
     return p.value;
   }
-  packs.all.push_back({pack, plain->version(), Value::make(spec, MemoryClass::kPack)});
-  repack_into(plain, packs.all.back().value.get());
-  return packs.all.back().value;
+  const Ref<Value> made = Value::make(spec, MemoryClass::kPack);
+  repack_into(plain, made.get());  // known only when it is whole
+  packs.all.push_back({pack, plain->version(), made});
+  return made;
 }
 
 }  // namespace plumb

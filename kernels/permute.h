@@ -13,6 +13,7 @@ struct PermuteParams {
 struct Permute {
   static constexpr char kName[] = "permute";
   using Params = PermuteParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

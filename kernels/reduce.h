@@ -17,6 +17,7 @@ struct ReduceParams {
 struct Reduce {
   static constexpr char kName[] = "reduce";
   using Params = ReduceParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -30,6 +31,7 @@ struct ArgmaxParams {
 struct Argmax {
   static constexpr char kName[] = "argmax";
   using Params = ArgmaxParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -37,6 +39,7 @@ struct Argmax {
 struct MaxBackward {
   static constexpr char kName[] = "max_backward";
   using Params = NoParams;
+  static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
 };
 
@@ -44,6 +47,7 @@ struct MaxBackward {
 struct Expand {
   static constexpr char kName[] = "expand";
   using Params = NoParams;
+  static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
 };
 

@@ -13,6 +13,7 @@ struct SliceParams {
 struct Slice {
   static constexpr char kName[] = "slice";
   using Params = SliceParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -25,6 +26,7 @@ struct PadParams {
 struct Pad {
   static constexpr char kName[] = "pad";
   using Params = PadParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -36,6 +38,7 @@ struct ConcatParams {
 struct Concat {
   static constexpr char kName[] = "concat";
   using Params = ConcatParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

@@ -14,6 +14,7 @@ struct SoftmaxParams {
 struct SoftmaxForward {
   static constexpr char kName[] = "softmax_forward";
   using Params = SoftmaxParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 
@@ -21,6 +22,7 @@ struct SoftmaxForward {
 struct SoftmaxBackward {
   static constexpr char kName[] = "softmax_backward";
   using Params = SoftmaxParams;
+  static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
 };
 

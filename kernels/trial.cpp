@@ -1,14 +1,15 @@
 #include "kernels/trial.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <utility>
 
 #include "core/memory.h"
 #include "core/random.h"
 #include "kernels/pack.h"
 
 namespace plumb {
-
 Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, double low, double high) {
   for (const TensorSpec& s : in) in_.push_back(filled(s, low, high));
   for (const TensorSpec& s : out) out_.push_back(filled(s, low, high));  // no page faults in the first timed run
@@ -30,22 +31,50 @@ size_t Scratch::bytes() const {
 
 void* Scratch::filled(const TensorSpec& s, double low, double high) {
   void* data = block(s.bytes());
-  if (!is_floating(s.dtype)) low = 0, high = 2;
+  if (!is_floating(s.dtype)) low = 0, high = 1;
   fill_uniform(data, s.dtype, s.numel(), low, high, ++seed_);
   return data;
 }
 
-Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel)
-    : kernel_(&kernel),
-      in_(scratch.in()),
-      out_(scratch.out()),
-      workspace_(scratch.block(kernel.info().workspace_bytes)) {
+Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound)
+    : kernel_(&kernel), in_(scratch.in()), out_(scratch.out()) {
   for (const PackRequest& r : kernel.info().packs) {
     const auto i = static_cast<size_t>(r.input);
-    Packer p{make_packer(in[i], r.layout), in_[i], scratch.block(pack_bytes(r.layout)), nullptr};
-    p.workspace = scratch.block(p.kernel->info().workspace_bytes);
-    in_[i] = p.pack;
-    packers_.push_back(std::move(p));
+    packers_.push_back({make_packer(in[i], r.layout), i, pack_bytes(r.layout), in_[i], nullptr, nullptr});
+  }
+}
+
+Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel)
+    : Trial(scratch, in, kernel, Unbound{}) {
+  bind(scratch.block(bytes()));
+}
+
+std::vector<Trial> Trial::in_turn(Scratch& scratch, std::span<const TensorSpec> in,
+                                  std::span<const Kernel* const> kernels) {
+  std::vector<Trial> trials;
+  size_t most = 0;
+  for (const Kernel* k : kernels) {
+    trials.push_back(Trial(scratch, in, *k, Unbound{}));
+    most = std::max(most, trials.back().bytes());
+  }
+  void* memory = scratch.block(most);
+  for (Trial& t : trials) t.bind(memory);
+  return trials;
+}
+
+size_t Trial::bytes() const {
+  size_t n = aligned(kernel_->info().workspace_bytes);
+  for (const Packer& p : packers_) n += aligned(p.pack_bytes) + aligned(p.kernel->info().workspace_bytes);
+  return n;
+}
+
+void Trial::bind(void* memory) {
+  auto* at = static_cast<char*>(memory);
+  const auto take = [&](size_t bytes) { return std::exchange(at, at + aligned(bytes)); };
+  workspace_ = take(kernel_->info().workspace_bytes);
+  for (Packer& p : packers_) {
+    in_[p.input] = p.pack = take(p.pack_bytes);
+    p.workspace = take(p.kernel->info().workspace_bytes);
   }
 }
 

@@ -38,6 +38,9 @@ class Trial {
  public:
   /// `in` are the plain specs of the kernel's inputs. Scratch and kernel must outlive it.
   Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel);
+  /// Trials that run one at a time, and so have the memory of the largest for their packs and workspaces together.
+  static std::vector<Trial> in_turn(Scratch& scratch, std::span<const TensorSpec> in,
+                                    std::span<const Kernel* const> kernels);
   void pack() const;
   void compute() const { kernel_->run({in_.data(), out_.data(), workspace_}); }
   void run() const {
@@ -50,14 +53,20 @@ class Trial {
  private:
   struct Packer {
     std::unique_ptr<Kernel> kernel;
+    size_t input;
+    size_t pack_bytes;
     void* plain;
     void* pack;
     void* workspace;
   };
+  struct Unbound {};
+  Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound);
+  size_t bytes() const;
+  void bind(void* memory);
   const Kernel* kernel_;
   std::vector<void*> in_, out_;
   std::vector<Packer> packers_;
-  void* workspace_;
+  void* workspace_ = nullptr;
 };
 
 }  // namespace plumb

@@ -1,7 +1,5 @@
 #include "models/safetensors.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -173,23 +171,6 @@ void read_bytes(const std::string& file, std::FILE* stream, size_t offset, std::
   PLUMB_CHECK(good, "{} cannot be read: {}", file, std::feof(stream) ? "it became shorter meanwhile" : reason(errno));
 }
 
-/// Writes a file aside, which takes its place when it is complete and is removed when it is not.
-void write_aside(const std::string& file, std::span<const std::span<const std::byte>> pieces) {
-  const std::string aside = file + ".partial";
-  std::FILE* stream = std::fopen(aside.c_str(), "wbe");
-  PLUMB_CHECK(stream, "{} cannot be written: {}", file, reason(errno));
-  std::setvbuf(stream, nullptr, _IONBF, 0);  // tensors are large pieces
-  bool good = true;
-  for (const auto& p : pieces) good = good && std::fwrite(p.data(), 1, p.size(), stream) == p.size();
-  good = good && ::fsync(::fileno(stream)) == 0;
-  int error = good ? 0 : errno;
-  if (std::fclose(stream) != 0 && !error) error = errno;
-  if (!error && std::rename(aside.c_str(), file.c_str()) != 0) error = errno;
-  if (!error) return;
-  std::remove(aside.c_str());
-  fail("{} cannot be written: {}", file, reason(error));
-}
-
 std::string json_of(const std::string& file, const std::string& text) {
   try {
     return Json(text).dump();
@@ -231,15 +212,10 @@ std::string header_of(const std::string& file, std::span<const NamedTensor> tens
 }  // namespace
 
 TensorFileReader::TensorFileReader(const fs::path& path) : file_(path.string()) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  PLUMB_CHECK(fs::exists(status), "the file {} is missing", file_);
-  PLUMB_CHECK(fs::is_regular_file(status), "{} is not a regular file", file_);
-  stream_.reset(std::fopen(path.c_str(), "rbe"));
-  PLUMB_CHECK(stream_, "{} cannot be read: {}", file_, reason(errno));
+  auto [stream, bytes] = open_input(path);
+  stream_ = std::move(stream);
   std::setvbuf(stream_.get(), nullptr, _IONBF, 0);
-  const size_t size = fs::file_size(path, error);
-  PLUMB_CHECK(!error, "{} cannot be read: {}", file_, error.message());
+  const auto size = static_cast<size_t>(bytes);
   if (size < kLengthBytes) refuse(file_, message("it is cut short: it has {} bytes", size));
 
   uint64_t length = 0;
@@ -285,14 +261,7 @@ void save_safetensors(const fs::path& path, std::span<const NamedTensor> tensors
   for (const NamedTensor& t : tensors) {
     dispatch_dtype(t.tensor.dtype(), [&]<class T>() { pieces.push_back(std::as_bytes(t.tensor.data<T>())); });
   }
-  write_aside(path.string(), pieces);
-}
-
-std::string in_quotes(std::string_view name) {
-  constexpr size_t kMost = 80;
-  std::string text = "\"";
-  for (const char c : name.substr(0, kMost)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return text + (name.size() > kMost ? "...\"" : "\"");
+  write_file(path, pieces);
 }
 
 }  // namespace plumb::models

@@ -1,15 +1,13 @@
 // The safetensors format, as PyTorch and others read and write it: named tensors and text in one file, without code.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/file.h"
 #include "models/network.h"
 
 namespace plumb::models {
@@ -44,11 +42,8 @@ class TensorFileReader {
   void read(const Entry& entry, Tensor into) const;
 
  private:
-  struct Close {
-    void operator()(std::FILE* f) const { std::fclose(f); }
-  };
   std::string file_;
-  std::unique_ptr<std::FILE, Close> stream_;
+  FilePointer stream_;
   std::vector<Entry> entries_;
   std::map<std::string, std::string> metadata_;
 };
@@ -56,13 +51,10 @@ class TensorFileReader {
 /// Reads all tensors of a file, straight from it into parameter memory. Throws as TensorFileReader does.
 TensorFile load_safetensors(const std::filesystem::path& path);
 
-/// Writes tensors in the given order: the same tensors give the same bytes. The file is written aside (FILE.partial),
-/// brought to the disk and renamed, so that an old file stays whole whatever happens. Throws a sentence when two
-/// tensors share a name, one is not row-major, a text is not UTF-8, or the file cannot be written.
+/// Writes tensors in the given order: the same tensors give the same bytes. An old file stays whole whatever happens
+/// (write_file). Throws a sentence when two tensors share a name, one is not row-major, a text is not UTF-8, or the
+/// file cannot be written.
 void save_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata = {});
-
-/// A name out of a file for a message: in quotes, on one line, and not long.
-std::string in_quotes(std::string_view name);
 
 }  // namespace plumb::models

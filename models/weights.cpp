@@ -17,13 +17,23 @@ std::vector<NamedTensor> tensors_of(const Network& network) {
   return all;
 }
 
-std::map<std::string, const Entry*> by_name(const TensorFileReader& reader) {
+// A checkpoint holds the state of a whole run; the network is what has this prefix.
+std::string_view wanted_prefix(const TensorFileReader& reader, const Network& network) {
+  const auto& texts = reader.metadata();
+  const auto format = texts.find("format"), model = texts.find("config.model");
+  if (format == texts.end() || format->second != kCheckpointFormat) return {};
+  PLUMB_CHECK(model == texts.end() || model->second == network.name(), "{} is a checkpoint of {}, not of {}",
+              reader.file(), in_quotes(model->second), network.name());
+  return kCheckpointModel;
+}
+
+std::map<std::string, const Entry*> by_name(const TensorFileReader& reader, std::string_view wanted) {
   const bool wrapped =
       std::ranges::all_of(reader.entries(), [](const auto& e) { return e.name.starts_with(kDataParallel); });
+  const std::string_view prefix = wrapped ? kDataParallel : wanted;
   std::map<std::string, const Entry*> entries;
   for (const auto& e : reader.entries()) {
-    const std::string name = e.name.substr(wrapped ? kDataParallel.size() : 0);
-    if (!name.ends_with(kBatchCounter)) entries[name] = &e;
+    if (e.name.starts_with(prefix) && !e.name.ends_with(kBatchCounter)) entries[e.name.substr(prefix.size())] = &e;
   }
   return entries;
 }
@@ -70,7 +80,7 @@ Tensor read_as_f32(const TensorFileReader& reader, const Entry& entry) {
 void load_weights(Network& network, const std::filesystem::path& path) {
   const TensorFileReader reader(path);
   std::vector<NamedTensor> wanted = tensors_of(network);
-  const auto found = by_name(reader);
+  const auto found = by_name(reader, wanted_prefix(reader, network));
   check_names(reader, network, wanted, found);
   for (const NamedTensor& t : wanted) {
     const TensorSpec& spec = found.at(t.name)->spec;

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "models/network.h"
 
 namespace plumb::models {
 
+/// The metadata "format" of a checkpoint of `plumb train`, and what the names of a network's tensors begin with in it.
+inline constexpr std::string_view kCheckpointFormat = "plumbline checkpoint", kCheckpointModel = "model.";
+
 /// Fills the parameters and buffers of a network from a safetensors file by name. Takes F32, F64, F16 and BF16, rounded
-/// to f32; a "module." in front of all names (PyTorch's DataParallel) and "num_batches_tracked" are passed over. Throws
-/// a sentence, and leaves the network as it was, when the file is not valid, a tensor is missing, not the network's or
-/// of another shape or kind.
+/// to f32; a "module." in front of all names (PyTorch's DataParallel) and "num_batches_tracked" are passed over. Of
+/// a checkpoint it takes the network's part. Throws a sentence, and leaves the network as it was, when the file is not
+/// valid, a tensor is missing, not the network's or of another shape or kind.
 void load_weights(Network& network, const std::filesystem::path& path);
 
 /// Writes the parameters and buffers of a network, in the order of its layers. Throws as save_safetensors does.

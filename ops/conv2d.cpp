@@ -1,7 +1,7 @@
 #include "ops/conv2d.h"
 
 #include "kernels/gate.h"
-#include "ops/elementwise.h"
+#include "ops/activation.h"
 #include "ops/reduce.h"
 
 namespace plumb {
@@ -37,6 +37,7 @@ TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const Tenso
               "conv2d: w is {}; it must be (OC, IC / groups, KH, KW), row-major", w);
   PLUMB_CHECK(is_floating(x.dtype) && x.dtype == w.dtype,
               "conv2d: x is {} and w is {}; both must be of one floating dtype", x.dtype, w.dtype);
+  detail::check_activation("conv2d", p.activation);
   for (int i = 0; i < 2; ++i) {
     PLUMB_CHECK(p.stride[i] >= 1 && p.dilation[i] >= 1, "conv2d: stride {} and dilation {} must be at least 1",
                 p.stride[i], p.dilation[i]);
@@ -60,18 +61,16 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
   const TensorSpec spec = conv2d_output(p, x.spec(), w.spec());
   PLUMB_CHECK(!b || b.spec() == TensorSpec(Shape{w.shape()[0]}, w.dtype()), "conv2d: b is {}; it must be {} ({})",
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
-  const Tensor y = b ? run<Conv2dForward>(p, {x, w, b}, spec) : run<Conv2dForward>(p, {x, w}, spec);
+  Tensor y = b ? run<Conv2dForward>(p, {x, w, b}, spec) : run<Conv2dForward>(p, {x, w}, spec);
   const Conv2dParams q = linear_part(p);
-  Tensor z = record(
-      y, wrt(x, [q, w = Kept(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
-      wrt(w, [q, x = Kept(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
-      wrt(b, [](const Tensor& dy) {
-        return sum(dy, {0, 2, 3});
-      }));
-  if (p.activation == Activation::kNone) return z;
-  // One value, two nodes: the activation's gradient comes from y, and nothing needs what was before it.
-  return record(y,
-                wrt(z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); }));
+  const Tensor z =
+      record(std::move(y),
+             wrt(x, [q, w = Kept(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
+             wrt(w, [q, x = Kept(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
+             wrt(b, [](const Tensor& dy) {
+               return sum(dy, {0, 2, 3});
+             }));
+  return detail::record_activation(z, p.activation);
 }
 
 Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& p, const TensorSpec& x) {

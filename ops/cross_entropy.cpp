@@ -22,6 +22,8 @@ Tensor spread(const Tensor& dy, const TensorSpec& logits, LossReduction reductio
 
 TensorSpec cross_entropy_output(const TensorSpec& logits, const TensorSpec& labels, LossReduction reduction) {
   detail::check_floating("cross_entropy", logits);
+  PLUMB_CHECK(reduction >= LossReduction::kMean && reduction <= LossReduction::kNone,
+              "cross_entropy: reduction {} is unknown; use kMean, kSum or kNone", static_cast<int>(reduction));
   PLUMB_CHECK(logits.rank() == 2, "cross_entropy: logits are {}; they must be (N, K): reshape them", logits);
   PLUMB_CHECK(labels == TensorSpec(Shape{logits.shape[0]}, DType::kI64),
               "cross_entropy: labels are {}; for logits {} they must be i64 ({})", labels, logits.shape,

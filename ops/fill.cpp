@@ -7,4 +7,14 @@ namespace plumb {
 
 Tensor full(const TensorSpec& spec, double value) { return run<Fill>({value}, {}, spec); }
 
+Tensor zeros_like(const Tensor& x) {
+  PLUMB_CHECK(x, "zeros_like: x is an empty tensor");
+  return full(x.spec(), 0);
+}
+
+Tensor ones_like(const Tensor& x) {
+  PLUMB_CHECK(x, "ones_like: x is an empty tensor");
+  return full(x.spec(), 1);
+}
+
 }  // namespace plumb

@@ -5,11 +5,12 @@
 
 namespace plumb {
 
-/// Every element is `value`. Any spec.
+/// Every element is `value`, rounded to the dtype as to(dtype) does. Any spec.
 Tensor full(const TensorSpec& spec, double value);
 inline Tensor zeros(const TensorSpec& spec) { return full(spec, 0); }
 inline Tensor ones(const TensorSpec& spec) { return full(spec, 1); }
-inline Tensor zeros_like(const Tensor& x) { return full(x.spec(), 0); }
-inline Tensor ones_like(const Tensor& x) { return full(x.spec(), 1); }
+/// Of x's spec. Throws on an empty tensor.
+Tensor zeros_like(const Tensor& x);
+Tensor ones_like(const Tensor& x);
 
 }  // namespace plumb

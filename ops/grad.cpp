@@ -101,8 +101,8 @@ TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, G
 }
 
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options) {
-  PLUMB_CHECK(y && y.numel() == 1, "grad: y has shape {}; pass a cotangent dy for a y of more than one element",
-              y ? to_string(y.shape()) : "()");
+  PLUMB_CHECK(y, "grad: y is an empty tensor");
+  PLUMB_CHECK(y.numel() == 1, "grad: y has shape {}; pass a cotangent dy for a y of more than one element", y.shape());
   Tensor one;
   {
     const MemoryScope memory(MemoryClass::kGradient);

@@ -1,7 +1,7 @@
 #include "ops/linear.h"
 
 #include "kernels/gate.h"
-#include "ops/elementwise.h"
+#include "ops/activation.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 
@@ -32,6 +32,7 @@ void check_gradient(const char* op, const char* name, const Tensor& dy, const Te
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation) {
   check(x, w, b);
+  detail::check_activation("linear", activation);
   if (x.rank() != 2) {
     const Shape wide = x.shape().with(-1, w.shape()[0]);
     const int64_t rows = x.shape().with(-1, 1).numel();
@@ -39,14 +40,12 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
   }
   const LinearParams p{activation};
   const TensorSpec spec(Shape{x.shape()[0], w.shape()[0]}, x.dtype());
-  const Tensor y = b ? run<LinearForward>(p, {x, w, b}, spec) : run<LinearForward>(p, {x, w}, spec);
-  Tensor z = record(y, wrt(x, [w = Kept(w)](const Tensor& dy) { return linear_backward_input(dy, w()); }),
-                    wrt(w, [x = Kept(x)](const Tensor& dy) { return linear_backward_weight(dy, x()); }),
-                    wrt(b, [](const Tensor& dy) { return sum(dy, {0}); }));
-  if (activation == Activation::kNone) return z;
-  // One value, two nodes: the activation's gradient comes from y, and nothing needs what was before it.
-  return record(y,
-                wrt(z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); }));
+  Tensor y = b ? run<LinearForward>(p, {x, w, b}, spec) : run<LinearForward>(p, {x, w}, spec);
+  const Tensor z =
+      record(std::move(y), wrt(x, [w = Kept(w)](const Tensor& dy) { return linear_backward_input(dy, w()); }),
+             wrt(w, [x = Kept(x)](const Tensor& dy) { return linear_backward_weight(dy, x()); }),
+             wrt(b, [](const Tensor& dy) { return sum(dy, {0}); }));
+  return detail::record_activation(z, activation);
 }
 
 Tensor linear_backward_input(const Tensor& dy, const Tensor& w) {

@@ -1,4 +1,4 @@
-// Matrix products, and the fully connected layer.
+// Matrix products.
 #pragma once
 
 #include "core/tape.h"

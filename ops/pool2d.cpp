@@ -69,8 +69,8 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dParams& params) {
 }
 
 Tensor global_avg_pool2d(const Tensor& x) {
-  PLUMB_CHECK(x && x.rank() == 4, "global_avg_pool2d: x {} must have the four dimensions (N, C, H, W)",
-              x ? to_string(x.shape()) : "(empty)");
+  PLUMB_CHECK(x, "global_avg_pool2d: x is an empty tensor");
+  PLUMB_CHECK(x.rank() == 4, "global_avg_pool2d: x {} must have the four dimensions (N, C, H, W)", x.shape());
   return mean(x, {2, 3}, true);
 }
 

@@ -125,6 +125,7 @@ Tensor sum_to(const Tensor& x, const TensorSpec& to) {
 }
 
 Tensor expand(const Tensor& x, const TensorSpec& to) {
+  PLUMB_CHECK(x, "expand: x is an empty tensor");
   PLUMB_CHECK(x.dtype() == to.dtype, "expand: x is {} and the result {}; convert x with to(dtype)", x.spec(), to);
   PLUMB_CHECK(broadcast_spec("expand", x.spec(), to) == to, "expand: x {} does not broadcast to {}", x.shape(),
               to.shape);

@@ -41,9 +41,11 @@ Tensor reshape(const Tensor& x, std::initializer_list<int64_t> extents) {
 }
 
 Tensor flatten(const Tensor& x) {
-  PLUMB_CHECK(x && x.rank() >= 1, "flatten: x needs at least one dimension");
-  const int64_t n = x.shape()[0];
-  return reshape(to(x, Layout::kNchw), Shape{n, n ? x.numel() / n : 0});
+  PLUMB_CHECK(x, "flatten: x is an empty tensor");
+  PLUMB_CHECK(x.rank() >= 1, "flatten: x has no dimensions; it needs the first of (N, ...)");
+  int64_t features = 1;
+  for (int d = 1; d < x.rank(); ++d) features *= x.shape()[d];
+  return reshape(to(x, Layout::kNchw), Shape{x.shape()[0], features});
 }
 
 }  // namespace plumb

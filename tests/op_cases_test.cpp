@@ -13,14 +13,6 @@
 namespace plumb::test {
 namespace {
 
-std::vector<Tensor> leaves_of(std::span<const Tensor> inputs) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : inputs) {
-    if (x.requires_grad()) leaves.push_back(x);
-  }
-  return leaves;
-}
-
 // The output, and the gradients under a random (or whole) cotangent in the order of the inputs.
 struct Results {
   Tensor y;

@@ -8,6 +8,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/command_line.h"
+#include "app/options.h"
 #include "app/report.h"
 #include "app/trainer.h"
 #include "graph/program.h"
@@ -105,26 +107,22 @@ void serve(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
-  CLI::App app("Training steps on demand, for bench/peers/compare.py");
-  app.add_option("--model", o.model)->required();
-  app.add_option("--weights", o.weights)->required();
-  app.add_option("--batch-file", o.batch_file)->required();
-  app.add_option("--batch", o.batch);
-  app.add_option("--optimizer", o.optimizer);
-  app.add_option("--convention", o.convention);
-  app.add_option("--algorithm", o.algorithm);
-  app.add_option("--mode", o.mode);
-  app.add_option("--layout", o.layout);
-  app.add_option("--dtype", o.dtype);
-  app.add_option("--lr", o.lr);
-  app.add_option("--threads", o.threads);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    serve(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "plumb_bench_train: %s\n", e.what());
-    return 2;
-  }
-  return 0;
+  return app::run_program("plumb_bench_train", [&] {
+    Options o;
+    CLI::App cli("Training steps on demand, for bench/peers/compare.py");
+    cli.add_option("--model", o.model)->required();
+    cli.add_option("--weights", o.weights)->required();
+    cli.add_option("--batch-file", o.batch_file)->required();
+    app::add_batch_option(cli, o.batch, "");
+    cli.add_option("--optimizer", o.optimizer);
+    cli.add_option("--convention", o.convention);
+    app::add_algorithm_option(cli, o.algorithm);
+    app::add_choice(cli, "--mode", o.mode, {"eager", "captured"}, "");
+    cli.add_option("--layout", o.layout);
+    app::add_dtype_option(cli, o.dtype);
+    cli.add_option("--lr", o.lr)->transform(app::nonnegative());
+    cli.add_option("--threads", o.threads)->transform(app::whole_from<int>(1));
+    if (app::parse(cli, argc, argv)) serve(o);
+    return 0;
+  });
 }

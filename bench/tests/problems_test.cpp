@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
 namespace plumb::bench {
 namespace {
 
@@ -9,6 +13,15 @@ Problems parsed(std::string_view text, int64_t batch = 0) {
   Problems p;
   p.read(text, "test", batch);
   return p;
+}
+
+std::string refusal(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
 }
 
 TEST(ProblemsTest, ReadsAConvolutionAndTakesTheWidthFromTheHeight) {
@@ -77,14 +90,53 @@ TEST(ProblemsTest, ReplacesTheBatch) {
 }
 
 TEST(ProblemsTest, RefusesWithTheLine) {
-  for (const char* line : {"mb2ic3id5ih5oc4kh3", "what", "1 2 3", "5x6:7x8", "ic3ih5q4", "mb2ih5oc4kh3"}) {
-    try {
-      parsed(line);
-      ADD_FAILURE() << line;
-    } catch (const Error& e) {
-      EXPECT_NE(std::string(e.what()).find("test, line 1"), std::string::npos) << e.what();
-    }
+  const std::pair<const char*, const char*> cases[] = {
+      {"mb2ic3id5ih5oc4kh3", "three spatial dimensions"},
+      {"what", "\"what\" is no problem"},
+      {"1 2 3", "there are 3 numbers"},
+      {"5x6:7x8", "matmul: a (5, 6) has 6 columns and b (7, 8) has 7 rows"},
+      {"ic3ih5q4", "\"q\" is unknown"},
+      {"mb2ih5oc4kh3", "ic is missing"},
+      {"-1 2 3 0 0", "-1 is less than 0"},
+      {"-1x3", "-1x3 is less than 0"},
+      {"mb0ic3ih8oc4oh8kh3ph1", "mb is 0"},
+      {"mb1ic0ih8oc4oh8kh3ph1", "ic is 0"},
+      {"ic3ih8oc4kh3sh0", "sh is 0"},
+      {"0x5", "an extent is 0"},
+      {"2x:3x4", "a number is missing"},
+      {"0 3 2 0 0", "m is 0"},
+      {"700 161 1 4 32 20 5 0 0 0 2", "number 10 is 0"},
+      {"mb1mb2ic3", "mb is there twice"},
+      {"mb1ic3ih32oc4oh5kh3ph1", "the output is said to be (1, 4, 5, 5), and is (1, 4, 31, 31)"},
+      {"mb1ic3ih8oc4oh100kh3ph1", "oh100 is more than ih8 gives"},
+      {"ic8ih2oc4kh5ph0", "does not fit into 2"},
+      {"5 5 1 1 1 9 9 0 0 1 1", "does not fit into 5"},
+      {"ic3ih8oc4kh3n\"abc", "the name does not end"},
+      {"n\"abc\"", "nothing before the name"},
+      {"2147483647x2147483647x2147483647", "more elements than fit"},
+      {"1x2x3x4x5x6x7", "rank 7"},
+      {"2147483648", "is too large"},
+  };
+  for (const auto& [line, part] : cases) {
+    const std::string text = refusal([&] { parsed(line); });
+    EXPECT_TRUE(text.starts_with("test, line 1: ")) << text;
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+    EXPECT_NE(text.find(line), std::string::npos) << text;
   }
+}
+
+TEST(ProblemsTest, RefusesFilesWithoutProblems) {
+  const std::string file = testing::TempDir() + "plumb_problems.txt";
+  std::ofstream(file) << "# a comment\n\n--dir=FWD_B\n";
+  Problems p;
+  EXPECT_NE(refusal([&] { p.read_file(file); }).find(file + " holds no problems"), std::string::npos);
+  EXPECT_NE(refusal([&] { p.read_file(testing::TempDir()); }).find("is a folder, not a file"), std::string::npos);
+  EXPECT_NE(refusal([&] { p.read_file("/dev/zero"); }).find("is not a regular file"), std::string::npos);
+  EXPECT_NE(refusal([&] { p.read_file(file + ".none"); }).find("is missing"), std::string::npos);
+  std::ofstream(file) << "5x6\n";
+  p.read_file(file);
+  EXPECT_EQ(p.size(), 1u);
+  std::remove(file.c_str());
 }
 
 TEST(ProblemsTest, TheBuiltInShapesAreSound) {

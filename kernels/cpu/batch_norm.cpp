@@ -125,7 +125,13 @@ class Backward final : public Kernel {
     ChannelSums<T, decltype(first)>(v_, x, mean, first, nullptr, partial, partial + partial_).run();
     for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
     if (!needs_dx_) return;
-    map_channels(v_, static_cast<T*>(l.out[2]), [=](int64_t j) {
+    auto* dx = static_cast<T*>(l.out[2]);
+    if (!p_.train) {  // y is linear in x, whose own numbers do not matter, NaN or not
+      map_channels(v_, dx,
+                   [=](int64_t j) { return [=, scale = k.scale[j]](int64_t i) { return load(dy + i) * scale; }; });
+      return;
+    }
+    map_channels(v_, dx, [=](int64_t j) {
       return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j], scale = k.scale[j]](int64_t i) {
         return load(dy + i) * scale + ((load(x + i) - centre) * slope + shift);
       };
@@ -145,7 +151,7 @@ class Backward final : public Kernel {
     static_cast<C*>(l.out[0])[c] = static_cast<C>(product * inv_std);
     static_cast<C*>(l.out[1])[c] = static_cast<C>(sum);
     const double scale = inv_std * at<C>(l.in[2], c);
-    const double share = p_.train ? scale / static_cast<double>(v_.per_channel) : 0;
+    const double share = scale / static_cast<double>(v_.per_channel);
     k.set(v_, c, at<C>(l.in[3], c), -share * product * inv_std * inv_std, -share * sum, scale);
   }
 

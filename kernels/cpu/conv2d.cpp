@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/conv2d_chwn.h"
 #include "kernels/cpu/dnnl.h"
+#include "kernels/cpu/relu_after.h"
 #include "kernels/cpu/winograd.h"
 
 namespace plumb::cpu {
@@ -49,16 +50,6 @@ using BackwardWeight = dnnl::convolution_backward_weights;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-  dnnl::primitive_attr attr = dnnl_attr(c.math);
-  if (c.params.activation == Activation::kRelu) {
-    dnnl::post_ops post;
-#if PLUMB_DNNL_V3
-    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-#else
-    post.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-#endif
-    attr.set_post_ops(post);
-  }
   constexpr auto kind = dnnl::prop_kind::forward_training;
 #if PLUMB_DNNL_V3
   return {dnnl_engine(),
@@ -72,11 +63,11 @@ Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const Mem
           c.dilations(),
           c.padding_before(),
           c.padding_after(),
-          attr};
+          dnnl_attr(c.math)};
 #else
   return {{kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(),
            c.padding_after()},
-          attr,
+          dnnl_attr(c.math),
           dnnl_engine()};
 #endif
 }
@@ -84,7 +75,6 @@ Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const Mem
 Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
   Conv plain = c;
   plain.bias = false;
-  plain.params.activation = Activation::kNone;
   return forward_pd(plain, x, y);
 }
 
@@ -164,6 +154,7 @@ std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
                           scratch});
   finish(*k, out, y);
   pack_weight(*k, c, pd.weights_desc());
+  if (c.params.activation == Activation::kRelu) return relu_after(std::move(k), c.y);
   return k;
 }
 

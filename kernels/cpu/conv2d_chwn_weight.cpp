@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/conv2d_chwn.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/range.h"
 #include "kernels/cpu/simd.h"
 
 namespace plumb::cpu {
@@ -70,14 +71,6 @@ constexpr std::array<Multiply<T>, sizeof...(sizes)> multiplies_of(std::integer_s
 template <class T>
 constexpr auto kMultiplies = multiplies_of<T>(std::make_integer_sequence<int, kMostOut * kMostIn>());
 
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
-// Part i of n nearly equal parts of [0, all).
-Range part(int64_t all, int64_t i, int64_t n) { return {all * i / n, all * (i + 1) / n}; }
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 template <class T>
 class WeightKernel final : public Kernel {
  public:
@@ -88,8 +81,8 @@ class WeightKernel final : public Kernel {
     parallel_for(p_.groups * outs * ins * parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t group = i / parts / ins / outs;
-        run_block(l, group, part(p_.OC, i / parts / ins % outs, outs), part(p_.IC, i / parts % ins, ins),
-                  part(window, i % parts, parts));
+        run_block(l, group, piece(p_.OC, i / parts / ins % outs, outs), piece(p_.IC, i / parts % ins, ins),
+                  piece(window, i % parts, parts));
       }
     });
   }

@@ -11,30 +11,6 @@ namespace plumb::cpu {
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 
-/// Float16(v) without branches.
-inline Float16 narrow_half(float v) {
-  const uint32_t bits = std::bit_cast<uint32_t>(v), magnitude = bits & 0x7fffffffu;
-  const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  // Below the smallest normal number: a multiple of 2^-24, rounded by the addition.
-  const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-  uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
-  half = magnitude >= 0x477ff000u ? 0x7c00u : half;
-  half = magnitude > 0x7f800000u ? 0x7e00u : half;
-  Float16 h;
-  h.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000u));
-  return h;
-}
-
-/// static_cast<float>(h) without branches.
-inline float widen_half(Float16 h) {
-  const uint32_t magnitude = static_cast<uint32_t>(h.bits & 0x7fffu) << 13,
-                 sign = static_cast<uint32_t>(h.bits & 0x8000u) << 16;
-  const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
-  // 2^-14 + the number, less 2^-14: exact, and made of normal numbers only.
-  const float subnormal = std::bit_cast<float>(magnitude + 0x38800000u) - std::bit_cast<float>(0x38800000u);
-  return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<uint32_t>(subnormal) : normal) | sign);
-}
-
 /// v as a float whose last bit is set if anything was lost: rounding it further is like rounding v once.
 inline float narrow_odd(double v) {
   const float nearest = static_cast<float>(v);
@@ -55,14 +31,11 @@ template <class To, class From>
 To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
-  } else if constexpr (std::is_same_v<From, Float16>) {
-    return convert<To>(widen_half(v));
-  } else if constexpr (std::is_same_v<From, Bfloat16>) {
+  } else if constexpr (is_half<From>) {
     return convert<To>(static_cast<float>(v));
   } else if constexpr (is_half<To>) {
     if constexpr (std::is_same_v<From, float>) {
-      if constexpr (std::is_same_v<To, Float16>) return narrow_half(v);
-      if constexpr (std::is_same_v<To, Bfloat16>) return Bfloat16(v);
+      return To(v);
     } else if constexpr (std::is_same_v<From, uint8_t>) {
       return convert<To>(static_cast<float>(v));  // exact
     } else if constexpr (std::is_same_v<From, int64_t>) {

@@ -67,6 +67,10 @@ Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain) {
                        chosen.get_size(), make);
 }
 
+void check_ran(std::string_view name, dnnl_status_t status) {
+  PLUMB_CHECK(status == dnnl_success, "{}: oneDNN refused to run (status {})", name, static_cast<int>(status));
+}
+
 dnnl::primitive_attr dnnl_attr(MathMode math) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -169,7 +173,7 @@ void DnnlKernel::run(const Launch& l) const {
     }
     const dnnl_status_t status =
         dnnl_primitive_execute(s.primitive.get(), dnnl_stream().get(), static_cast<int>(s.args.size()), args);
-    PLUMB_CHECK(status == dnnl_success, "{}: oneDNN refused to run (status {})", info().name, static_cast<int>(status));
+    check_ran(info().name, status);
     args += s.args.size();
   }
 }

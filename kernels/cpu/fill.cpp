@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/element.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/parallel.h"
 
 namespace plumb {
@@ -27,7 +27,7 @@ class FillKernel final : public Kernel {
 
 void Fill::cpu(const Problem<Params>& p, Candidates& candidates) {
   dispatch_dtype(p.out[0].dtype, [&]<class T>() {
-    const auto value = static_cast<T>(static_cast<cpu::Compute<T>>(static_cast<double>(p.params.value)));
+    const auto value = cpu::convert<T>(static_cast<double>(p.params.value));
     candidates.add("loop", [=, n = p.out[0].numel()] { return std::make_unique<FillKernel<T>>(value, n); });
   });
 }

@@ -2,6 +2,7 @@
 #include "kernels/linear.h"
 
 #include "kernels/cpu/product.h"
+#include "kernels/cpu/relu_after.h"
 
 namespace plumb {
 namespace {
@@ -10,14 +11,17 @@ using cpu::InnerProduct;
 using cpu::Product;
 
 void offer(const Product& product, InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
-           Candidates& candidates) {
+           Candidates& candidates, Activation activation = Activation::kNone) {
   if (!product.fits()) return;
-  candidates.add("matmul", [=] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
-  candidates.add("gemm", [=] { return cpu::gemm_kernel(product); });
-  candidates.add("inner_product", [=] {
-    return cpu::declining(
-        [&] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.activation, product.math); });
-  });
+  const auto add = [&](const char* algorithm, auto make) {
+    candidates.add(algorithm, [=] {
+      auto kernel = cpu::declining(make);
+      return activation == Activation::kRelu ? cpu::relu_after(std::move(kernel), y) : std::move(kernel);
+    });
+  };
+  add("matmul", [=] { return cpu::matmul_kernel(product); });
+  add("gemm", [=] { return cpu::gemm_kernel(product); });
+  add("inner_product", [=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); });
 }
 
 }  // namespace
@@ -28,9 +32,8 @@ void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
       .dtype = y.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = y.shape[0], .n = y.shape[1], .k = x.shape[1]};
   product.transpose_b = true;
   product.bias = p.in.size() == 3;
-  product.activation = p.params.activation;
   product.math = p.math;
-  offer(product, InnerProduct::kForward, x, w, y, candidates);
+  offer(product, InnerProduct::kForward, x, w, y, candidates, p.params.activation);
 }
 
 void LinearBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {

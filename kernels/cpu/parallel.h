@@ -22,13 +22,14 @@ inline constexpr int64_t kGrainBytes = 64 << 10;
 /// calling thread alone when n <= grain: branched here, since `omp parallel if(false)` costs more than many ops.
 template <class Body>
 void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) {
+  grain = std::max<int64_t>(grain, 1);  // a unit may be larger than the grain
   const int wanted = kParallel ? omp_get_max_threads() : 1;
   if (n <= grain || wanted == 1 || omp_in_parallel()) {
     if (n > 0) body(int64_t{0}, n);
     return;
   }
   const int64_t units = (n + multiple - 1) / multiple;
-  const int team = static_cast<int>(std::min<int64_t>({wanted, units, (n + grain - 1) / std::max<int64_t>(grain, 1)}));
+  const int team = static_cast<int>(std::min<int64_t>({wanted, units, (n + grain - 1) / grain}));
 #pragma omp parallel num_threads(team)
   {
     const int64_t t = omp_get_thread_num(), count = omp_get_num_threads();

@@ -5,16 +5,10 @@
 #include <vector>
 
 #include "kernels/cpu/pool2d_rules.h"
+#include "kernels/cpu/range.h"
 #include "kernels/pool2d.h"
 
 namespace plumb::cpu::pool {
-
-/// a / b rounded up; 0 for a negative a.
-inline int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
-
-struct Range {
-  int64_t begin, end;
-};
 
 /// x (outer, IH, IW, inner) and y (outer, OH, OW, inner) with their windows.
 struct Plan {

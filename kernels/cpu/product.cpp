@@ -24,28 +24,15 @@ MemoryDesc matrix(DType t, const Shape& batch, int64_t rows, int64_t columns, bo
   return {dims, dnnl_dtype(t), strides};
 }
 
-dnnl::primitive_attr attr_for(Activation activation, MathMode math) {
-  dnnl::primitive_attr attr = dnnl_attr(math);
-  if (activation == Activation::kRelu) {
-    dnnl::post_ops post;
-#if PLUMB_DNNL_V3
-    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-#else
-    post.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-#endif
-    attr.set_post_ops(post);
-  }
-  return attr;
-}
-
 class GemmKernel final : public Kernel {
  public:
   explicit GemmKernel(const Product& p) : Kernel("onednn:sgemm"), p_(p) {}
   void run(const Launch& l) const override {
-    const auto *a = static_cast<const float*>(l.in[p_.a_input]), *b = static_cast<const float*>(l.in[p_.b_input]);
-    dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, p_.n, p_.k, 1.0f, a,
-               p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n, 0.0f, static_cast<float*>(l.out[0]),
-               p_.n);
+    const auto *a = static_cast<const float*>(l.in[0]), *b = static_cast<const float*>(l.in[1]);
+    const dnnl_status_t status = dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, p_.n, p_.k,
+                                            1.0f, a, p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n,
+                                            0.0f, static_cast<float*>(l.out[0]), p_.n);
+    check_ran(info().name, status);
   }
 
  private:
@@ -61,7 +48,7 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
   Shape one = p.batch_c;
   for (int d = 0; d < one.rank(); ++d) one = one.with(d, 1);
   const MemoryDesc bias = p.bias ? matrix(p.dtype, one, 1, p.n, false) : MemoryDesc();
-  const dnnl::primitive_attr attr = attr_for(p.activation, p.math);
+  const dnnl::primitive_attr attr = dnnl_attr(p.math);
 #if PLUMB_DNNL_V3
   const dnnl::matmul::primitive_desc pd(dnnl_engine(), a, b, bias, c, attr);
 #else
@@ -72,8 +59,8 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
   auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:matmul:") + pd.impl_info_str());
   const MemoryDesc scratch = pd.scratchpad_desc();
   const size_t at = kernel->reserve(scratch.get_size());
-  kernel->append(dnnl::matmul(pd), {{DNNL_ARG_SRC, a, DnnlArg::kIn, p.a_input},
-                                    {DNNL_ARG_WEIGHTS, b, DnnlArg::kIn, p.b_input},
+  kernel->append(dnnl::matmul(pd), {{DNNL_ARG_SRC, a, DnnlArg::kIn, 0},
+                                    {DNNL_ARG_WEIGHTS, b, DnnlArg::kIn, 1},
                                     {DNNL_ARG_BIAS, bias, DnnlArg::kIn, 2},
                                     {DNNL_ARG_DST, c, DnnlArg::kOut, 0},
                                     {DNNL_ARG_SCRATCHPAD, scratch, DnnlArg::kWorkspace, at}});
@@ -81,12 +68,12 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
 }
 
 std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
-  if (p.dtype != DType::kF32 || p.batch_c.numel() != 1 || p.bias || p.activation != Activation::kNone) return nullptr;
+  if (p.dtype != DType::kF32 || p.batch_c.numel() != 1 || p.bias) return nullptr;
   return std::make_unique<GemmKernel>(p);
 }
 
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
-                                             const TensorSpec& y, bool bias, Activation activation, MathMode math) {
+                                             const TensorSpec& y, bool bias, MathMode math) {
   using Forward = dnnl::inner_product_forward;
   using BackwardInput = dnnl::inner_product_backward_data;
   using BackwardWeight = dnnl::inner_product_backward_weights;
@@ -94,9 +81,9 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
   const MemoryDesc bd = bias ? MemoryDesc({y.shape[1]}, dnnl_dtype(y.dtype), memory::format_tag::a) : MemoryDesc();
   constexpr auto kind = dnnl::prop_kind::forward_training;
 #if PLUMB_DNNL_V3
-  const Forward::primitive_desc forward(dnnl_engine(), kind, xd, any, bd, yd, attr_for(activation, math));
+  const Forward::primitive_desc forward(dnnl_engine(), kind, xd, any, bd, yd, dnnl_attr(math));
 #else
-  const Forward::primitive_desc forward({kind, xd, any, bd, yd}, attr_for(activation, math), dnnl_engine());
+  const Forward::primitive_desc forward({kind, xd, any, bd, yd}, dnnl_attr(math), dnnl_engine());
 #endif
   const auto build = [&](const auto& pd, auto primitive, int first, const MemoryDesc& first_desc, int second,
                          const MemoryDesc& second_desc, int result, const MemoryDesc& result_desc,

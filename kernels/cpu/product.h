@@ -1,33 +1,30 @@
 // One matrix product in the ways that oneDNN offers, for matmul and linear.
 #pragma once
 
-#include "kernels/conv2d.h"
 #include "kernels/cpu/dnnl.h"
 
 namespace plumb::cpu {
 
-/// c = a b (+ bias) (relu) for row-major tensors in memory, seen as matrices that may be transposed.
+/// c = a b (+ bias) for row-major tensors in memory, seen as matrices that may be transposed.
 struct Product {
   DType dtype;
   Shape batch_a, batch_b, batch_c;  ///< leading extents, of one rank; 1 is broadcast
   int64_t m, n, k;
   bool transpose_a = false, transpose_b = false;
   bool bias = false;  ///< a third input of n elements
-  Activation activation = Activation::kNone;
   MathMode math = MathMode::kStrict;
-  size_t a_input = 0, b_input = 1;  ///< which inputs of the kernel a and b are
 
   bool fits() const { return dnnl_has(dtype) && is_floating(dtype) && m && n && k && batch_c.numel(); }
 };
 
 /// oneDNN's matmul primitive on the tensors as they are. Null if it has only plain loops for them.
 std::unique_ptr<Kernel> matmul_kernel(const Product& p);
-/// dnnl_sgemm: f32, one batch, no bias or activation; null otherwise.
+/// dnnl_sgemm: f32, one batch, no bias; null otherwise.
 std::unique_ptr<Kernel> gemm_kernel(const Product& p);
 
 /// linear's products by the inner_product primitive with the weights in a format of its choice.
 enum class InnerProduct { kForward, kBackwardInput, kBackwardWeight };
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
-                                             const TensorSpec& y, bool bias, Activation activation, MathMode math);
+                                             const TensorSpec& y, bool bias, MathMode math);
 
 }  // namespace plumb::cpu

@@ -39,7 +39,7 @@ class RunsKernel final : public Kernel {
       runs_in_piece_ = std::max<int64_t>(1, kPiece / std::max<int64_t>(run_, 1));
     }
     pieces_ = (runs + runs_in_piece_ - 1) / runs_in_piece_ * cuts_;
-    info().workspace_bytes = static_cast<size_t>(plan_.outputs * pieces_) * sizeof(Total);
+    info().workspace_bytes = pieces_ == 1 ? 0 : static_cast<size_t>(plan_.outputs * pieces_) * sizeof(Total);
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
@@ -47,11 +47,20 @@ class RunsKernel final : public Kernel {
     auto* partial = static_cast<Total*>(l.workspace);
     const int64_t grain =
         std::max<int64_t>(1, kPiece / std::max<int64_t>(plan_.terms / std::max<int64_t>(pieces_, 1), 1));
+    const auto write = [&](int64_t o, Total t) {
+      store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t * static_cast<Total>(scale_)));
+    };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        partial[i] = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
+        const Total t = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
+        if (pieces_ == 1) {
+          write(i, t);
+        } else {
+          partial[i] = t;
+        }
       }
     });
+    if (pieces_ == 1) return;
     for (int64_t o = 0; o < plan_.outputs; ++o) {
       Total t = Op::kStart;
       for (int64_t p = 0; p < pieces_; ++p) {
@@ -62,7 +71,7 @@ class RunsKernel final : public Kernel {
           t = Op::combine(t, part);
         }
       }
-      store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t * static_cast<Total>(scale_)));
+      write(o, t);
     }
   }
 

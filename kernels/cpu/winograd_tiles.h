@@ -6,6 +6,7 @@
 
 #include "core/spec.h"
 #include "kernels/conv2d.h"
+#include "kernels/cpu/range.h"
 #include "kernels/cpu/winograd_rules.h"
 
 namespace plumb::cpu::winograd {
@@ -22,13 +23,6 @@ int64_t l2_bytes();
 
 /// n floats as a whole, odd number of cache lines: arrays at multiples of this distance do not meet in one cache set.
 constexpr int64_t odd_lines(int64_t n) { return ((n + 15) / 16 | 1) * 16; }
-
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
-/// Piece i of n things in `pieces` contiguous pieces of nearly equal size.
-inline Range piece(int64_t n, int64_t i, int64_t pieces) { return {n * i / pieces, n * (i + 1) / pieces}; }
 
 /// An NHWC tensor without its batch.
 struct Image {

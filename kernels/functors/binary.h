@@ -4,17 +4,31 @@
 // kKeeps is kNothing where the gradients look at neither operand.
 #pragma once
 
+#include <functional>
+#include <type_traits>
+
 #include "kernels/functors/unary.h"
 
 namespace plumb {
 namespace functors {
 
-struct Add {
+/// Integer arithmetic modulo 2^bits: overflow of signed integers is undefined in C++.
+template <class T, class F>
+T wrapped(T a, T b, F f) {
+  using U = std::make_unsigned_t<T>;
+  return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
+}
+
+struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
   static constexpr char kName[] = "add";
   static constexpr Keeps kKeeps = Keeps::kNothing;
   template <class T>
   T forward(T a, T b) const {
-    return a + b;
+    if constexpr (std::is_integral_v<T>) {
+      return wrapped(a, b, std::plus<>());
+    } else {
+      return a + b;
+    }
   }
   template <class T>
   T backward_a(T dy, T, T) const {
@@ -31,7 +45,11 @@ struct Sub {
   static constexpr Keeps kKeeps = Keeps::kNothing;
   template <class T>
   T forward(T a, T b) const {
-    return a - b;
+    if constexpr (std::is_integral_v<T>) {
+      return wrapped(a, b, std::minus<>());
+    } else {
+      return a - b;
+    }
   }
   template <class T>
   T backward_a(T dy, T, T) const {
@@ -48,7 +66,11 @@ struct Mul {
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
-    return a * b;
+    if constexpr (std::is_integral_v<T>) {
+      return wrapped(a, b, std::multiplies<>());
+    } else {
+      return a * b;
+    }
   }
   template <class T>
   T backward_a(T dy, T, T b) const {
@@ -80,7 +102,7 @@ struct Div {  // integers: truncated; x / 0 is 0 there
   }
   template <class T>
   T backward_b(T dy, T a, T b) const {
-    return -(dy * a) / (b * b);
+    return -(dy / b) * (a / b);  // b b may overflow
   }
 };
 
@@ -118,13 +140,13 @@ struct Minimum {  // ties go to a
   }
 };
 
-struct Pow {  // a^b; the gradient by b is 0 where a <= 0
+struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, so that 2^-1 is 0; 0^-1 is 0
   static constexpr char kName[] = "pow";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+      return integer_power(a, b);
     } else {
       return math::pow(a, b);
     }
@@ -136,6 +158,20 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0
   template <class T>
   T backward_b(T dy, T a, T b) const {
     return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0);
+  }
+  template <class T>
+  static T integer_power(T a, T b) {
+    if (b < T(0)) {
+      const bool is_unit = a == T(1) || a == static_cast<T>(-1);
+      if (!is_unit) return T(0);
+      b = static_cast<T>(b & 1);  // 1 or -1 to a negative power is itself to the same parity
+    }
+    T power = 1;
+    for (; b != T(0); b = static_cast<T>(b >> 1)) {
+      if (b & 1) power = wrapped(power, a, std::multiplies<>());
+      a = wrapped(a, a, std::multiplies<>());
+    }
+    return power;
   }
 };
 

@@ -112,5 +112,12 @@ Dual<T> pow(Dual<T> x, Dual<T> y) {
   return {p, by_base * x.d + (y.d == T(0) ? T(0) : by_exponent * y.d)};
 }
 
+/// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
+template <class T>
+T sigmoid(T x) {
+  const T e = exp(-abs(x)), s = T(1) / (T(1) + e);
+  return x < T(0) ? e * s : s;
+}
+
 }  // namespace math
 }  // namespace plumb

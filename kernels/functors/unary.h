@@ -53,7 +53,7 @@ struct Sigmoid {  // 1 / (1 + e^-x)
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
   T forward(T x) const {
-    return T(1) / (T(1) + math::exp(-x));
+    return math::sigmoid(x);
   }
   template <class T>
   T backward(T dy, T y) const {
@@ -101,9 +101,10 @@ struct GeluTanh {  // the tanh approximation of gelu, from the same paper
   }
   template <class T>
   T backward(T dy, T x) const {
-    const T t = math::tanh(inner(x));
+    const T t = math::tanh(inner(x)), bend = T(1) - t * t;
     const T slope = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
-    return dy * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
+    // Far from 0 there is no bend, and the slope is infinite.
+    return dy * (T(0.5) * (T(1) + t) + (bend == T(0) ? T(0) : T(0.5) * x * bend * slope));
   }
 };
 
@@ -112,11 +113,11 @@ struct Silu {  // x sigmoid(x)
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T x) const {
-    return x / (T(1) + math::exp(-x));
+    return x * math::sigmoid(x);
   }
   template <class T>
   T backward(T dy, T x) const {
-    const T s = T(1) / (T(1) + math::exp(-x));
+    const T s = math::sigmoid(x);
     return dy * (s + x * s * (T(1) - s));
   }
 };
@@ -130,7 +131,7 @@ struct Softplus {  // log(1 + e^x), from the larger of x and 0 so that it does n
   }
   template <class T>
   T backward(T dy, T x) const {
-    return dy / (T(1) + math::exp(-x));
+    return dy * math::sigmoid(x);
   }
 };
 

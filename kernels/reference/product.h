@@ -5,7 +5,7 @@
 
 namespace plumb::reference {
 
-/// c (m, n) = a b (+ bias) (relu) for row-major memory; batches by strides in elements, 0 where broadcast.
+/// c (m, n) = a b (+ bias) (relu) for row-major memory; batches by their offsets in elements.
 struct ProductSpec {
   DType dtype;
   int64_t m, n, k;

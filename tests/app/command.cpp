@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -38,7 +37,6 @@ std::string contents(std::FILE* f) {
   ready = ready && ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO) >= 0;
   ready = ready && ::dup2(out, STDOUT_FILENO) >= 0 && ::dup2(err, STDERR_FILENO) >= 0;
   if (largest_file) {
-    std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{largest_file, largest_file};
     ready = ready && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
   }
@@ -74,7 +72,7 @@ CommandTest::~CommandTest() {
 Outcome CommandTest::run(const std::string& line, const Surroundings& s) const {
   std::vector<std::string> words{"plumb"};
   std::istringstream rest(line);
-  for (std::string word; rest >> word;) words.push_back(word);
+  for (std::string word; rest >> word;) words.push_back(word == "''" ? "" : word);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -34,7 +34,7 @@ class CommandTest : public ::testing::Test {
   CommandTest();
   ~CommandTest() override;
 
-  /// Runs `plumb LINE`, split at spaces. File names are relative to the folder.
+  /// Runs `plumb LINE`, split at spaces; '' is an empty word. File names are relative to the folder.
   Outcome run(const std::string& line, const Surroundings& surroundings = {}) const;
   /// Must exit with 0 and leave the standard error empty.
   testing::AssertionResult works(const std::string& line, const Surroundings& surroundings = {}) const;

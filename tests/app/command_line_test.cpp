@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "tests/app/command.h"
 
 namespace plumb::app {
@@ -42,27 +44,28 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
       {"train", "model is required"},
       {"info --model lenet train lenet", "not expected"},
       {"info lenet", "not expected: lenet"},
-      {"info --model lenet5", "model \"lenet5\" is unknown; use alexnet, vgg16, lenet"},
-      {"layout lenet5", "model \"lenet5\" is unknown"},
-      {"layout lenet --algorithm fft", "algorithm \"fft\" is unknown"},
-      {"layout lenet --dtype f64", "dtype f64 is not for training; use f32 or bf16"},
+      {"info --model lenet5", "\"lenet5\" is unknown; use alexnet, vgg16, lenet"},
+      {"layout lenet5", "\"lenet5\" is unknown"},
+      {"layout lenet --algorithm fft", "--algorithm: \"fft\" is unknown"},
+      {"layout lenet --dtype f64", "--dtype: \"f64\" is unknown; use f32 or bf16"},
       {"eval lenet --data synthetic", "--weights is required"},
       {"eval lenet --weights w", "--data is required"},
   });
   refuse_all(
       {
-          {"lenet5", "model \"lenet5\" is unknown; use alexnet, vgg16, lenet"},
+          {"lenet5", "\"lenet5\" is unknown; use alexnet, vgg16, lenet"},
           {"lenet --turbo", "not expected: --turbo"},
-          {"lenet --init", "--init"},
-          {"lenet --epochs 1 --epochs 2", "--epochs"},
-          {"lenet --optimizer adagrad", "optimizer \"adagrad\" is unknown; use sgd, adam, adamw or rmsprop"},
-          {"lenet --convention jax", "convention \"jax\" is unknown; use pytorch, keras or tensorflow1"},
-          {"lenet --layout nhcw", "layout \"nhcw\" is unknown; use nchw, nhwc or chwn"},
-          {"lenet --algorithm fft", "algorithm \"fft\" is unknown; use measured, heuristic, direct, winograd"},
-          {"lenet --dtype f99", "dtype \"f99\" is unknown"},
-          {"lenet --dtype f16", "dtype f16 is not for training; use f32 or bf16"},
-          {"lenet --mode traced", "mode \"traced\" is unknown; use eager or captured"},
-          {"lenet --device tpu", "device \"tpu\" is unknown"},
+          {"lenet --init", "--init needs a value"},
+          {"lenet --epochs 1 --epochs 2", "--epochs was given twice"},
+          {"lenet --json a --json b --json c", "--json was given several times"},
+          {"lenet --optimizer adagrad", "--optimizer: \"adagrad\" is unknown; use sgd, adam, adamw or rmsprop"},
+          {"lenet --convention jax", "--convention: \"jax\" is unknown; use pytorch, keras or tensorflow1"},
+          {"lenet --layout nhcw", "--layout: \"nhcw\" is unknown; use auto, nchw, nhwc or chwn"},
+          {"lenet --algorithm fft",
+           "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd or deterministic"},
+          {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32 or bf16"},
+          {"lenet --mode traced", "--mode: \"traced\" is unknown; use eager or captured"},
+          {"lenet --device tpu", "--device: \"tpu\" is unknown; use cpu"},
           {"lenet --convention tensorflow1", "tensorflow1 has no default learning rate"},
           {"lenet --optimizer adam --momentum 0.9", "adam: it has no momentum to set"},
           {"lenet --resume", "--resume needs --checkpoint DIR"},
@@ -74,34 +77,64 @@ TEST_F(CommandLineTest, RefusesNumbersOutOfRange) {
   refuse_all(
       {
           {"--seed -1", "--seed: \"-1\" is not a whole number of at least 0"},
-          {"--threads -1", "-1 were asked for"},
+          {"--threads -1", "--threads: -1 is too small; use at least 1"},
+          {"--threads 0", "--threads: 0 is too small; use at least 1"},
           {"--threads 99999", "99999 were asked for"},
-          {"--lr -0.1", "the learning rate is -0.1"},
-          {"--lr nan", "the learning rate is not a number"},
-          {"--lr inf", "the learning rate is inf"},
-          {"--lr fast", "--lr = fast"},
-          {"--momentum -1", "momentum is -1"},
-          {"--weight-decay nan", "weight_decay is nan"},
+          {"--lr -0.1", "--lr: -0.1 is too small; use a number of at least 0"},
+          {"--lr nan", "--lr: \"nan\" is not a finite number"},
+          {"--lr inf", "--lr: \"inf\" is not a finite number"},
+          {"--lr fast", "--lr: \"fast\" is not a number"},
+          {"--momentum -1", "--momentum: -1 is too small"},
+          {"--weight-decay nan", "--weight-decay: \"nan\" is not a finite number"},
       },
       test::kShortRun);
   refuse_all({
-      {"train lenet --limit 8 --batch 0", "a batch of 0 images was asked for; use at least 1"},
-      {"train lenet --limit 8 --batch -3", "a batch of -3 images was asked for; use at least 1"},
+      {"train lenet --limit 8 --batch 0", "--batch: 0 is too small; use at least 1"},
+      {"train lenet --limit 8 --batch -3", "--batch: -3 is too small; use at least 1"},
       {"train lenet --limit 8 --batch 1e3", "--batch: \"1e3\" is not a whole number"},
       {"train lenet --limit 8 --batch 99999999999999999999", "--batch: 99999999999999999999 does not fit into 64 bits"},
-      {"train lenet --limit 8 --epochs 0", "0 epochs were asked for; use at least 1"},
-      {"train lenet --limit 8 --epochs -1", "-1 epochs were asked for; use at least 1"},
-      {"train lenet --limit -1", "-1 images were asked for"},
-      {"layout lenet --batch 0", "batch 0 is none; use 1 or more"},
+      {"train lenet --limit 8 --epochs 0", "--epochs: 0 is too small; use at least 1"},
+      {"train lenet --limit 8 --epochs -1", "--epochs: -1 is too small; use at least 1"},
+      {"train lenet --limit -1", "--limit: -1 is too small; use at least 0"},
+      {"layout lenet --batch 0", "--batch: 0 is too small; use at least 1"},
+      {"layout lenet --batch 4611686018427387904", "--batch: 4611686018427387904 is too large; use at most 2147483647"},
       {"info --model lenet --threads 0.5", "--threads: \"0.5\" is not a whole number"},
   });
+}
+
+TEST_F(CommandLineTest, RefusesEmptyValues) {
+  for (const std::string option : {"--json", "--csv", "--profile", "--checkpoint", "--init", "--data", "--dtype"}) {
+    EXPECT_TRUE(refuses(test::kShortRun + option + " ''", option + ": "));
+  }
+  for (const std::string option : {"--lr", "--momentum", "--weight-decay"}) {
+    EXPECT_TRUE(refuses(test::kShortRun + option + " ''", option + ": \"\" is not a number"));
+  }
+  refuse_all({
+      {"info --model ''", "--model: "},
+      {"eval lenet --data synthetic --weights ''", "--weights: its value is empty; give one, or leave it out"},
+      {"eval lenet --weights w --data ''", "--data: its value is empty"},
+      {"eval lenet --weights w --data synthetic --mean '' --std 1", "--mean: its value is empty"},
+      {"train ''", "model: its value is empty"},
+  });
+}
+
+TEST_F(CommandLineTest, ListsWhatItTakes) {
+  const test::Outcome o = run("train --help");
+  std::string text;  // the help is broken into lines anywhere
+  std::istringstream words(o.out);
+  for (std::string word; words >> word;) text += word + " ";
+  for (const char* choices :
+       {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg", "auto, nchw, nhwc or chwn",
+        "f32 or bf16", "measured, heuristic, direct, winograd or deterministic", "where FRAMEWORK is ref, this one"}) {
+    EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;
+  }
 }
 
 TEST_F(CommandLineTest, ZerosInFrontDoNotMakeANumberOctal) {
   EXPECT_EQ(report_of("train lenet --limit 010 --batch 010 --epochs 01 --layout nchw")["config"]["limit"], "10");
 }
 
-TEST_F(CommandLineTest, TakesTheSevenArgumentsOfTheCoursework) {
+TEST_F(CommandLineTest, TakesTheSevenArgumentsOfScripts) {
   const auto report = report_of("train cpu ref lenet 2 8 adam 0.002 --limit 16 --layout nchw");
 
   const auto& config = report["config"];
@@ -118,20 +151,20 @@ TEST_F(CommandLineTest, TakesTheSevenArgumentsOfTheCoursework) {
 TEST_F(CommandLineTest, RefusesTheSevenArgumentsWhenTheyAreWrong) {
   refuse_all(
       {
-          {"cpu ref", "the seven arguments DEVICE ref MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE; 2 were given"},
+          {"cpu ref", "the seven arguments DEVICE FRAMEWORK MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE; 2 were given"},
           {"cpu ref lenet 1 8 sgd", "6 were given"},
           {"cpu ref lenet 1 8 sgd 0.1 more", "8 were given"},
-          {"tpu ref lenet 1 8 sgd 0.1", "device \"tpu\" is unknown"},
-          {"cpu tensorflow lenet 1 8 sgd 0.1", "the framework \"tensorflow\" is not this one"},
-          {"cpu ref lenet5 1 8 sgd 0.1", "model \"lenet5\" is unknown"},
-          {"cpu ref lenet one 8 sgd 0.1", "\"one\" is not a whole number"},
-          {"cpu ref lenet 0 8 sgd 0.1", "0 epochs were asked for"},
-          {"cpu ref lenet 1 8.5 sgd 0.1", "\"8.5\" is not a whole number"},
-          {"cpu ref lenet 1 0 sgd 0.1", "a batch of 0 images"},
-          {"cpu ref lenet 1 8 sdg 0.1", "optimizer \"sdg\" is unknown"},
-          {"cpu ref lenet 1 8 sgd 0.1x", "the learning rate \"0.1x\" is not a number"},
-          {"cpu ref lenet 1 8 sgd nan", "the learning rate is not a number"},
-          {"cpu ref lenet 1 8 sgd 0.1 --batch 9", "the seven arguments already say what --batch would"},
+          {"tpu ref lenet 1 8 sgd 0.1", "DEVICE: \"tpu\" is unknown; use cpu"},
+          {"cpu tensorflow lenet 1 8 sgd 0.1", "FRAMEWORK: \"tensorflow\" is unknown; use ref"},
+          {"cpu ref lenet5 1 8 sgd 0.1", "MODEL: \"lenet5\" is unknown"},
+          {"cpu ref lenet one 8 sgd 0.1", "EPOCHS: \"one\" is not a whole number"},
+          {"cpu ref lenet 0 8 sgd 0.1", "EPOCHS: 0 is too small"},
+          {"cpu ref lenet 1 8.5 sgd 0.1", "BATCH: \"8.5\" is not a whole number"},
+          {"cpu ref lenet 1 0 sgd 0.1", "BATCH: 0 is too small"},
+          {"cpu ref lenet 1 8 sdg 0.1", "OPTIMIZER: \"sdg\" is unknown"},
+          {"cpu ref lenet 1 8 sgd 0.1x", "LEARNING_RATE: \"0.1x\" is not a number"},
+          {"cpu ref lenet 1 8 sgd nan", "LEARNING_RATE: \"nan\" is not a finite number"},
+          {"cpu ref lenet 1 8 sgd 0.1 --batch 9", "LEARNING_RATE already say what --batch would; leave it out"},
       },
       "train --limit 8 ");
 }

@@ -74,22 +74,27 @@ TEST_F(EvalTest, RefusesWhatMakesNoSense) {
   } cases[] = {
       {"--mean 0.5", "give both --mean and --std, or neither"},
       {"--std 0.5", "give both --mean and --std, or neither"},
-      {"--mean 0.5,0.5 --std 1,1", "2 means and 2 deviations were given for 1 channels"},
-      {"--mean 0.5 --std 0", "channel 0 has mean 0.500000 and deviation 0.000000"},
-      {"--mean 0.5 --std -1", "the deviation positive"},
-      {"--mean nan --std 1", "both must be finite"},
-      {"--mean grey --std 1", "--mean"},
-      {"--batch 0", "a batch of 0 images was asked for"},
-      {"--layout auto", "layout \"auto\" is unknown"},
-      {"--algorithm fft", "algorithm \"fft\" is unknown"},
-      {"--threads -1", "-1 were asked for"},
+      {"--mean 0.5,0.5 --std 1,1",
+       "--mean has 2 values for images of 1 channels; give one for each, with commas between"},
+      {"--mean 0.5 --std 0", "--std: 0.000000 is too small; deviations are above 0"},
+      {"--mean 0.5 --std -1", "--std: -1.000000 is too small"},
+      {"--mean nan --std 1", "--mean: \"nan\" is not a finite number"},
+      {"--mean grey --std 1", "--mean: \"grey\" is not a number"},
+      {"--mean 0.5, --std 1", "--mean: \"\" is not a number"},
+      {"--mean 0.5 lenet --std 1", "not expected: lenet"},
+      {"--mean 0.5 --mean 0.5 --std 1", "--mean was given twice"},
+      {"--mean 0.5 --std 1,1", "--std has 2 values for images of 1 channels"},
+      {"--batch 0", "--batch: 0 is too small"},
+      {"--layout auto", "--layout: \"auto\" is unknown; use nchw, nhwc or chwn"},
+      {"--algorithm fft", "--algorithm: \"fft\" is unknown"},
+      {"--threads -1", "--threads: -1 is too small"},
   };
   for (const auto& c : cases) {
     EXPECT_TRUE(refuses(std::string("eval lenet --weights w --data synthetic --limit 8 ") + c.options, c.part));
   }
-  EXPECT_TRUE(refuses("eval lenet --weights w --data synthetic --limit -1", "-1 images were asked for"));
+  EXPECT_TRUE(refuses("eval lenet --weights w --data synthetic --limit -1", "--limit: -1 is too small"));
   EXPECT_TRUE(refuses("eval lenet --weights w --data none", "none is not a folder"));
-  EXPECT_TRUE(refuses("eval lenet5 --weights w --data synthetic", "model \"lenet5\" is unknown"));
+  EXPECT_TRUE(refuses("eval lenet5 --weights w --data synthetic", "\"lenet5\" is unknown"));
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 // Checkpoints of the command: a run that goes on from one is the run that was never interrupted.
+#include <limits>
+
+#include "models/safetensors.h"
 #include "tests/app/command.h"
 
 namespace plumb::app {
@@ -81,15 +84,15 @@ TEST_F(ResumeTest, RefusesTheCheckpointOfAnotherRun) {
   const struct {
     const char *run, *part;
   } cases[] = {
-      {"lenet --batch 8 --optimizer adam", "is of optimizer sgd, not adam"},
-      {"lenet --batch 9", "is of batch 8, not 9"},
-      {"resnet20 --batch 8", "is of model lenet, not resnet20"},
-      {"lenet --batch 8 --lr 0.5", "is of learning_rate default, not 0.5"},
-      {"lenet --batch 8 --seed 1", "is of seed 0, not 1"},
-      {"lenet --batch 8 --augment", "is of augment no, not yes"},
-      {"lenet --batch 8 --dtype bf16", "is of dtype f32, not bf16"},
-      {"lenet --batch 8 --threads 61", "is of threads"},
-      {"lenet --batch 8 --layout nhwc", "the checkpoint was trained in layout nchw, not nhwc"},
+      {"lenet --batch 8 --optimizer adam", "made with --optimizer sgd, not --optimizer adam; give --optimizer sgd"},
+      {"lenet --batch 9", "made with --batch 8, not --batch 9"},
+      {"resnet20 --batch 8", "made with the model lenet, not the model resnet20; train lenet"},
+      {"lenet --batch 8 --lr 0.5", "made with no --lr, not --lr 0.5; leave --lr out"},
+      {"lenet --batch 8 --seed 1", "made with --seed 0, not --seed 1; give --seed 0, or start anew without --resume"},
+      {"lenet --batch 8 --augment", "made with no --augment, not --augment; leave --augment out"},
+      {"lenet --batch 8 --dtype bf16", "made with --dtype f32, not --dtype bf16"},
+      {"lenet --batch 8 --threads 61", "not --threads 61; give --threads"},
+      {"lenet --batch 8 --layout nhwc", "c/checkpoint.safetensors was made with --layout nchw, not --layout nhwc"},
       {"lenet --batch 8 --init w", "--resume takes the weights of the checkpoint; leave out --init"},
   };
   for (const auto& c : cases) EXPECT_TRUE(refuses("train " + (c.run + rest), c.part));
@@ -104,7 +107,7 @@ TEST_F(ResumeTest, RefusesTheDataOfAnotherRun) {
     write(name + "-images-idx3-ubyte", Bytes{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 28, 0, 0, 0, 28} + Bytes(count * 784, 1));
     write(name + "-labels-idx1-ubyte", Bytes{0, 0, 8, 1, 0, 0, 0, n} + Bytes(count, 1));
   }
-  EXPECT_TRUE(refuses(kRun + "--epochs 2 --resume --data .", "is of data synthetic, not mnist"));
+  EXPECT_TRUE(refuses(kRun + "--epochs 2 --resume --data .", "made with --data synthetic, not the data of mnist"));
 }
 
 TEST_F(ResumeTest, RefusesCheckpointsThatAreMissingOrDamaged) {
@@ -126,6 +129,30 @@ TEST_F(ResumeTest, RefusesCheckpointsThatAreMissingOrDamaged) {
   EXPECT_TRUE(refuses(damaged(flipped), "is not a valid safetensors file"));
   EXPECT_TRUE(refuses(damaged(renamed), "\"model.conv1.height\", which this run lacks"));
   EXPECT_TRUE(works(damaged(good)));
+}
+
+TEST_F(ResumeTest, RefusesAnOptimizerThatMakesNoSense) {
+  train_one_epoch();
+  const fs::path file = path(std::string("c") + kFile);
+  const models::TensorFile good = models::load_safetensors(file);
+  const auto with = [&](const std::string& name, const Tensor& tensor) {
+    auto tensors = good.tensors;
+    for (auto& t : tensors) {
+      if (t.name == name) t.tensor = tensor;
+    }
+    models::save_safetensors(file, tensors, good.metadata);
+    return kRun + "--epochs 2 --resume";
+  };
+  for (const int64_t step : {int64_t{-1}, int64_t{0}, int64_t{4}, INT64_MAX}) {
+    EXPECT_TRUE(refuses(with("optimizer.step", Tensor::from<int64_t>({step}, Shape{})),
+                        "safetensors is not a checkpoint of this run: it has " + std::to_string(step) +
+                            " steps done in 1 epochs, where an epoch has 3"));
+  }
+  for (const float rate : {-1.f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    EXPECT_TRUE(refuses(with("optimizer.learning_rate", Tensor::from({rate}, Shape{})),
+                        "safetensors is not a valid checkpoint: its learning rate is"));
+  }
+  EXPECT_TRUE(works(with("none", {})));
 }
 
 TEST_F(ResumeTest, AFullDiskLeavesTheOldCheckpointWhole) {

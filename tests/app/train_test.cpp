@@ -155,7 +155,7 @@ TEST_F(TrainTest, AutoPrintsTheLayoutItChose) {
 }
 
 TEST_F(TrainTest, MeasuresTheLayoutWithNoMoreImagesThanThereAre) {
-  EXPECT_TRUE(works("train lenet --limit 8 --batch 1000000000000 --epochs 1 --algorithm heuristic"));
+  EXPECT_TRUE(works("train lenet --limit 8 --batch 2000000000 --epochs 1 --algorithm heuristic"));
 }
 
 TEST_F(TrainTest, EveryLayoutModeAndAlgorithmTrainsAlike) {

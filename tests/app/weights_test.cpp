@@ -58,6 +58,19 @@ TEST_F(WeightsTest, InitStartsFromTheWeightsOfTheFile) {
   EXPECT_NE(trained["epochs"][0]["test_loss"], report_of(kShortRun + "--lr 0 --seed 9")["epochs"][0]["test_loss"]);
 }
 
+TEST_F(WeightsTest, TakesTheWeightsOfACheckpoint) {
+  ASSERT_TRUE(works(kShortRun + "--checkpoint c --json t.json"));
+  const double loss = read_json("t.json")["epochs"][0]["test_loss"];
+  for (const std::string weights : {"c", "c/checkpoint.safetensors"}) {
+    const auto evaluated = report_of("eval lenet --data synthetic --limit 16 --layout nchw --weights " + weights);
+    EXPECT_NEAR(evaluated["loss"].get<double>(), loss, 1e-6);
+    const auto trained = report_of(kShortRun + "--lr 0 --init " + weights);
+    EXPECT_NEAR(trained["epochs"][0]["test_loss"].get<double>(), loss, 1e-6);
+  }
+  EXPECT_TRUE(refuses("eval resnet20 --data synthetic --limit 8 --weights c",
+                      "c/checkpoint.safetensors is a checkpoint of \"lenet\", not of resnet20"));
+}
+
 TEST_F(WeightsTest, RefusesTheWeightsOfAnotherNetwork) {
   save("resnet", "resnet20", 1);
   EXPECT_TRUE(refuses_weights("resnet", "resnet does not hold the weights of lenet: it lacks \"conv1.bias\""));
@@ -72,7 +85,7 @@ TEST_F(WeightsTest, RefusesTheWeightsOfAnotherNetwork) {
 
 TEST_F(WeightsTest, RefusesFilesThatAreNoSafetensors) {
   EXPECT_TRUE(refuses_weights("none", "the file none is missing"));
-  EXPECT_TRUE(refuses_weights(".", ". is not a regular file"));
+  EXPECT_TRUE(refuses_weights(".", ". is a folder, not a file"));
   save("cut", "lenet", 1);
   fs::resize_file(path("cut"), fs::file_size(path("cut")) - 1);
   EXPECT_TRUE(refuses_weights("cut", "it is cut short: the data of tensor"));
@@ -137,6 +150,12 @@ TEST_F(WeightsTest, ALossThatIsNoNumberIsToldOnce) {
             "plumb: the loss of epoch 1 is nan; --check-nan stops at the first NaN and names the op that made it\n");
   EXPECT_TRUE(read_json("r.json")["epochs"][2]["loss"].is_null());
   EXPECT_NE(read("r.csv").find(",nan,"), Bytes::npos);
+
+  const auto e = run("eval lenet --data synthetic --limit 16 --layout nchw --weights w --json e.json");
+  EXPECT_EQ(e.status, 0) << e;
+  EXPECT_NE(e.out.find("\nloss nan\n"), e.out.npos) << e;
+  EXPECT_EQ(e.err, "plumb: the loss is nan; look for NaN or too large numbers in the weights\n");
+  EXPECT_TRUE(read_json("e.json")["loss"].is_null());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One description of an op, for tests and for benchmarks. No GoogleTest here: benchmarks link the same cases.
+// One description of an op, for all that is checked of every op.
 #pragma once
 
 #include <string>

@@ -138,7 +138,7 @@ TEST_F(CifarReader, NamesTheFileThatIsMissingOrIsNone) {
   fs::create_directories(folder_ / "test_batch.bin");
 
   expect_error([&] { read_cifar10(folder_, Split::kTrain); }, {"data_batch_3.bin", "missing"});
-  expect_error([&] { read_cifar10(folder_, Split::kTest); }, {"test_batch.bin", "not a regular file"});
+  expect_error([&] { read_cifar10(folder_, Split::kTest); }, {"test_batch.bin", "is a folder, not a file"});
 }
 
 TEST_F(LoadByName, FindsCifar10InItsUsualFolder) {
@@ -181,16 +181,18 @@ TEST_F(LoadByName, SaysWhereItLooked) {
 }
 
 TEST_F(MnistReader, ReadsImagesAndLabels) {
+  Bytes pixels(2 * 28 * 28, 3);
+  pixels.front() = 1, pixels.back() = 255;
   for (const std::string in : {"", "mnist/"}) {
     fs::remove_all(folder_);
-    put(in + "train-images-idx3-ubyte", words({kImages, 2, 2, 3}) + Bytes{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 255});
+    put(in + "train-images-idx3-ubyte", words({kImages, 2, 28, 28}) + pixels);
     put(in + "train-labels-idx1-ubyte", words({kLabels, 2}) + Bytes{9, 0});
 
     const Dataset set = load("mnist", folder_, Split::kTrain);
 
-    EXPECT_EQ(set.image, Shape({1, 2, 3}));
+    EXPECT_EQ(set.image, Shape({1, 28, 28}));
     EXPECT_EQ(set.labels, std::vector<int64_t>({9, 0}));
-    EXPECT_EQ(set.pixels, Bytes({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 255}));
+    EXPECT_EQ(set.pixels, pixels);
   }
 }
 
@@ -207,6 +209,21 @@ TEST_F(MnistReader, RefusesMalformedImages) {
   expect_error(read(words({kImages, 1, 2, 2}) + Bytes(3)), {"images has 3 bytes", "1 x 2 x 2"});
   expect_error(read(words({kImages, 1, 2, 2}) + Bytes(5)), {"images has 5 bytes", "1 x 2 x 2"});
   expect_error(read(words({kImages, 1, 0, 2})), {"images has 0 bytes", "1 x 0 x 2"});
+  expect_error(read(words({kImages, 0, 28, 28})), {"images holds no images"});
+}
+
+TEST_F(MnistReader, RefusesTheImagesOfAnotherSet) {
+  put("t10k-images-idx3-ubyte", words({kImages, 1, 2, 3}) + Bytes(6));
+  put("t10k-labels-idx1-ubyte", words({kLabels, 1}) + Bytes{1});
+  expect_error([&] { read_mnist(folder_, Split::kTest); },
+               {"t10k-images-idx3-ubyte has images of 2 x 3", "expected 28 x 28"});
+}
+
+TEST(DatasetWithoutAName, HasASentenceAllTheSame) {
+  Dataset set;
+  set.image = {1, 1, 1};
+  set.pixels = {0}, set.labels = {3};
+  expect_error([&] { set.check(); }, {"the data set: image 0 has label 3"});
 }
 
 TEST_F(MnistReader, RefusesHeadersThatOverflow) {

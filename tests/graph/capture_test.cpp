@@ -11,6 +11,7 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "optim/make.h"
+#include "tests/support/compare.h"
 #include "tests/support/training.h"
 
 namespace plumb {
@@ -196,6 +197,36 @@ TEST(CaptureTest, TensorsOfOneCaptureAreNotForAnother) {
 
   EXPECT_THROW(mul(leaked, x), Error);
   EXPECT_THROW(capture([&] { return TensorList{mul(leaked, x)}; }), Error);
+}
+
+// A run writes the memory of its outputs: what was kept or packed of them before is of the past.
+TEST(CaptureTest, ARunWritesItsOutputs) {
+  const Tensor a = uniform(TensorSpec(Shape{32, 32, 3, 3}), -1, 1, 1);
+  const Tensor x = uniform(TensorSpec(Shape{2, 32, 12, 12}, DType::kF32, Layout::kNhwc), -1, 1, 2).require_grad();
+  Program p = capture([&] { return TensorList{mul(a, a)}; });
+  p.run();
+  const Tensor& w = p.outputs()[0];
+  const Tensor y = sum(conv2d(x, w));  // packs w, and keeps it for the gradient by x
+  Tensor(a).mutable_data<float>()[7] = 100;
+
+  p.run();
+
+  EXPECT_THROW(grad(y, {x}), Error);
+  EXPECT_TRUE(test::bitwise_equal(conv2d(x, w).detached(), conv2d(x, mul(a, a)).detached()));
+}
+
+TEST(CaptureTest, AnEmptyProgramRefusesToRun) {
+  Program p;
+  EXPECT_TRUE(test::refused([&] { p.run(); }, "the program is empty; make it with capture"));
+  EXPECT_TRUE(test::refused([&] { p.outputs(); }, "the program is empty"));
+  EXPECT_TRUE(test::refused([] { capture({}); }, "capture: the function is empty"));
+  EXPECT_TRUE(test::refused([] { StaticFunction({}); }, "captured function: the function is empty"));
+}
+
+TEST(CaptureTest, ACapturedFunctionRefusesEmptyTensorsInEveryCall) {
+  StaticFunction f([](std::span<const Tensor> in) { return TensorList{mul(in[0], in[0])}; });
+  f({Tensor::from<float>({2}, Shape{1})});
+  EXPECT_TRUE(test::refused([&] { f({Tensor()}); }, "captured function: input 0 is an empty tensor"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_F(SafetensorsHeader, RefusesLengthsThatDoNotFit) {
 }
 
 TEST_F(SafetensorsHeader, RefusesWhatIsNoFile) {
-  EXPECT_TRUE(refused([&] { load_safetensors(folder_); }, "is not a regular file"));
+  EXPECT_TRUE(refused([&] { load_safetensors(folder_); }, "is a folder, not a file"));
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_TRUE(refused([&] { load_safetensors(pipe); }, "is not a regular file"));

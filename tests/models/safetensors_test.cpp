@@ -41,7 +41,7 @@ class FullDisk {
 Tensor random_bits(const TensorSpec& spec, uint64_t seed) {
   Tensor t = Tensor::empty(spec);
   std::vector<int32_t> bits(spec.bytes() / 4 + 1);
-  fill_uniform(bits.data(), DType::kI32, static_cast<int64_t>(bits.size()), -2147483648.0, 2147483648.0, seed);
+  fill_uniform(bits.data(), DType::kI32, static_cast<int64_t>(bits.size()), -2147483648.0, 2147483647.0, seed);
   std::memcpy(t.value->data, bits.data(), spec.bytes());
   return t;
 }
@@ -156,12 +156,48 @@ TEST_F(SafetensorsSave, KeepsTheOldFileWhenTheDiskIsFull) {
 TEST_F(SafetensorsSave, RefusesPlacesThatCannotBeWritten) {
   put_bytes("old");
   const std::vector<NamedTensor> x{{"x", Tensor::from({1.f}, Shape{1})}};
-  EXPECT_TRUE(refused([&] { save_safetensors(file_ / "inside", x); }, "inside cannot be written: Not a directory"));
-  EXPECT_TRUE(refused([&] { save_safetensors(folder_ / "none" / "a", x); }, "cannot be written: No such file"));
+  EXPECT_TRUE(refused([&] { save_safetensors(file_ / "inside", x); }, "a.safetensors is a file, not a folder"));
+  EXPECT_TRUE(refused([&] { save_safetensors(folder_ / "none" / "a", x); }, "none does not exist"));
   fs::create_directory(folder_ / "taken");
-  EXPECT_TRUE(refused([&] { save_safetensors(folder_ / "taken", x); }, "taken cannot be written: Is a directory"));
+  EXPECT_TRUE(refused([&] { save_safetensors(folder_ / "taken", x); }, "taken cannot be written: it is a folder"));
   EXPECT_FALSE(fs::exists(folder_ / "taken.partial"));
   EXPECT_EQ(content(file_), "old");
+  fs::create_directory(file_.string() + ".partial");
+  EXPECT_TRUE(refused([&] { save_safetensors(file_, x); }, "a.safetensors.partial is in the way"));
+}
+
+TEST_F(SafetensorsSave, FollowsLinksAndLeavesThem) {
+  const std::vector<NamedTensor> x{{"x", Tensor::from({1.f}, Shape{1})}};
+  fs::create_directory(folder_ / "store");
+  fs::create_symlink("store/b", folder_ / "to_nothing");
+  fs::create_symlink("to_nothing", folder_ / "twice");
+  fs::create_symlink("circle", folder_ / "circle");
+  for (const char* link : {"to_nothing", "twice"}) {
+    save_safetensors(folder_ / link, x);
+    EXPECT_TRUE(fs::is_symlink(folder_ / link));
+    EXPECT_EQ(load_safetensors(folder_ / "store" / "b").tensors.size(), 1u);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "store"), {}), 1);
+  }
+  EXPECT_TRUE(refused([&] { save_safetensors(folder_ / "circle", x); }, "its links lead in a circle"));
+}
+
+TEST_F(SafetensorsSave, RefusesDevicesAndPipes) {
+  const std::vector<NamedTensor> x{{"x", Tensor::from({1.f}, Shape{1})}};
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("/dev/full", folder_ / "device");  // a link, so that the device is safe from a mistake
+  for (const char* name : {"pipe", "device"}) {
+    EXPECT_TRUE(refused([&] { save_safetensors(folder_ / name, x); },
+                        std::string(name) + " cannot be written: it is not a regular file"));
+  }
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "device"));
+}
+
+TEST_F(SafetensorsSave, KeepsThePermissionsOfTheOldFile) {
+  put_bytes("old");
+  fs::permissions(file_, fs::perms::owner_read | fs::perms::owner_write);
+  save_safetensors(file_, {});
+  EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
 }  // namespace

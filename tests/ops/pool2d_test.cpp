@@ -231,7 +231,7 @@ TEST(Pool2d, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(refused([] { avg_pool2d(Tensor()); }, "avg_pool2d: x is an empty tensor"));
   EXPECT_TRUE(
       refused([&] { avg_pool2d(Tensor::empty(x), {.count_include_pad = 2}); }, "avg_pool2d: count_include_pad is 2"));
-  EXPECT_TRUE(refused([] { global_avg_pool2d(Tensor()); }, "global_avg_pool2d: x (empty)"));
+  EXPECT_TRUE(refused([] { global_avg_pool2d(Tensor()); }, "global_avg_pool2d: x is an empty tensor"));
 }
 
 }  // namespace

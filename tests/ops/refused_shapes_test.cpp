@@ -5,12 +5,15 @@
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
+#include "ops/grad.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
 #include "ops/pad2d.h"
 #include "ops/permute.h"
 #include "ops/pool2d.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
@@ -44,7 +47,7 @@ TEST(Refusals, OfRanks) {
       {CALL(pad(of({3, 4}), {0}, {5})), {"pad: a part of shape (3, 4) that starts at (0)", "(5)"}},
       {CALL(concat({of({3, 4}), of({3})}, 0)), {"concat: tensors have shapes (3, 4) and (3)"}},
       {CALL(permute(of({3, 4}), {0})), {"permute: 1 dimensions are named, x (3, 4) has 2"}},
-      {CALL(flatten(of({}))), {"flatten: x needs at least one dimension"}},
+      {CALL(flatten(of({}))), {"flatten: x has no dimensions"}},
       {CALL(reshape(of({4}), {1, 1, 1, 1, 1, 1, 4})), {"reshape: 7 extents", "the largest rank is 6"}},
       {CALL(to(of({3, 4}), kNhwc)), {"to: x has shape (3, 4); layout nhwc"}},
       {CALL(sum(of({3, 4}), {2})), {"sum: dimension 2 of x (3, 4)"}},
@@ -107,6 +110,22 @@ TEST(Refusals, OfSizes) {
       {CALL(sum_to(of({4}), TensorSpec(Shape{3}))), {"sum_to: x (4)", "(3)"}},
   };
   expect_refused(table);
+}
+
+TEST(Refusals, OfEmptyTensors) {
+  const Refusal table[] = {
+      {CALL(flatten(Tensor())), {"flatten: x is an empty tensor"}},
+      {CALL(expand(Tensor(), TensorSpec(Shape{2}))), {"expand: x is an empty tensor"}},
+      {CALL(zeros_like(Tensor())), {"zeros_like: x is an empty tensor"}},
+      {CALL(ones_like(Tensor())), {"ones_like: x is an empty tensor"}},
+      {CALL(grad(Tensor(), {of({})})), {"grad: y is an empty tensor"}},
+      {CALL(Tensor().spec()), {"the tensor is empty"}},
+  };
+  expect_refused(table);
+}
+
+TEST(Refusals, OfADimensionThatAShapeDoesNotHave) {
+  EXPECT_TRUE(refused([] { Shape({1, 2}).with(2, 3); }, "shape (1, 2) has no dimension 2"));
 }
 
 }  // namespace

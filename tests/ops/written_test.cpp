@@ -86,11 +86,7 @@ std::vector<Tensor> fresh_inputs(const Written& op) {
 }
 
 TensorList gradients(const Tensor& y, std::span<const Tensor> inputs) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : inputs) {
-    if (x.requires_grad()) leaves.push_back(x);
-  }
-  return grad(y, leaves, random_tensor(y.spec(), 9));
+  return grad(y, leaves_of(inputs), random_tensor(y.spec(), 9));
 }
 
 // With numbers that show in every result that looks at them.

@@ -16,6 +16,7 @@
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb::optim {
 namespace {
@@ -50,6 +51,19 @@ std::vector<Make> every_optimizer() {
           maker<AdamW>({}),
           maker<RmsProp>({.momentum = 0.9, .centered = true}),
           maker<RmsProp>({.momentum = 0.9, .centered = true, .weight_decay = 1e-2, .convention = Convention::kKeras})};
+}
+
+TEST(OptimizerTest, KernelsMatchTheReferenceAndStayInTheirMemory) {
+  const Shape shapes[] = {{1}, {31}, {0, 3}, {33}, {1025}, {16, 3, 3, 3}, {}};
+  for (const Make& make : every_optimizer()) {
+    const auto w = parameters_of(shapes, 1);
+    const auto optimizer = make(w);
+    test::KernelCheck check(8);
+
+    optimizer->step(made(shapes, 20));
+
+    EXPECT_EQ(check.checked().size(), 2u) << "the kernel and its reference";
+  }
 }
 
 TEST(OptimizerTest, FollowsItsLearningRateTensor) {

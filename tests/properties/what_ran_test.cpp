@@ -94,11 +94,7 @@ class NameCheck final : public Observer {
 TensorList forward_backward(const OpCase& c, const OpVariant& v, std::span<const Tensor> in) {
   const Tensor y = v.run(in);
   if (!c.differentiable) return {y};
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : in) {
-    if (x.requires_grad()) leaves.push_back(x);
-  }
-  return grad(y, leaves, y.detached(), {.allow_unused = true});
+  return grad(y, leaves_of(in), y.detached(), {.allow_unused = true});
 }
 
 // body(case, variant, inputs) for every case, dtype and layout.

@@ -28,14 +28,6 @@ double difference(const Function& f, std::vector<Tensor> inputs, size_t input, i
   return sum / (2 * step);
 }
 
-std::vector<Tensor> leaves_of(std::span<const Tensor> inputs) {
-  std::vector<Tensor> wanted;
-  for (const Tensor& x : inputs) {
-    if (x.requires_grad()) wanted.push_back(x);
-  }
-  return wanted;
-}
-
 // Fresh leaves, so that a check leaves no trace on the caller's tensors.
 std::vector<Tensor> fresh(std::span<const Tensor> inputs) {
   std::vector<Tensor> own;

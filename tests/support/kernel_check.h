@@ -24,8 +24,8 @@ class KernelLog : public Observer {
 
 /// While it lives, checks every kernel that the thread runs, once for each key, on the inputs of that run, and reports
 /// failures to GoogleTest. Each candidate of the kernel
-///   - is within rounding of the reference candidate in f64: (1 + sqrt(length of its sums)) units of rounding, times
-///   `factor`;
+///   - is within rounding of the reference in f64, which every kernel but a packer must have: (1 + sqrt(length of its
+///   sums)) units of rounding, times `factor`;
 ///   - leaves alone what lies around its outputs, its workspace and its inputs, and gives the same when NaNs lie there;
 ///   - needs no more than 64-byte alignment;
 ///   - gives the same bits twice, if it says so.

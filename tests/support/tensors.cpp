@@ -75,4 +75,12 @@ Tensor small_integers(const TensorSpec& spec, uint64_t seed, int limit) {
   return from_doubles(std::vector<double>(values.begin(), values.end()), spec);
 }
 
+std::vector<Tensor> leaves_of(std::span<const Tensor> inputs) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& x : inputs) {
+    if (x.requires_grad()) leaves.push_back(x);
+  }
+  return leaves;
+}
+
 }  // namespace plumb::test

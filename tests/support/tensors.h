@@ -21,6 +21,9 @@ Tensor from_doubles(std::span<const double> values, const TensorSpec& spec);
 /// The elements of x as another dtype, in another layout: by the test's own loops.
 Tensor converted(const Tensor& x, DType dtype, Layout layout);
 
+/// Those of the inputs that need a gradient.
+std::vector<Tensor> leaves_of(std::span<const Tensor> inputs);
+
 /// Numbers from U[low, high): the same for a seed and a shape in every layout.
 Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low = -1, double high = 1);
 /// Whole numbers from [-limit, limit]. Sums of up to 2^24 / limit^2 products of them are exact in f32, in any order.

@@ -1,31 +1,17 @@
 #include "kernels/flip.h"
 
-#include <algorithm>
+#include "kernels/reference/elements.h"
 
 namespace plumb {
-namespace {
-
-template <class T>
-class ReferenceKernel final : public Kernel {
- public:
-  explicit ReferenceKernel(const Shape& x) : Kernel("reference:flip"), x_(x) {}
-  void run(const Launch& l) const override {
-    const auto* x = static_cast<const T*>(l.in[0]);
-    for (int64_t i = 0; i < x_.numel(); ++i) {
-      const int64_t n = x_[-1];
-      static_cast<T*>(l.out[0])[i] = x[i / n * n + n - 1 - i % n];
-    }
-  }
-
- private:
-  Shape x_;
-};
-
-}  // namespace
 
 void Flip::reference(const Problem<Params>& p, Candidates& candidates) {
-  dispatch_dtype(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference", [x = p.in[0].shape] { return std::make_unique<ReferenceKernel<T>>(x); });
+  const reference::Elements x(p.in[0]), y(p.out[0]);
+  reference::offer(kName, candidates, [=, last = p.in[0].rank() - 1](const Launch& l) {
+    reference::parallel_for_each_index(y.shape(), [&](const reference::Index& i) {
+      reference::Index from = i;
+      from[last] = x.shape()[last] - 1 - i[last];
+      y.copy(l.out[0], i, x, l.in[0], from);
+    });
   });
 }
 

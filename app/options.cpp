@@ -1,0 +1,133 @@
+#include "app/options.h"
+
+#include <cmath>
+
+#include "app/trainer.h"
+#include "core/context.h"
+#include "core/layout.h"
+#include "models/network.h"
+
+namespace plumb::app {
+
+std::string any_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+  return text;
+}
+
+void check_choice(const std::string& value, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (value == name) return;
+  }
+  fail("{} is unknown; use {}", in_quotes(value), any_of(names));
+}
+
+double finite_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = end == text.data() + text.size() && error != std::errc::invalid_argument;
+  PLUMB_CHECK(is_number, "{} is not a number", in_quotes(text));
+  PLUMB_CHECK(error == std::errc() && std::isfinite(value), "{} is not a finite number", in_quotes(text));
+  return value;
+}
+
+double nonnegative_number(const std::string& text) {
+  const double value = finite_number(text);
+  PLUMB_CHECK(value >= 0, "{} is too small; use a number of at least 0", text);
+  return value;
+}
+
+std::vector<double> finite_numbers(const std::string& text) {
+  std::vector<double> all;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    all.push_back(finite_number(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return all;
+}
+
+CLI::Validator checked(std::function<std::string(const std::string&)> read) {
+  const auto why_not = [read = std::move(read)](std::string& text) {
+    try {
+      text = read(text);
+      return std::string();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+  };
+  return CLI::Validator(why_not, "");
+}
+
+CLI::Validator nonnegative() {
+  return checked([](const std::string& text) {
+    nonnegative_number(text);
+    return text;
+  });
+}
+
+namespace {
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  return checked([names](const std::string& text) { return check_choice(text, names), text; });
+}
+
+}  // namespace
+
+CLI::Option* add_choice(CLI::App& app, const std::string& option, std::string& value,
+                        const std::vector<std::string>& names, const std::string& about) {
+  auto* o = app.add_option(option, value, about + any_of(names))->check(one_of(names));
+  return value.empty() ? o : o->capture_default_str();
+}
+
+CLI::Option* add_choices(CLI::App& app, const std::string& option, std::vector<std::string>& values,
+                         const std::vector<std::string>& names, const std::string& about) {
+  auto* o = app.add_option(option, values, about + any_of(names))->delimiter(',')->allow_extra_args(false);
+  return o->check(one_of(names))->capture_default_str();
+}
+
+std::vector<std::string> model_choices() {
+  std::vector<std::string> names = models::network_names();
+  names.push_back("vgg");
+  return names;
+}
+
+void add_model_option(CLI::App& app, std::string& model) {
+  add_choice(app, "model", model, model_choices(), "")->required();
+}
+
+int64_t batch_size(const std::string& text) {
+  constexpr int64_t kMost = INT32_MAX;
+  const auto n = whole_number<int64_t>(text, 1);
+  PLUMB_CHECK(n <= kMost, "{} is too large; use at most {}", n, kMost);
+  return n;
+}
+
+CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about) {
+  const auto read = [](const std::string& text) { return std::to_string(batch_size(text)); };
+  return app.add_option("--batch", batch, about)->transform(checked(read))->capture_default_str();
+}
+
+void add_limit_option(CLI::App& app, int64_t& limit, const char* about) {
+  app.add_option("--limit", limit, about)->transform(whole_from<int64_t>(0))->capture_default_str();
+}
+
+void add_algorithm_option(CLI::App& app, std::string& algorithm) {
+  add_choice(app, "--algorithm", algorithm, algorithm_names(), "Of the kernels: ");
+}
+
+void add_dtype_option(CLI::App& app, std::string& dtype) {
+  add_choice(app, "--dtype", dtype, {"f32", "bf16"}, "Of activations, parameters being f32: ");
+}
+
+void add_threads_option(CLI::App& app) {
+  app.add_option_function<int>("--threads", set_threads, "Threads of the kernels [all]")->transform(whole_from<int>(1));
+}
+
+std::vector<std::string> layout_choices() {
+  std::vector<std::string> names;
+  for (const Layout l : kPublicLayouts) names.push_back(to_string(l));
+  return names;
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,75 @@
+// What the options of the programs share: values that are checked as they are read, and choices that are listed once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace plumb::app {
+
+/// "a, b or c".
+std::string any_of(const std::vector<std::string>& names);
+/// Throws "x" is unknown; use a, b or c.
+void check_choice(const std::string& value, const std::vector<std::string>& names);
+
+/// The decimal whole number that a text is; throws if it is none, does not fit into a T or is less than `least`.
+template <class T>
+T whole_number(const std::string& text, T least) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = end == text.data() + text.size() && error != std::errc::invalid_argument;
+  PLUMB_CHECK(whole, "{} is not a whole number of at least {}", in_quotes(text), least);
+  PLUMB_CHECK(error == std::errc(), "{} does not fit into {} bits", text, 8 * sizeof(T));
+  PLUMB_CHECK(value >= least, "{} is too small; use at least {}", value, least);
+  return value;
+}
+/// The number that a text is; throws if it is none, or not finite.
+double finite_number(const std::string& text);
+/// The same; throws also if it is negative.
+double nonnegative_number(const std::string& text);
+/// The finite numbers between commas.
+std::vector<double> finite_numbers(const std::string& text);
+
+/// A validator of a function from the text of a value to a text that is taken instead, which throws if it is refused.
+CLI::Validator checked(std::function<std::string(const std::string&)> read);
+/// For Option::transform: takes what is a whole_number<T>. By itself CLI11 reads 010 as octal, wraps what is below 0
+/// and cuts what is too large.
+template <class T>
+CLI::Validator whole_from(T least) {
+  return checked([least](const std::string& text) { return std::to_string(whole_number<T>(text, least)); });
+}
+/// For Option::transform: takes what is a nonnegative_number.
+CLI::Validator nonnegative();
+
+/// An option with one of these values, which its help lists behind `about`.
+CLI::Option* add_choice(CLI::App& app, const std::string& option, std::string& value,
+                        const std::vector<std::string>& names, const std::string& about);
+/// The same for some of these values, between commas.
+CLI::Option* add_choices(CLI::App& app, const std::string& option, std::vector<std::string>& values,
+                         const std::vector<std::string>& names, const std::string& about);
+/// The required argument "model".
+void add_model_option(CLI::App& app, std::string& model);
+/// The names of networks that a command takes, with the alias "vgg".
+std::vector<std::string> model_choices();
+/// A number of images in a batch: at least 1, and not more than a machine could ever hold.
+int64_t batch_size(const std::string& text);
+/// --batch, a batch_size.
+CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about);
+/// --limit, 0 for all.
+void add_limit_option(CLI::App& app, int64_t& limit, const char* about);
+/// --algorithm, a name for choice_of.
+void add_algorithm_option(CLI::App& app, std::string& algorithm);
+/// --dtype of training: f32 or bf16.
+void add_dtype_option(CLI::App& app, std::string& dtype);
+/// --threads, which sets the number of threads as soon as it is read.
+void add_threads_option(CLI::App& app);
+/// The public layouts by name.
+std::vector<std::string> layout_choices();
+
+}  // namespace plumb::app

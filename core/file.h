@@ -1,0 +1,44 @@
+// Files: opened with everything checked, and written whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// A text of a user's or of a file's for a message: in quotes, on one line, and not long.
+std::string in_quotes(std::string_view text);
+
+struct CloseFile {
+  void operator()(std::FILE* f) const { std::fclose(f); }
+};
+using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
+
+/// A regular file that is open for reading.
+struct InputFile {
+  FilePointer stream;
+  int64_t bytes = 0;  ///< its size when it was opened
+};
+/// Opens a file. Throws a sentence that names it, with `whose` in front ("mnist: "), when it is missing, a folder, no
+/// regular file or may not be read.
+InputFile open_input(const std::filesystem::path& path, std::string_view whose = "");
+
+/// Where a path leads through links, whether or not there is anything. Throws when links lead in a circle.
+std::filesystem::path behind_links(const std::filesystem::path& path);
+/// Whether a path is a device, a pipe, or a file that this process was given open (/dev/stdout): it can be written to,
+/// but not replaced.
+bool is_stream(const std::filesystem::path& path);
+/// Throws now what write_file would throw before it writes. The sentence names `called`, or the path if it is empty.
+void check_writable(const std::filesystem::path& path, const std::string& called = "");
+/// Writes the pieces one after another into a file: aside (FILE.partial), brought to the disk, and renamed, so that an
+/// old file stays whole whatever happens. Links are followed and stay. Throws a sentence that names the file when it
+/// cannot be written, or is a folder or a stream; nothing is left then.
+void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
+
+}  // namespace plumb

@@ -1,0 +1,146 @@
+#include "kernels/reference/elements.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace plumb::reference {
+namespace {
+
+// v as a number of `digits` binary digits whose exponent is not below `least`, to nearest even.
+double rounded(double v, int digits, int least) {
+  if (v == 0 || !std::isfinite(v)) return v;
+  const int unit = std::max(std::ilogb(v), least) - (digits - 1);
+  return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
+}
+
+// v as a number of 8 binary digits, to nearest even: through a double, some i64 would be rounded twice.
+float rounded_to_bf16(int64_t v) {
+  uint64_t magnitude = v < 0 ? -static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  if (const int extra = static_cast<int>(std::bit_width(magnitude)) - 8; extra > 0) {
+    const uint64_t unit = uint64_t{1} << extra, rest = magnitude % unit;
+    magnitude -= rest;
+    if (rest > unit / 2 || (rest == unit / 2 && (magnitude & unit))) magnitude += unit;
+  }
+  return v < 0 ? -static_cast<float>(magnitude) : static_cast<float>(magnitude);
+}
+
+template <class To>
+To truncated(double v) {
+  constexpr To kLeast = std::numeric_limits<To>::min(), kMost = std::numeric_limits<To>::max();
+  if (v != v) return 0;
+  if (v <= static_cast<double>(kLeast)) return kLeast;
+  if (v >= static_cast<double>(kMost)) return kMost;  // for i64 this is 2^63, the first that is too large
+  return static_cast<To>(v);
+}
+
+template <class T>
+T value_of(const char* element) {
+  T v;
+  std::memcpy(&v, element, sizeof v);
+  return v;
+}
+template <class T>
+void put(char* element, T v) {
+  std::memcpy(element, &v, sizeof v);
+}
+
+int64_t integer_of(DType t, const char* element) {
+  switch (t) {
+    case DType::kI32: return value_of<int32_t>(element);
+    case DType::kI64: return value_of<int64_t>(element);
+    case DType::kU8: return value_of<uint8_t>(element);
+    default: fail("dtype {} is no integer", t);
+  }
+}
+
+class ReferenceKernel final : public Kernel {
+ public:
+  ReferenceKernel(const std::string& kind, std::function<void(const Launch&)> run)
+      : Kernel("reference:" + kind), run_(std::move(run)) {}
+  void run(const Launch& l) const override { run_(l); }
+
+ private:
+  std::function<void(const Launch&)> run_;
+};
+
+}  // namespace
+
+Index index_at(const Shape& shape, int64_t i) {
+  Index index;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    index[d] = i % shape[d];
+    i /= shape[d];
+  }
+  return index;
+}
+
+Index operator+(const Index& a, const Index& b) {
+  Index sum;
+  for (int d = 0; d < kMaxRank; ++d) sum[d] = a[d] + b[d];
+  return sum;
+}
+
+bool computes_on(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kBf16; }
+
+int64_t Elements::offset(const Index& i) const {
+  int64_t elements = 0;
+  for (int d = 0; d < spec_.rank(); ++d) {
+    if (spec_.shape[d] != 1) elements += i[d + lead_] * strides_[d];
+  }
+  return elements * static_cast<int64_t>(size_of(spec_.dtype));
+}
+
+double Elements::load(const void* data, const Index& i) const {
+  const char* element = static_cast<const char*>(data) + offset(i);
+  switch (spec_.dtype) {
+    case DType::kF32: return static_cast<double>(value_of<float>(element));
+    case DType::kF64: return value_of<double>(element);
+    case DType::kF16: return static_cast<double>(static_cast<float>(value_of<Float16>(element)));
+    case DType::kBf16: return static_cast<double>(static_cast<float>(value_of<Bfloat16>(element)));
+    default: return static_cast<double>(integer_of(spec_.dtype, element));
+  }
+}
+
+void Elements::store(void* data, const Index& i, double v) const {
+  char* element = static_cast<char*>(data) + offset(i);
+  switch (spec_.dtype) {
+    case DType::kF32: return put(element, static_cast<float>(v));
+    case DType::kF64: return put(element, v);
+    case DType::kF16: return put(element, Float16(static_cast<float>(rounded(v, 11, -14))));
+    case DType::kBf16: return put(element, Bfloat16(static_cast<float>(rounded(v, 8, -126))));
+    case DType::kI32: return put(element, truncated<int32_t>(v));
+    case DType::kI64: return put(element, truncated<int64_t>(v));
+    case DType::kU8: return put(element, truncated<uint8_t>(v));
+  }
+}
+
+int64_t Elements::load_integer(const void* data, const Index& i) const {
+  return integer_of(spec_.dtype, static_cast<const char*>(data) + offset(i));
+}
+
+void Elements::store_integer(void* data, const Index& i, int64_t v) const {
+  char* element = static_cast<char*>(data) + offset(i);
+  switch (spec_.dtype) {
+    case DType::kF32: return put(element, static_cast<float>(v));
+    case DType::kF64: return put(element, static_cast<double>(v));
+    case DType::kF16: return store(data, i, static_cast<double>(v));  // what this rounds is infinite as f16
+    case DType::kBf16: return put(element, Bfloat16(rounded_to_bf16(v)));
+    case DType::kI32: return put(element, static_cast<int32_t>(v));
+    case DType::kI64: return put(element, v);
+    case DType::kU8: return put(element, static_cast<uint8_t>(v));
+  }
+}
+
+void Elements::copy(void* data, const Index& i, const Elements& from, const void* from_data,
+                    const Index& from_index) const {
+  std::memcpy(static_cast<char*>(data) + offset(i), static_cast<const char*>(from_data) + from.offset(from_index),
+              size_of(spec_.dtype));
+}
+
+void offer(const char* kind, Candidates& candidates, std::function<void(const Launch&)> run) {
+  candidates.add("reference", [=] { return std::make_unique<ReferenceKernel>(kind, run); });
+}
+
+}  // namespace plumb::reference

@@ -1,0 +1,70 @@
+// What the references of this folder are written in: loops over logical indices, and elements of any dtype as doubles.
+#pragma once
+
+#include <functional>
+
+#include "core/spec.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
+
+namespace plumb::reference {
+
+/// A place in a tensor: one number for each of its logical dimensions.
+struct Index {
+  int64_t of[kMaxRank] = {};
+  int64_t operator[](int d) const { return of[d]; }
+  int64_t& operator[](int d) { return of[d]; }
+};
+
+/// The index of element i in row-major order.
+Index index_at(const Shape& shape, int64_t i);
+Index operator+(const Index& a, const Index& b);
+
+/// body(index) for every index of `shape`, in row-major order.
+template <class Body>
+void for_each_index(const Shape& shape, const Body& body) {
+  for (int64_t i = 0, n = shape.numel(); i < n; ++i) body(index_at(shape, i));
+}
+/// The same on all threads, for bodies of which no two touch the same output.
+template <class Body>
+void parallel_for_each_index(const Shape& shape, const Body& body) {
+  cpu::parallel_for(shape.numel(), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(index_at(shape, i));
+  });
+}
+
+/// Whether the reference of an op that computes takes this dtype: f32, f64 or bf16.
+bool computes_on(DType t);
+
+/// The elements of a tensor by logical index, in any layout.
+class Elements {
+ public:
+  /// Indices are of `rank` dimensions, to which the tensor broadcasts: it is aligned at the right, and where its extent
+  /// is 1 the index does not matter.
+  Elements(const TensorSpec& spec, int rank) : spec_(spec), strides_(strides_of(spec)), lead_(rank - spec.rank()) {}
+  explicit Elements(const TensorSpec& spec) : Elements(spec, spec.rank()) {}
+  const Shape& shape() const { return spec_.shape; }
+  DType dtype() const { return spec_.dtype; }
+
+  /// An element as a double; of i64, rounded.
+  double load(const void* data, const Index& i) const;
+  /// Rounds once, to nearest even; to an integer as kernels/cast.h says.
+  void store(void* data, const Index& i, double v) const;
+  /// An element of an integer dtype.
+  int64_t load_integer(const void* data, const Index& i) const;
+  /// Modulo 2^bits; to a floating dtype, rounds once, to nearest even.
+  void store_integer(void* data, const Index& i, int64_t v) const;
+  /// An element of another tensor of this dtype, bit for bit.
+  void copy(void* data, const Index& i, const Elements& from, const void* from_data, const Index& from_index) const;
+
+ private:
+  int64_t offset(const Index& i) const;  // in bytes
+  TensorSpec spec_;
+  Strides strides_;
+  int lead_;
+};
+
+/// Offers `run` as the reference of `kind`.
+void offer(const char* kind, Candidates&, std::function<void(const Launch&)> run);
+
+}  // namespace plumb::reference
