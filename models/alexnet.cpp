@@ -16,14 +16,11 @@ AlexNet::AlexNet(ParameterMaker&& maker) : Network("alexnet", Shape{3, 32, 32}, 
 
 Tensor AlexNet::forward(const Tensor& x, const Pass& pass) const {
   constexpr Activation kRelu = Activation::kRelu;
-  Tensor h = zero_pad(conv1(x, pass, kRelu), 1, pass);
-  h = max_pool(h, 2, pass);
-  h = zero_pad(conv2(h, pass, kRelu), 1, pass);
-  h = max_pool(h, 2, pass);
-  h = zero_pad(conv3(h, pass, kRelu), 1, pass);
-  h = zero_pad(conv4(h, pass, kRelu), 1, pass);
-  h = zero_pad(conv5(h, pass, kRelu), 1, pass);
-  h = flatten_layer(max_pool(h, 2, pass), pass);
+  const auto conv_pad = [&](const Conv2d& conv, const auto& in) { return zero_pad(conv(in, pass, kRelu), 1, pass); };
+  Tensor h = max_pool(conv_pad(conv1, x), 2, pass);
+  h = max_pool(conv_pad(conv2, h), 2, pass);
+  h = max_pool(conv_pad(conv5, conv_pad(conv4, conv_pad(conv3, h))), 2, pass);
+  h = flatten_layer(h, pass);
   h = fc1(h, pass, kRelu);
   h = fc2(h, pass, kRelu);
   return fc3(h, pass);

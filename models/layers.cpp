@@ -2,7 +2,6 @@
 
 #include "ops/convert.h"
 #include "ops/elementwise.h"
-#include "ops/pad2d.h"
 #include "ops/pool2d.h"
 #include "ops/reshape.h"
 
@@ -25,8 +24,14 @@ Conv2d::Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64
 }
 
 Tensor Conv2d::operator()(const Tensor& x, const Pass& pass, Activation activation) const {
+  return (*this)(Padded{x}, pass, activation);
+}
+
+Tensor Conv2d::operator()(const Padded& in, const Pass& pass, Activation activation) const {
+  const Tensor& x = in.x;
   Conv2dParams p = params;
   p.activation = activation;
+  for (int32_t& edge : p.padding) edge += static_cast<int32_t>(in.padding);
   Tensor y = conv2d(x, in_dtype(weight, x), in_dtype(bias, x), p);
   pass.note("Conv2d", y, count(weight, bias));
   if (activation == Activation::kRelu) pass.note("ReLU", y);
@@ -65,17 +70,20 @@ Tensor relu_layer(const Tensor& x, const Pass& pass) {
   return y;
 }
 
-Tensor zero_pad(const Tensor& x, int64_t padding, const Pass& pass) {
-  Tensor y = pad2d(x, {padding, padding, padding, padding});
-  pass.note("ZeroPad2d", y);
-  return y;
+Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass) {
+  pass.note("ZeroPad2d", x.shape().with(2, x.shape()[2] + 2 * padding).with(3, x.shape()[3] + 2 * padding));
+  return {x, padding};
 }
 
-Tensor max_pool(const Tensor& x, int kernel, const Pass& pass) {
-  Tensor y = max_pool2d(x, {.kernel = {kernel, kernel}, .stride = {kernel, kernel}});
+Tensor max_pool(const Padded& in, int kernel, const Pass& pass) {
+  Pool2dParams p{.kernel = {kernel, kernel}, .stride = {kernel, kernel}};
+  for (int32_t& edge : p.padding) edge = static_cast<int32_t>(in.padding);
+  Tensor y = max_pool2d(in.x, p);
   pass.note("MaxPool2d", y);
   return y;
 }
+
+Tensor max_pool(const Tensor& x, int kernel, const Pass& pass) { return max_pool(Padded{x}, kernel, pass); }
 
 Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass) {
   PLUMB_CHECK(!pass.train || pass.generator,

@@ -10,6 +10,15 @@
 
 namespace plumb::models {
 
+/// A tensor with a border of zeros around its pixels, which the next layer takes into its own padding: nothing is
+/// copied.
+struct Padded {
+  Tensor x;
+  int64_t padding = 0;
+};
+/// The layer ZeroPad2d. It is in the table as any other.
+Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass);
+
 /// Convolution with a square kernel.
 struct Conv2d {
   Tensor weight, bias;
@@ -20,6 +29,7 @@ struct Conv2d {
          int padding = 0, bool with_bias = true);
   /// y = conv(x), then the activation inside the same kernel.
   Tensor operator()(const Tensor& x, const Pass& pass, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Padded& x, const Pass& pass, Activation activation = Activation::kNone) const;
 };
 
 /// Fully connected.
@@ -43,7 +53,8 @@ struct BatchNorm2d {
 
 // Layers without parameters.
 Tensor relu_layer(const Tensor& x, const Pass& pass);
-Tensor zero_pad(const Tensor& x, int64_t padding, const Pass& pass);
+/// The numbers of x must not be negative, as after a ReLU: then zeros around them are as good as nothing.
+Tensor max_pool(const Padded& x, int kernel, const Pass& pass);
 Tensor max_pool(const Tensor& x, int kernel, const Pass& pass);
 Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass);
 Tensor flatten_layer(const Tensor& x, const Pass& pass);

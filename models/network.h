@@ -31,9 +31,10 @@ struct Pass {
 
   /// A pass of a training step, whose dropout masks come from `g`.
   static Pass training(Generator& g) { return {true, &g}; }
-  void note(const char* type, const Tensor& y, int64_t parameters = 0) const {
-    if (table) table->push_back({type, y.shape(), parameters});
+  void note(const char* type, const Shape& y, int64_t parameters = 0) const {
+    if (table) table->push_back({type, y, parameters});
   }
+  void note(const char* type, const Tensor& y, int64_t parameters = 0) const { note(type, y.shape(), parameters); }
 };
 
 /// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is the same on

@@ -25,8 +25,9 @@ Vgg16::Vgg16(ParameterMaker&& maker) : Network("vgg16", Shape{3, 32, 32}, 100) {
 Tensor Vgg16::forward(const Tensor& x, const Pass& pass) const {
   Tensor h = x;
   for (const auto& stage : stages) {
-    for (const Conv2d& conv : stage) h = zero_pad(conv(h, pass, Activation::kRelu), 1, pass);
-    h = max_pool(h, 2, pass);
+    Padded padded{h};
+    for (const Conv2d& conv : stage) padded = zero_pad(conv(padded, pass, Activation::kRelu), 1, pass);
+    h = max_pool(padded, 2, pass);
   }
   h = flatten_layer(h, pass);
   return fc2(fc1(h, pass, Activation::kRelu), pass);

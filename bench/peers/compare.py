@@ -54,6 +54,10 @@ def percentile(values, q):
     return values[min(len(values) - 1, int(q * len(values)))]
 
 
+def modes(text):
+    return [mode for mode in text.split(",") if mode]
+
+
 def commands(a, weights, batch_file):
     common = ["--model", a.model, "--weights", weights, "--batch-file", batch_file, "--batch", a.batch, "--threads", a.threads,
               "--dtype", a.dtype, "--lr", a.lr]
@@ -66,10 +70,10 @@ def commands(a, weights, batch_file):
     if a.tcmalloc:
         preloads.append((" + tcmalloc", {**limit, "LD_PRELOAD": a.tcmalloc}))
     for suffix, environment in preloads:
-        for mode in a.torch_modes.split(",") if a.torch else []:
+        for mode in modes(a.torch_modes) if a.torch else []:
             fused = "adam-fused" if a.optimizer == "adam" else a.optimizer
             yield f"torch {mode}{suffix}", [a.torch, "worker_torch.py", *common, "--optimizer", fused, "--mode", mode], environment
-        for mode in a.tensorflow_modes.split(",") if a.tensorflow else []:
+        for mode in modes(a.tensorflow_modes) if a.tensorflow else []:
             yield f"tensorflow {mode}{suffix}", [a.tensorflow, "worker_tensorflow.py", *common, "--optimizer", a.optimizer, "--mode", mode], environment
 
 
