@@ -96,14 +96,19 @@ size_t fastest(const Prepared& p, const std::vector<Made>& made) {
   std::vector<const Kernel*> kernels;
   for (const Made& m : made) kernels.push_back(m.kernel.get());
   const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
-  std::vector<double> best(made.size());
-  for (size_t i = 0; i < made.size(); ++i) best[i] = trials[i]();  // warm-up
-  for (size_t i = 0; i < made.size(); ++i) {
-    if (best[i] < 3 * *std::min_element(best.begin(), best.end())) best[i] = trials[i]();
+  std::vector<double> best;
+  for (const Trial& t : trials) {  // the first run prepares and warms up; one slow moment is no reason to drop a kernel
+    double spent = t();
+    best.push_back(spent);
+    for (int i = 0; i < 4 && spent < 0.02; ++i) {
+      const double seconds = t();
+      spent += seconds;
+      best.back() = std::min(best.back(), seconds);
+    }
   }
-  constexpr double kBudget = 0.2;  // seconds of timing for one piece of work
+  constexpr double kEnough = 0.02, kBudget = 0.2;  // seconds of timing for one piece of work
   double spent = 0;
-  for (int round = 0; round < 20 && (round < 3 || spent < kBudget); ++round) {
+  for (int round = 0; spent < kEnough ? round < 200 : round < 20 && (round < 3 || spent < kBudget); ++round) {
     for (size_t i = 0; i < made.size(); ++i) {  // in turn, so that a slow moment hits all alike
       if (best[i] > 1.5 * *std::min_element(best.begin(), best.end())) continue;
       const double seconds = trials[i]();

@@ -1,9 +1,10 @@
 // Convolution on the host: own Winograd (NHWC), own direct kernels (CHWN), and oneDNN in two ways: on the tensors' own
 // layouts with the weights packed as it likes ("direct"), and with every format left to it and conversions around it
-// ("blocked").
+// ("blocked"). Few output pixels are a thin product over the plain weights ("thin").
 #include "kernels/conv2d.h"
 
 #include "kernels/cpu/conv2d_chwn.h"
+#include "kernels/cpu/conv2d_thin.h"
 #include "kernels/cpu/dnnl.h"
 #include "kernels/cpu/relu_after.h"
 #include "kernels/cpu/winograd.h"
@@ -195,8 +196,8 @@ std::vector<int> winograd_order(const Conv& c) {
   return smaller >= 8 ? std::vector<int>{4, 2} : std::vector<int>{2, 4};
 }
 
-template <class Winograd, class Chwn, class Dnnl>
-void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Winograd winograd, Chwn chwn,
+template <class Winograd, class Chwn, class Thin, class Dnnl>
+void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Winograd winograd, Chwn chwn, Thin thin,
            Dnnl dnnl_kernel) {
   struct Copy {  // outlives the caller's specs
     Params params;
@@ -217,6 +218,7 @@ void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Wino
     candidates.add("direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
     candidates.add("blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
   }
+  candidates.add("thin", [=] { return thin(copy->problem()); });
   if (order.empty()) {
     add_winograd(4);
     add_winograd(2);
@@ -230,17 +232,19 @@ namespace plumb {
 
 void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
-  cpu::offer(p, c, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward, cpu::forward);
+  cpu::offer(p, c, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward, cpu::conv2d_thin_forward, cpu::forward);
 }
 
 void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
-  cpu::offer(p, c, candidates, cpu::winograd_backward_input, cpu::conv2d_chwn_backward_input, cpu::backward_input);
+  cpu::offer(p, c, candidates, cpu::winograd_backward_input, cpu::conv2d_chwn_backward_input,
+             cpu::conv2d_thin_backward_input, cpu::backward_input);
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.in[1], p.out[0], p.in[0], false, p.params, p.math};
-  cpu::offer(p, c, candidates, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight, cpu::backward_weight);
+  cpu::offer(p, c, candidates, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
+             cpu::conv2d_thin_backward_weight, cpu::backward_weight);
 }
 
 }  // namespace plumb

@@ -1,0 +1,15 @@
+// Convolutions with few output pixels, as of a small image and a batch of one, as thin products over plain weights.
+#pragma once
+
+#include "kernels/conv2d.h"
+#include "kernels/kernel.h"
+
+namespace plumb::cpu {
+
+// What a window sees of x is gathered into a row of a matrix (im2col); weights are read as they are, once. Any layout
+// of x and y, stride, dilation and padding. Null unless f32, of one group and of few output pixels.
+std::unique_ptr<Kernel> conv2d_thin_forward(const Problem<Conv2dParams>& problem);
+std::unique_ptr<Kernel> conv2d_thin_backward_input(const Problem<Conv2dParams>& problem);
+std::unique_ptr<Kernel> conv2d_thin_backward_weight(const Problem<Conv2dParams>& problem);
+
+}  // namespace plumb::cpu

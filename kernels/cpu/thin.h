@@ -1,0 +1,23 @@
+// Products with few rows, as for a batch of one: what they cost is the large matrix w, which passes by once.
+#pragma once
+
+#include "kernels/cpu/product.h"
+
+namespace plumb::cpu {
+
+/// More rows than this are better served by a blocked product.
+inline constexpr int64_t kMostThinRows = 64;
+
+// All matrices are row-major and f32; work is spread over threads, and the sums do not depend on how many.
+
+/// y (m, n) = a (m, k) w^T for w (n, k), plus a bias of n numbers unless it is null.
+void thin_forward(float* y, const float* a, const float* w, const float* bias, int64_t m, int64_t n, int64_t k);
+/// y (m, k) = a (m, n) w for w (n, k).
+void thin_backward_input(float* y, const float* a, const float* w, int64_t m, int64_t n, int64_t k);
+/// w (n, k) = a^T b for a (m, n) and b (m, k), written past the caches where it is large.
+void thin_backward_weight(float* w, const float* a, const float* b, int64_t m, int64_t n, int64_t k);
+
+/// linear's products for x (m, k), w (n, k) and y (m, n). Null if m is too large or the dtype is not f32.
+std::unique_ptr<Kernel> thin_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias);
+
+}  // namespace plumb::cpu
