@@ -52,7 +52,7 @@ struct RawMatmul {
 };
 
 /// The kind of raw work that stands beside one of our algorithms: "winograd" beside "winograd_f4x4", "blocked" beside
-/// our own kernels for layouts that oneDNN has no fast kernels for, else the algorithm itself.
+/// our own kernels for work that oneDNN has no fast kernels for, else the algorithm itself.
 std::string raw_class(std::string_view algorithm);
 
 // The same work, on tensors in the same layouts, by the same class of algorithm; weights are plain, and their packing

@@ -70,7 +70,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
     w.held_bytes += r->scratches.back()->bytes();
   }
   w.label = info.algorithm + " " + info.name;
-  w.nominal = info.algorithm.starts_with("winograd");
+  w.nominal = info.algorithm.find("winograd") != std::string::npos;
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.run = [r] {
     r->trials[r->next].run();
@@ -84,7 +84,7 @@ Work eager_work(const Job& j, std::function<void()> run) {
   const KernelInfo& info = p->kernel->info();
   Work w = described(j);
   w.label = info.algorithm + " " + info.name;
-  w.nominal = info.algorithm.starts_with("winograd");
+  w.nominal = info.algorithm.find("winograd") != std::string::npos;
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.held_bytes = w.read_bytes + w.written_bytes;
   w.judged = w.flops > 0;  // its output is the same memory every time

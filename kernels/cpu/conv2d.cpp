@@ -3,10 +3,13 @@
 // ("blocked"). Few output pixels are a thin product over the plain weights ("thin").
 #include "kernels/conv2d.h"
 
+#include <array>
+
 #include "kernels/cpu/conv2d_chwn.h"
 #include "kernels/cpu/conv2d_thin.h"
 #include "kernels/cpu/dnnl.h"
 #include "kernels/cpu/relu_after.h"
+#include "kernels/cpu/widened.h"
 #include "kernels/cpu/winograd.h"
 
 namespace plumb::cpu {
@@ -242,9 +245,22 @@ void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) 
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
-  const cpu::Conv c{p.in[1], p.out[0], p.in[0], false, p.params, p.math};
-  cpu::offer(p, c, candidates, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
-             cpu::conv2d_thin_backward_weight, cpu::backward_weight);
+  const auto offer = [](const Problem<Params>& q, Candidates& to) {
+    const cpu::Conv c{q.in[1], q.out[0], q.in[0], false, q.params, q.math};
+    cpu::offer(q, c, to, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
+               cpu::conv2d_thin_backward_weight, cpu::backward_weight);
+  };
+  offer(p, candidates);
+  if (p.out[0].dtype != DType::kBf16) return;
+  // oneDNN 2.x has only plain loops for some of these on processors without AMX.
+  const std::array in{p.in[0].with(DType::kF32), p.in[1].with(DType::kF32)};
+  const std::array out{p.out[0].with(DType::kF32)};
+  Candidates in_f32;
+  offer({p.params, in, out, p.threads, p.math}, in_f32);
+  for (const auto& c : in_f32.all()) {
+    candidates.add("as_f32_" + c.algorithm,
+                   [make = c.make, in, out = out[0]] { return cpu::widened(make(), in, out); });
+  }
 }
 
 }  // namespace plumb
