@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/command.h"
+#include "app/conv2d_error.h"
 #include "app/options.h"
 #include "app/raw_onednn.h"
 #include "app/report.h"
@@ -33,6 +34,7 @@ struct Piece {
 struct Timing {
   double seconds = 0;      // of a run, packing of weights included
   double conversions = 0;  // seconds of these for packing and for conversions inside the kernel
+  double error = -1;       // of a Winograd kernel, against f64
 };
 
 // ---- the work of a step
@@ -152,6 +154,9 @@ Timing time(const Piece& piece) {
   const Trial trial(scratch, p.in(), *p.kernel);
   Timing t;
   t.seconds = best_of([&] { return trial(); });
+  if (p.kernel->info().algorithm.find("winograd") != std::string::npos) {
+    t.error = conv2d_error(p, scratch.in(), scratch.out()[0]);
+  }
   if (p.kernel->info().conversions) {
     t.conversions = inner_conversions(piece);
   } else if (!p.kernel->info().packs.empty()) {
@@ -192,6 +197,7 @@ Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
   j["conversions"] = info.conversions + static_cast<int>(info.packs.size());
   j["conversions_ms"] = t.conversions * 1e3;
   if (best > 0) j["onednn_best_ms"] = best * 1e3;
+  if (t.error >= 0) j["error_f64"] = t.error;
   return j;
 }
 
@@ -205,10 +211,11 @@ void print(const Json& r) {
   const double rate = counts_flops ? r["gflops_per_s"].get<double>() : r["gbytes_per_s"].get<double>();
   const std::string best =
       r.contains("onednn_best_ms") ? fmt::format("{:.3f}", r["onednn_best_ms"].get<double>()) : "-";
+  const std::string error = r.contains("error_f64") ? fmt::format(", error {:.1e}", r["error_f64"].get<double>()) : "";
   fmt::print("{:<22} {:<16} {:<5} {:>10.3f} {:>8.1f} {} {:>10.3f} {:>10}  {} {}\n", r["layer"].get<std::string>(),
              r["direction"].get<std::string>(), r["layout"].get<std::string>(), r["ms"].get<double>(), rate,
              counts_flops ? "GFLOP/s" : "GB/s   ", r["conversions_ms"].get<double>(), best,
-             r["algorithm"].get<std::string>(), r["implementation"].get<std::string>());
+             r["algorithm"].get<std::string>(), r["implementation"].get<std::string>() + error);
 }
 
 void print_totals(const Json& totals) {

@@ -1,5 +1,6 @@
 #include "bench/job.h"
 
+#include "app/conv2d_error.h"
 #include "app/roofs.h"
 #include "kernels/trial.h"
 
@@ -71,6 +72,9 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   }
   w.label = info.algorithm + " " + info.name;
   w.nominal = info.algorithm.find("winograd") != std::string::npos;
+  if (w.nominal) {
+    w.error = [r] { return app::conv2d_error(*r->kernel, r->scratches[0]->in(), r->scratches[0]->out()[0]); };
+  }
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.run = [r] {
     r->trials[r->next].run();

@@ -70,6 +70,7 @@ void measure(benchmark::State& state, Work& w) {
   } else {
     state.counters["GB/s"] = static_cast<double>(w.read_bytes + w.written_bytes) / seconds / 1e9;
   }
+  if (w.error) state.counters["error_f64"] = w.error();
   state.SetLabel(w.label);
 }
 
@@ -84,6 +85,7 @@ void run_row(benchmark::State& state, const std::string& path, const Prepare& pr
     }
     Work facts = w;
     facts.run = nullptr;
+    facts.error = nullptr;
     g.facts.insert_or_assign(path, facts);
     measure(state, w);
   } catch (const std::exception& e) {

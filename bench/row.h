@@ -15,14 +15,15 @@ struct Work {
   std::function<void()> run;  ///< empty: this way does not take the problem, and the row is left out
   std::string label;          ///< the algorithm and the implementation
   DType dtype = DType::kF32;
-  double flops = 0;          ///< by definition; 0 for work that memory bounds
-  bool nominal = false;      ///< less arithmetic is done than the definition says (Winograd): no part of the roof
-  size_t read_bytes = 0;     ///< inputs
-  size_t written_bytes = 0;  ///< outputs
-  bool in_place = false;     ///< what is written are inputs
-  int conversions = 0;       ///< of formats in one run, packing of weights included
-  size_t held_bytes = 0;     ///< memory that it keeps
-  bool judged = true;        ///< by its share of the roof; the copy that is the roof is not, nor is work in the caches
+  double flops = 0;      ///< by definition; 0 for work that memory bounds
+  bool nominal = false;  ///< less arithmetic is done than the definition says (Winograd): no part of the roof
+  std::function<double()> error{};  ///< of a Winograd kernel: its distance from f64, once it has run
+  size_t read_bytes = 0;            ///< inputs
+  size_t written_bytes = 0;         ///< outputs
+  bool in_place = false;            ///< what is written are inputs
+  int conversions = 0;              ///< of formats in one run, packing of weights included
+  size_t held_bytes = 0;            ///< memory that it keeps
+  bool judged = true;  ///< by its share of the roof; the copy that is the roof is not, nor is work in the caches
 };
 using Prepare = std::function<Work()>;
 
