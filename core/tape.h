@@ -15,32 +15,37 @@
 
 namespace plumb {
 
-/// A tensor kept for backward. Reading it after its memory was written to is an error.
+/// A tensor kept for backward. Reading it after its memory was written to is an error, which names the op: the function
+/// that keeps it, unless it says otherwise.
 class Kept {
  public:
-  explicit Kept(const Tensor& x) : tensor_(x), version_(x.value->version()) {}
+  explicit Kept(const Tensor& x, const char* op = __builtin_FUNCTION())
+      : tensor_(x), version_(x.value->version()), op_(op) {}
   const Tensor& operator()() const {
-    PLUMB_CHECK(tensor_.value->version() == version_,
-                "grad: a tensor {} that was kept for backward was written to in between (version {}, now {}); write to "
-                "it after grad, or keep a copy",
-                tensor_.spec(), version_, tensor_.value->version());
+    PLUMB_CHECK(
+        tensor_.value->version() == version_,
+        "{}: a tensor {} that was kept for backward was written to in between (version {}, now {}); write to it "
+        "after grad, or keep a copy",
+        op_, tensor_.spec(), version_, tensor_.value->version());
     return tensor_;
   }
 
  private:
   Tensor tensor_;
   uint32_t version_;
+  const char* op_;
 };
 
 template <class F>
 struct Wrt {
   const Tensor& x;
   F gradient;
+  const char* op;
 };
-/// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one.
+/// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one. Errors name the op.
 template <class F>
-Wrt<F> wrt(const Tensor& x, F gradient) {
-  return {x, std::move(gradient)};
+Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
+  return {x, std::move(gradient), op};
 }
 
 namespace detail {
@@ -62,8 +67,9 @@ template <class F>
 struct Edge {
   Ref<Node> to;
   std::optional<F> gradient;
+  const char* op;
 
-  explicit Edge(Wrt<F>&& w) : to(w.x.node) {
+  explicit Edge(Wrt<F>&& w) : to(w.x.node), op(w.op) {
     if (!to) return;
     gradient.emplace(std::move(w.gradient));
     number_after(to.get());
@@ -74,8 +80,8 @@ struct Edge {
     if constexpr (takes_output<F>) {
       // Its own output is kept without the node, so that there is no cycle.
       const Tensor output(y, sink.create_graph ? Ref<Node>(self) : Ref<Node>());
-      PLUMB_CHECK(y->version() == y_version,
-                  "grad: the output {} of an op was written to before backward; write to it after grad", y->spec);
+      PLUMB_CHECK(y->version() == y_version, "{}: its output {} was written to before backward; write to it after grad",
+                  op, y->spec);
       sink.give(to.get(), (*gradient)(dy, output));
     } else {
       sink.give(to.get(), (*gradient)(dy));

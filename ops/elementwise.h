@@ -21,12 +21,13 @@ void check_floating(const char* op, const TensorSpec& x);
 /// The gradient of f: backward(dy, v), v being what the functor keeps. Itself differentiable once.
 template <class F>
 Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
-  const auto by_v = [f, dy = Kept(dy), v = Kept(v)](const Tensor& g) {
+  const auto by_v = [f, dy = Kept(dy, F::kName), v = Kept(v, F::kName)](const Tensor& g) {
     return record(run<Unary<F, Stage::kSecond>>(f, {g, dy(), v()}, g.spec()),
                   wrt(v(), [](const Tensor&) -> Tensor { detail::refuse_third_derivative(F::kName); }));
   };
   return record(run<Unary<F, Stage::kBackward>>(f, {dy, v}, dy.spec()),
-                wrt(dy, [f, v = Kept(v)](const Tensor& g) { return unary_backward(f, g, v()); }), wrt(v, by_v));
+                wrt(dy, [f, v = Kept(v, F::kName)](const Tensor& g) { return unary_backward(f, g, v()); }),
+                wrt(v, by_v));
 }
 
 /// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps what the functor says.
@@ -36,10 +37,12 @@ Tensor unary(F f, const Tensor& x) {
   detail::check_floating(F::kName, x.spec());
   Tensor y = run<Unary<F, Stage::kForward>>(f, {x}, x.spec());
   if constexpr (F::kKeeps == Keeps::kInput) {
-    return record(std::move(y), wrt(x, [f, x = Kept(x)](const Tensor& dy) { return unary_backward(f, dy, x()); }));
+    return record(std::move(y),
+                  wrt(x, [f, x = Kept(x, F::kName)](const Tensor& dy) { return unary_backward(f, dy, x()); }));
   } else if constexpr (F::kKeeps == Keeps::kOutput) {
     return record(std::move(y),
-                  wrt(x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }));
+                  wrt(
+                      x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }, F::kName));
   } else {
     return record(std::move(y), wrt(x, [f](const Tensor& dy) { return unary_backward(f, dy, dy.detached()); }));
   }
@@ -60,10 +63,11 @@ Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) 
   };
   return record(
       run<Binary<F, S>>(f, {dy, a, b}, dy.spec()),
-      wrt(dy, [f, a = Kept(a), b = Kept(b)](const Tensor& g) { return binary_gradient<S>(f, g, a(), b()); }),
-      wrt(a, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](
+      wrt(dy, [f, a = Kept(a, F::kName),
+               b = Kept(b, F::kName)](const Tensor& g) { return binary_gradient<S>(f, g, a(), b()); }),
+      wrt(a, [second, dy = Kept(dy, F::kName), a = Kept(a, F::kName), b = Kept(b, F::kName)](
                  const Tensor& g) { return second(std::integral_constant<Stage, kByA>(), g, dy(), a(), b(), a()); }),
-      wrt(b, [second, dy = Kept(dy), a = Kept(a), b = Kept(b)](const Tensor& g) {
+      wrt(b, [second, dy = Kept(dy, F::kName), a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& g) {
         return second(std::integral_constant<Stage, kByB>(), g, dy(), a(), b(), b());
       }));
 }
@@ -94,10 +98,10 @@ Tensor binary(F f, const Tensor& a, const Tensor& b) {
   } else {
     return record(std::move(y),
                   wrt(a,
-                      [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
+                      [f, a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& dy) {
                         return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, a(), b()), a().spec());
                       }),
-                  wrt(b, [f, a = Kept(a), b = Kept(b)](const Tensor& dy) {
+                  wrt(b, [f, a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& dy) {
                     return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, a(), b()), b().spec());
                   }));
   }

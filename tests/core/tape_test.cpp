@@ -82,7 +82,7 @@ TEST(Tape, ClosuresThatTakeTheOutputRefuseItWhenItWasWrittenTo) {
 
   y.mutable_data<float>()[0] = 2;
 
-  EXPECT_TRUE(refused([&] { y.node->backward(scalar(1), sink); }, "the output f32 () nchw of an op was written to"));
+  EXPECT_TRUE(refused([&] { y.node->backward(scalar(1), sink); }, "its output f32 () nchw was written to"));
 }
 
 TEST(Tape, OutputsThatAreKeptAreNoCycle) {
