@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using models::TensorFileReader;
 using Texts = std::map<std::string, std::string>;
 
-constexpr const char* kVersion = "1";
+constexpr const char* kVersion = "2";
 constexpr const char* kFile = "checkpoint.safetensors";
 constexpr std::string_view kConfig = "config.";
 

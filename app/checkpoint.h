@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "kernels/choose.h"
+#include "kernels/choices.h"
 #include "models/network.h"
 
 namespace plumb::app {

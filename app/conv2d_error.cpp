@@ -98,10 +98,12 @@ double conv2d_error(const Prepared& p, std::span<void* const> in, const void* ou
     double sum = kind == "conv2d_forward"          ? exact.forward(a, b, i, j, k, l)
                  : kind == "conv2d_backward_input" ? exact.backward_input(a, b, i, j, k, l)
                                                    : exact.backward_weight(a, b, s, i, j, k, l);
-    if (kind == "conv2d_forward" && p.in().size() == 3) sum += static_cast<double>(static_cast<const float*>(in[2])[j]);
+    if (kind == "conv2d_forward" && p.in().size() == 3) sum += Operand{p.in()[2], in[2]}(j, 0, 0, 0);
     if (kind == "conv2d_forward" && params.activation == Activation::kRelu) sum = std::max(sum, 0.0);
     largest = std::max(largest, std::abs(sum));
-    error = std::max(error, std::abs(result(i, j, k, l) - sum));
+    const double distance = std::abs(result(i, j, k, l) - sum);
+    if (!std::isfinite(distance)) return distance;
+    error = std::max(error, distance);
   }
   return largest > 0 ? error / largest : error;
 }

@@ -20,6 +20,10 @@ std::string data_set_of(const std::string& model) {
   return "cifar10";
 }
 
+data::Normalization normalization_of(const std::string& model) {
+  return model.starts_with("resnet") ? data::Normalization::imagenet() : data::Normalization{};
+}
+
 data::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit) {
   PLUMB_CHECK(limit >= 0, "limit: {} images were asked for; use a positive number, or 0 for all", limit);
   const std::string name = data_set_of(model);

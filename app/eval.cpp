@@ -31,10 +31,9 @@ std::vector<double> of_channels(const char* option, const std::string& text, int
   return all;
 }
 
-// The resnets' published weights expect ImageNet's normalisation; the others pixels in [0, 1].
 data::Normalization normalization(const EvalConfig& c, int64_t channels) {
   PLUMB_CHECK(c.mean.empty() == c.deviation.empty(), "give both --mean and --std, or neither");
-  if (c.mean.empty()) return c.model.starts_with("resnet") ? data::Normalization::imagenet() : data::Normalization{};
+  if (c.mean.empty()) return normalization_of(c.model);
   data::Normalization n{of_channels("--mean", c.mean, channels), of_channels("--std", c.deviation, channels)};
   for (const double d : n.deviation) PLUMB_CHECK(d > 0, "--std: {} is too small; deviations are above 0", d);
   return n;

@@ -1,7 +1,6 @@
 // plumb layout: every layer of a network in every direction and layout, beside oneDNN with all formats left to it.
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -12,7 +11,9 @@
 #include "app/report.h"
 #include "app/trainer.h"
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "kernels/trial.h"
+#include "ops/convert.h"
 
 namespace plumb::app {
 namespace {
@@ -37,7 +38,7 @@ struct Timing {
   double error = -1;       // of a Winograd kernel, against f64
 };
 
-// ---- the work of a step
+// The work of a step.
 
 bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") || kernel.starts_with("linear_"); }
 
@@ -85,7 +86,7 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   return capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
 }
 
-// ---- timing
+// Timing.
 
 template <class F>
 double best_of(F&& seconds) {
@@ -97,13 +98,6 @@ double best_of(F&& seconds) {
     best = std::min(best, s);
   }
   return best;
-}
-
-template <class F>
-double seconds_of(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 Direction raw_direction(const std::string& direction) {
@@ -136,10 +130,22 @@ RawLinear raw_linear(const Prepared& p, const std::string& direction) {
   return {};
 }
 
-// Conversions inside a kernel are oneDNN's, and timed on the same work written against it alone.
+// Casts of all operands to f32 and back, as a kernel makes them that computes bf16 as f32.
+double casts(const Prepared& p) {
+  const NoGrad no_grad;
+  double seconds = 0;
+  for (const TensorSpec& s : p.specs) {
+    const Tensor narrow = uniform(s, -1, 1, 1), wide = to(narrow, DType::kF32);
+    const bool is_input = &s < p.specs.data() + p.in().size();
+    seconds += best_of([&] { return seconds_of([&] { is_input ? to(narrow, DType::kF32) : to(wide, s.dtype); }); });
+  }
+  return seconds;
+}
+
+// Conversions inside a kernel are casts, or oneDNN's, and timed on the same work written against it alone.
 double inner_conversions(const Piece& piece) {
   const KernelInfo& info = piece.kernel->kernel->info();
-  if (!info.conversions) return 0;
+  if (info.algorithm.starts_with("as_f32")) return casts(*piece.kernel);
   const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
                        ? raw_same(raw_conv2d(*piece.kernel, piece.direction), info.algorithm)
                        : raw_same(raw_linear(*piece.kernel, piece.direction), info.algorithm);
@@ -183,7 +189,7 @@ class Best {
   std::map<std::string, double> known_;  // the same in all layouts
 };
 
-// ---- the report
+// The report.
 
 Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
   const KernelInfo& info = piece.kernel->kernel->info();

@@ -1,3 +1,7 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
 #include "app/command.h"
 #include "app/command_line.h"
 #include "core/error.h"
@@ -8,12 +12,17 @@ namespace {
 std::string versions() {
   std::string text = "plumb " PLUMB_VERSION_STRING;
   for (const std::string& v : plumb::library_versions()) text += "\n" + v;
-  return text;
+  return text + fmt::format("\nfmt {}.{}.{}\nCLI11 {}\nnlohmann-json {}.{}.{}\nOpenMP {}", FMT_VERSION / 10000,
+                            FMT_VERSION / 100 % 100, FMT_VERSION % 100, CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR,
+                            NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, _OPENMP);
 }
 
 int run(int argc, char** argv) {
   CLI::App app("plumb: a neutral baseline for deep-learning frameworks", "plumb");
   app.set_version_flag("--version", versions());
+  app.footer(
+      "The fastest kernels are measured once and remembered in $PLUMB_CACHE [~/.cache/plumbline]; \"off\" remembers\n"
+      "nothing. Every subcommand has --help of its own.");
   app.require_subcommand(0, 1);  // so that a wrong one is named by the parser
   plumb::app::add_train(app);
   plumb::app::add_eval(app);

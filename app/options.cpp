@@ -96,12 +96,7 @@ void add_model_option(CLI::App& app, std::string& model) {
   add_choice(app, "model", model, model_choices(), "")->required();
 }
 
-int64_t batch_size(const std::string& text) {
-  constexpr int64_t kMost = INT32_MAX;
-  const auto n = whole_number<int64_t>(text, 1);
-  PLUMB_CHECK(n <= kMost, "{} is too large; use at most {}", n, kMost);
-  return n;
-}
+int64_t batch_size(const std::string& text) { return whole_number<int64_t>(text, 1, INT32_MAX); }
 
 CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about) {
   const auto read = [](const std::string& text) { return std::to_string(batch_size(text)); };
@@ -121,7 +116,8 @@ void add_dtype_option(CLI::App& app, std::string& dtype) {
 }
 
 void add_threads_option(CLI::App& app) {
-  app.add_option_function<int>("--threads", set_threads, "Threads of the kernels [all]")->transform(whole_from<int>(1));
+  app.add_option_function<int>("--threads", set_threads, "Threads of the kernels [all]")
+      ->transform(whole_from<int>(1, kMostThreads));
 }
 
 std::vector<std::string> layout_choices() {

@@ -18,15 +18,16 @@ std::string any_of(const std::vector<std::string>& names);
 /// Throws "x" is unknown; use a, b or c.
 void check_choice(const std::string& value, const std::vector<std::string>& names);
 
-/// The decimal whole number that a text is; throws if it is none, does not fit into a T or is less than `least`.
+/// The decimal whole number that a text is; throws if it is none, does not fit into a T or is not in [least, most].
 template <class T>
-T whole_number(const std::string& text, T least) {
+T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>::max()) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = end == text.data() + text.size() && error != std::errc::invalid_argument;
   PLUMB_CHECK(whole, "{} is not a whole number of at least {}", in_quotes(text), least);
   PLUMB_CHECK(error == std::errc(), "{} does not fit into {} bits", text, 8 * sizeof(T));
   PLUMB_CHECK(value >= least, "{} is too small; use at least {}", value, least);
+  PLUMB_CHECK(value <= most, "{} is too large; use at most {}", value, most);
   return value;
 }
 /// The number that a text is; throws if it is none, or not finite.
@@ -41,8 +42,8 @@ CLI::Validator checked(std::function<std::string(const std::string&)> read);
 /// For Option::transform: takes what is a whole_number<T>. By itself CLI11 reads 010 as octal, wraps what is below 0
 /// and cuts what is too large.
 template <class T>
-CLI::Validator whole_from(T least) {
-  return checked([least](const std::string& text) { return std::to_string(whole_number<T>(text, least)); });
+CLI::Validator whole_from(T least, T most = std::numeric_limits<T>::max()) {
+  return checked([=](const std::string& text) { return std::to_string(whole_number<T>(text, least, most)); });
 }
 /// For Option::transform: takes what is a nonnegative_number.
 CLI::Validator nonnegative();

@@ -32,16 +32,13 @@ bool holds_nan(const void* data, const TensorSpec& s) {
   switch (s.dtype) {
     case DType::kF32: return has_nan<float>(data, s.numel());
     case DType::kF64: return has_nan<double>(data, s.numel());
+    case DType::kF16: return has_nan<Float16>(data, s.numel());
     case DType::kBf16: return has_nan<Bfloat16>(data, s.numel());
     default: return false;
   }
 }
 
 }  // namespace
-
-double Profile::now_us() const {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - zero_).count();
-}
 
 void Profile::before(const Prepared&) { started_us_ = now_us(); }
 

@@ -1,10 +1,10 @@
 // Observers of the kernels that run: a trace for Chrome's viewer, and a search for NaN.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "core/stopwatch.h"
 #include "kernels/recorder.h"
 
 namespace plumb::app {
@@ -30,8 +30,8 @@ class Profile final : public Observer {
     int64_t number;
     double start_us, duration_us;
   };
-  double now_us() const;
-  std::chrono::steady_clock::time_point zero_ = std::chrono::steady_clock::now();
+  double now_us() const { return 1e6 * watch_.seconds(); }
+  Stopwatch watch_;
   double started_us_ = 0;
   size_t most_;
   std::vector<Event> events_;
@@ -39,7 +39,7 @@ class Profile final : public Observer {
 };
 
 /// Throws at the first kernel whose output, or what it was given, holds a NaN, and names it. The inputs count because a
-/// kernel may lose a NaN: the ReLU in a convolution of oneDNN makes it 0.
+/// kernel may lose a NaN: a comparison, or an average over other elements, does.
 class NanCheck final : public Observer {
  public:
   void after(const Prepared&, const Launch&) override;

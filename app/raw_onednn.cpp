@@ -1,11 +1,11 @@
 #include "app/raw_onednn.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "app/raw_onednn_steps.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/stopwatch.h"
 
 namespace plumb::app {
 
@@ -98,12 +98,12 @@ void Steps::run() {
 }
 
 double Steps::conversion_seconds() {
-  const auto start = std::chrono::steady_clock::now();
-  for (const Step& s : steps_) {
-    if (s.conversion) s.primitive.execute(stream_, s.args);
-  }
-  stream_.wait();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_of([&] {
+    for (const Step& s : steps_) {
+      if (s.conversion) s.primitive.execute(stream_, s.args);
+    }
+    stream_.wait();
+  });
 }
 
 std::unique_ptr<RawRun> declining(const Make& make) {
@@ -122,12 +122,7 @@ std::unique_ptr<RawRun> fastest(const std::vector<Make>& makes) {
     auto made = declining(make);
     if (!made) continue;
     made->run();
-    double seconds = 1e30;
-    for (int i = 0; i < 5; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      made->run();
-      seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
+    const double seconds = best_seconds_of(5, [&] { made->run(); });
     if (!best || seconds < best_seconds) {
       best = std::move(made);
       best_seconds = seconds;

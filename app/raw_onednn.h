@@ -52,13 +52,14 @@ struct RawMatmul {
 };
 
 /// The kind of raw work that stands beside one of our algorithms: "winograd" beside "winograd_f4x4", "blocked" beside
-/// our own kernels for work that oneDNN has no fast kernels for, else the algorithm itself.
+/// our own kernels without a like in oneDNN, else the algorithm itself.
 std::string raw_class(std::string_view algorithm);
 
 // The same work, on tensors in the same layouts, by the same class of algorithm; weights are plain, and their packing
 // is part of a run. Null where oneDNN has no such implementation.
 //   direct         the activations as they are, the weights in the format that oneDNN asks for
-//   blocked        every format as oneDNN likes it, with conversions around
+//   blocked        every format as oneDNN likes it, with conversions around; of a fully connected layer, the faster
+//                  one of its two primitives
 //   winograd       the same with its Winograd algorithm, which oneDNN 2.x has
 //   matmul, gemm   the primitive, and dnnl_sgemm, on plain matrices
 //   inner_product  the weights in the format that oneDNN asks for

@@ -25,7 +25,7 @@ memory::desc weight(const RawConv2d& c, bool any) {
   return {weight_dims(c), raw::dtype(c.w.dtype), tag};
 }
 
-// ---- primitive descriptors, in the words of either API
+// Primitive descriptors, in the words of either API.
 
 struct Attributes {
   memory::dims strides, dilations, before, after;

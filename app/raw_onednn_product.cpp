@@ -5,7 +5,7 @@ namespace {
 
 using raw::memory;
 
-// ---- products of matrices as they stand
+// Products of matrices as they stand.
 
 // A row-major (..., rows, columns) tensor, seen transposed if asked for.
 memory::desc matrix(const TensorSpec& s, bool transposed) {
@@ -64,7 +64,7 @@ std::unique_ptr<RawRun> gemm(const RawMatmul& m) {
   return std::make_unique<Gemm>(m);
 }
 
-// ---- inner products
+// Inner products.
 
 using Forward = dnnl::inner_product_forward;
 using BackwardInput = dnnl::inner_product_backward_data;
@@ -147,8 +147,11 @@ std::unique_ptr<RawRun> raw_same(const RawMatmul& m, std::string_view algorithm)
 }
 
 std::unique_ptr<RawRun> raw_same(const RawLinear& l, std::string_view algorithm) {
-  if (algorithm == "inner_product") return raw::declining([&] { return inner_product(l, true, true); });
-  return raw_same(as_matmul(l), algorithm);
+  const auto prepared = [&l] { return inner_product(l, true, true); };
+  const RawMatmul m = as_matmul(l);
+  if (algorithm == "inner_product") return raw::declining(prepared);
+  if (algorithm == "blocked") return raw::fastest({prepared, [&m] { return matmul(m, false); }});
+  return raw_same(m, algorithm);
 }
 
 std::unique_ptr<RawRun> raw_best(const RawMatmul& m) {

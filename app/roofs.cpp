@@ -3,48 +3,31 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/stopwatch.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream.h"
 #include "ops/matmul.h"
 
 namespace plumb::app {
 namespace {
 
-template <class F>
-double seconds_of(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-template <class F>
-double best_seconds_of(int rounds, F&& f) {
-  double best = 1e30;
-  for (int i = 0; i < rounds; ++i) best = std::min(best, seconds_of(f));
-  return best;
-}
-
-#ifdef __AVX512F__
-constexpr int kVectorBytes = 64;
-#else
-constexpr int kVectorBytes = 32;
-#endif
-typedef float Vector __attribute__((vector_size(kVectorBytes)));
+using cpu::simd::kLanes;
+using cpu::simd::Vec;
 
 // Independent chains of multiply-adds: enough to hide their latency, few enough for the registers.
 double fma_gflops() {
-  constexpr int kChains = 12, kLanes = kVectorBytes / 4;
+  constexpr int kChains = 12;
   constexpr int64_t kRounds = 4 << 20;
   const int team = threads();
   const double seconds = best_seconds_of(5, [&] {
     cpu::parallel_team(team, [&](int, int) {
-      Vector v[kChains];
-      for (int c = 0; c < kChains; ++c) v[c] = Vector{} + static_cast<float>(c);
-      Vector scale = Vector{} + 0.999f, shift = Vector{} + 0.001f;
+      Vec v[kChains];
+      for (int c = 0; c < kChains; ++c) v[c] = Vec{} + static_cast<float>(c);
+      Vec scale = Vec{} + 0.999f, shift = Vec{} + 0.001f;
       asm volatile("" : "+x"(scale), "+x"(shift));
       for (int64_t i = 0; i < kRounds; ++i) {
         for (int c = 0; c < kChains; ++c) v[c] = v[c] * scale + shift;
@@ -52,7 +35,7 @@ double fma_gflops() {
       for (int c = 0; c < kChains; ++c) asm volatile("" : : "x"(v[c]));
     });
   });
-  return 2.0 * kChains * kLanes * static_cast<double>(kRounds) * team / seconds / 1e9;
+  return 2.0 * kChains * static_cast<double>(kLanes * kRounds) * team / seconds / 1e9;
 }
 
 double matmul_gflops(DType t) {
@@ -74,17 +57,17 @@ double copy_gbytes() {
 
 void read(const uint8_t* data, size_t bytes) {
   constexpr size_t kStreams = 4;
-  Vector sum[kStreams] = {};
+  Vec sum[kStreams] = {};
   size_t i = 0;
-  for (; i + kStreams * sizeof(Vector) <= bytes; i += kStreams * sizeof(Vector)) {
-    for (size_t s = 0; s < kStreams; ++s) sum[s] += *reinterpret_cast<const Vector*>(data + i + s * sizeof(Vector));
+  for (; i + kStreams * sizeof(Vec) <= bytes; i += kStreams * sizeof(Vec)) {
+    for (size_t s = 0; s < kStreams; ++s) sum[s] += *reinterpret_cast<const Vec*>(data + i + s * sizeof(Vec));
   }
-  for (const Vector& s : sum) asm volatile("" : : "x"(s));
+  for (const Vec& s : sum) asm volatile("" : : "x"(s));
 }
 
 void update(uint8_t* data, size_t bytes) {
-  for (size_t i = 0; i + sizeof(Vector) <= bytes; i += sizeof(Vector)) {
-    auto* v = reinterpret_cast<Vector*>(data + i);
+  for (size_t i = 0; i + sizeof(Vec) <= bytes; i += sizeof(Vec)) {
+    auto* v = reinterpret_cast<Vec*>(data + i);
     *v = *v * 0.5f;
   }
 }
@@ -102,7 +85,7 @@ int sets_beyond_caches(size_t bytes) {
   return static_cast<int>(std::min<size_t>(64, 2 * caches / std::max<size_t>(bytes, 1) + 1));
 }
 
-// ---- CopyFloor
+// CopyFloor.
 
 CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
     : read_(read_bytes), written_(written_bytes), in_place_(in_place) {

@@ -13,7 +13,7 @@
 #include "app/report.h"
 #include "app/train_report.h"
 #include "app/trainer.h"
-#include "kernels/choose.h"
+#include "kernels/choices.h"
 #include "models/weights.h"
 
 namespace plumb::app {

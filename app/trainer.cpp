@@ -1,11 +1,12 @@
 #include "app/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "app/data_source.h"
 #include "app/options.h"
 #include "core/random.h"
-#include "kernels/choose.h"
+#include "core/stopwatch.h"
+#include "kernels/choices.h"
 #include "models/weights.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
@@ -15,10 +16,6 @@
 
 namespace plumb::app {
 namespace {
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 int64_t count_correct(const Tensor& predictions, const Tensor& labels) {
   const auto p = predictions.data<int64_t>(), l = labels.data<int64_t>();
@@ -34,6 +31,7 @@ data::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool tra
   o.dtype = dtype_from_string(c.dtype);
   o.layout = layout;
   o.seed = c.seed;
+  o.normalization = normalization_of(c.model);
   if (train && c.augment) o.augmentation = data::Augmentation::cifar();
   return o;
 }
@@ -84,9 +82,8 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   for (const auto& b : network.buffers()) saved.push_back(Tensor::from(b.tensor.data<float>(), b.tensor.spec()));
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    forward_backward(network, pass, images, labels);
-    if (i > 0) best = std::min(best, ms_since(start) / 1e3);  // the first one prepares
+    const double seconds = seconds_of([&] { forward_backward(network, pass, images, labels); });
+    if (i > 0) best = std::min(best, seconds);  // the first one prepares
   }
   for (size_t i = 0; i < saved.size(); ++i) {
     Tensor b = network.buffers()[i].tensor;
@@ -96,20 +93,23 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 }
 
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
-  const std::string work = message("layout of {} batch {} {} threads {} among {}", network.name(), batch, dtype,
-                                   threads(), algorithm_name(ctx.choice.algorithm));
-  return layout_from_string(remembered_choice(work, [&] {
-    Layout best = Layout::kNhwc;
-    double best_seconds = 1e30;
-    for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
-      const double seconds = time_of_layout(network, l, dtype, batch);
-      if (seconds < best_seconds) {
-        best_seconds = seconds;
-        best = l;
-      }
+  const std::string work =
+      message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
+              static_cast<int>(ctx.choice.search), algorithm_name(ctx.choice.algorithm));
+  const std::vector<std::string> names = layout_choices();
+  const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  if (const auto known = remembered_choice(work, is_layout)) return layout_from_string(*known);
+  Layout best = Layout::kNhwc;
+  double best_seconds = 1e30;
+  for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
+    const double seconds = time_of_layout(network, l, dtype, batch);
+    if (seconds < best_seconds) {
+      best_seconds = seconds;
+      best = l;
     }
-    return to_string(best);
-  }));
+  }
+  remember_choice(work, to_string(best));
+  return best;
 }
 
 Evaluation evaluate(const models::Network& network, data::Loader& loader) {
@@ -158,18 +158,18 @@ EpochResult Trainer::run_epoch(int64_t epoch, const OnStep& on_step) {
   EpochResult r;
   data::Batch batch;
   int64_t seen = 0, correct = 0, number = 0;
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch epoch_watch;
   train_.start_epoch(epoch);
-  auto step_start = start;
+  Stopwatch step_watch;
   while (train_.next(batch)) {
     const StepResult s = step(batch.images, batch.labels);
     r.loss += s.loss * static_cast<double>(batch.count);
     correct += s.correct;
     seen += batch.count;
-    on_step(number++, train_.batches(), ms_since(step_start), s);
-    step_start = std::chrono::steady_clock::now();
+    on_step(number++, train_.batches(), step_watch.ms(), s);
+    step_watch = {};
   }
-  r.seconds = ms_since(start) / 1e3;
+  r.seconds = epoch_watch.seconds();
   r.loss /= static_cast<double>(seen);
   r.train_accuracy = static_cast<double>(correct) / static_cast<double>(seen);
   const Evaluation e = evaluate(*network_, test_);

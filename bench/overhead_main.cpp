@@ -2,11 +2,10 @@
 // tape, captured. peers/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
-
 #include "app/command_line.h"
 #include "core/context.h"
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "graph/program.h"
 #include "kernels/machine.h"
 #include "ops/conv2d.h"
@@ -24,10 +23,9 @@ template <class F>
 void add_row(const std::string& path, int ops, F f) {
   benchmark::RegisterBenchmark(path.c_str(), [ops, f](benchmark::State& state) mutable {
     for (int i = 0; i < 100; ++i) f();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     for (auto _ : state) f();
-    const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-    state.counters["ns_per_op"] = ns / static_cast<double>(state.iterations()) / ops;
+    state.counters["ns_per_op"] = 1e9 * watch.seconds() / static_cast<double>(state.iterations()) / ops;
   });
 }
 

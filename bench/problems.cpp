@@ -49,7 +49,7 @@ std::string cut_name(std::string& descriptor) {
   return name;
 }
 
-// ---- benchdnn: letters and numbers
+// Benchdnn: letters and numbers.
 
 // A spatial size: the padding after the image may differ from the one before, and follows from the output.
 struct Axis {
@@ -169,6 +169,7 @@ void read_letters(const std::string& name, const std::string& descriptor, int64_
                 .groups = narrow(g)};
     add_conv2d(p, to);
   } else {
+    PLUMB_CHECK(h.dilation == 0 && w.dilation == 0, "a pooling has no dilation; leave dh and dw out, or give oc");
     PoolProblem p{name, x, Shape{n, ic, h.out, w.out}, {}};
     p.params = {.kernel = {narrow(h.kernel), narrow(w.kernel)},
                 .stride = {narrow(h.stride), narrow(w.stride)},
@@ -177,7 +178,7 @@ void read_letters(const std::string& name, const std::string& descriptor, int64_
   }
 }
 
-// ---- benchdnn: extents
+// Benchdnn: extents.
 
 Shape extents(std::string_view text, int64_t batch) {
   std::vector<int64_t> all;
@@ -199,7 +200,7 @@ void read_extents(const std::string& name, const std::string& descriptor, int64_
   }
 }
 
-// ---- DeepBench: plain numbers
+// DeepBench: plain numbers.
 
 void read_numbers(const std::vector<int64_t>& v, Problems& to) {
   std::string name = "deepbench";

@@ -1,12 +1,16 @@
 # PLUMB_CUDA=AUTO|ON|OFF. AUTO is never an error where CUDA is missing.
+if(NOT PLUMB_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "PLUMB_CUDA=${PLUMB_CUDA} is unknown; use AUTO, ON or OFF")
+endif()
 set(PLUMB_HAS_CUDA OFF)
 if(NOT PLUMB_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    find_program(cuda_compiler ${CMAKE_CUDA_COMPILER} NO_CACHE)  # one that was named to CMake is not looked for above
     find_package(CUDAToolkit QUIET)
   endif()
-  if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
+  if(cuda_compiler AND CUDAToolkit_FOUND)
     set(PLUMB_HAS_CUDA ON)
   elseif(PLUMB_CUDA STREQUAL "ON")
     message(FATAL_ERROR "PLUMB_CUDA=ON, but no CUDA compiler and toolkit were found; install them, or use AUTO or OFF")

@@ -61,7 +61,7 @@ int threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_thr
 int threads() { return threads_of(ctx.choice); }
 
 void set_threads(int n) {
-  PLUMB_CHECK(n >= 1 && n <= 4096, "threads: {} were asked for; use 1 to 4096", n);
+  PLUMB_CHECK(n >= 1 && n <= kMostThreads, "set_threads: {} threads were asked for; use 1 to {}", n, kMostThreads);
   omp_set_num_threads(n);
   ctx.choice.threads = static_cast<uint16_t>(n);
 }

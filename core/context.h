@@ -33,7 +33,7 @@ struct Choice {
   Search search = Search::kHeuristic;
   MathMode math = MathMode::kStrict;
   uint16_t algorithm = 0;  ///< 0, or algorithm_id("winograd"): candidates of that family go first
-  uint16_t threads = 0;    ///< 0: as many as the process was given; set by set_threads, which tells OpenMP as well
+  uint16_t threads = 0;    ///< 0: as many as OpenMP has; set by set_threads alone, which tells OpenMP as well
   Device device{};         ///< where kernels without inputs run
   bool operator==(const Choice&) const = default;
 };
@@ -84,17 +84,29 @@ struct NoGrad : Scoped<bool> {
 struct MemoryScope : Scoped<MemoryClass> {
   explicit MemoryScope(MemoryClass c) : Scoped(ctx.memory_class, c) {}
 };
-/// While it lives, kernels are picked this way.
-struct ChoiceScope : Scoped<Choice> {
-  explicit ChoiceScope(Choice c) : Scoped(ctx.choice, c) {}
+/// While it lives, kernels are picked this way, by as many threads as before: their number belongs to set_threads.
+class ChoiceScope {
+ public:
+  explicit ChoiceScope(Choice c) : old_(ctx.choice) { set(c); }
+  ~ChoiceScope() { set(old_); }
+  ChoiceScope(const ChoiceScope&) = delete;
+  ChoiceScope& operator=(const ChoiceScope&) = delete;
+
+ private:
+  static void set(Choice c) {
+    c.threads = ctx.choice.threads;
+    ctx.choice = c;
+  }
+  Choice old_;
 };
 
 /// How many threads kernels use under a choice.
 int threads_of(const Choice& c);
 /// How many threads the kernels of the calling thread use.
 int threads();
-/// Sets it for the calling thread; n must be at least 1.
+/// Sets it for the calling thread, from 1 to kMostThreads.
 void set_threads(int n);
+inline constexpr int kMostThreads = 4096;
 /// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the
 /// start.
 void flush_denormals();

@@ -12,10 +12,12 @@ namespace plumb {
 enum class DType : uint8_t { kF32, kF64, kF16, kBf16, kI32, kI64, kU8 };
 inline constexpr int kDTypeCount = 7;
 
+/// Bytes of an element.
 constexpr size_t size_of(DType t) {
   constexpr uint8_t sizes[kDTypeCount] = {4, 8, 2, 2, 4, 8, 1};
   return sizes[static_cast<int>(t)];
 }
+/// Whether it is f32, f64, f16 or bf16.
 constexpr bool is_floating(DType t) { return t <= DType::kBf16; }
 /// "f32", "f64", "f16", "bf16", "i32", "i64" or "u8".
 const char* to_string(DType t);

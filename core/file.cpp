@@ -51,6 +51,12 @@ class Aside {
     PLUMB_CHECK(descriptor >= 0, "{} cannot be written: {}", file_, reason(errno));
     if (fs::exists(old)) ::fchmod(descriptor, static_cast<mode_t>(old.permissions()));
     stream_.reset(::fdopen(descriptor, "wb"));
+    if (!stream_) {
+      const std::string why = reason(errno);
+      ::close(descriptor);
+      std::remove(aside_.c_str());
+      fail("{} cannot be written: {}", file_, why);
+    }
     std::setvbuf(stream_.get(), nullptr, _IONBF, 0);  // pieces are large
   }
   Aside(const Aside&) = delete;

@@ -13,6 +13,9 @@ namespace plumb {
 enum class Layout : uint16_t { kNchw = 0, kNhwc = 1, kChwn = 2, kFirstPack = 256 };
 inline constexpr Layout kPublicLayouts[] = {Layout::kNchw, Layout::kNhwc, Layout::kChwn};
 
+/// Whether it is one of the three that tensors of the user have.
+constexpr bool is_public(Layout l) { return l <= Layout::kChwn; }
+/// Whether it is a format of one backend.
 constexpr bool is_pack(Layout l) { return l >= Layout::kFirstPack; }
 /// "nchw", "nhwc", "chwn", or the name of the pack.
 std::string to_string(Layout l);
@@ -21,6 +24,7 @@ Layout layout_from_string(std::string_view name);
 
 /// The layout value of a pack. The same key always gives the same value; `bytes` is the size of a tensor packed so.
 Layout intern_pack(std::string_view key, std::string_view name, size_t bytes);
+/// What was given to intern_pack.
 size_t pack_bytes(Layout pack);
 
 }  // namespace plumb

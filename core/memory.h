@@ -42,8 +42,11 @@ class Allocator {
 
   /// A block of at least `bytes` bytes. Throws Error when the system has no more, after giving back what is cached.
   void* get(size_t bytes, MemoryClass c);
+  /// Takes a block back; `bytes` and `c` are those that it was got with.
   void put(void* block, size_t bytes, MemoryClass c) noexcept;
+  /// A copy of the counts so far.
   MemoryStats stats() const;
+  /// Starts the peaks again from what is live now.
   void reset_peaks();
   /// Gives every cached block back to the system.
   void trim();

@@ -33,8 +33,9 @@ void fill(void* data, DType dtype, int64_t count, uint64_t seed, Number number) 
 }  // namespace
 
 void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
+  if (!is_floating(dtype)) low = std::ceil(low), high = std::floor(high);
   const double least = dtype == DType::kU8 ? 0 : -0x1p31, most = dtype == DType::kU8 ? 255 : 0x1p31 - 1;
-  PLUMB_CHECK(low <= high && (is_floating(dtype) || (low >= least && high <= most)),
+  PLUMB_CHECK(low <= high && std::isfinite(high - low) && (is_floating(dtype) || (low >= least && high <= most)),
               "uniform: there are no numbers of dtype {} from {} to {}", dtype, low, high);
   const double range = high - low + (is_floating(dtype) ? 0 : 1);
   fill(data, dtype, count, seed, [&](const auto& bits, double* v) {

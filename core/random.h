@@ -12,20 +12,26 @@ namespace plumb {
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC'11). Four 32-bit numbers
 /// a counter; this is the only generator.
 struct Philox {
+  static constexpr int kRounds = 10;
+  /// One round on the four words of a counter under one key.
+  static constexpr void round(uint32_t& c0, uint32_t& c1, uint32_t& c2, uint32_t& c3, uint32_t k0, uint32_t k1) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * c0, p1 = uint64_t{0xCD9E8D57} * c2;
+    c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0;
+    c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    c1 = static_cast<uint32_t>(p1);
+    c3 = static_cast<uint32_t>(p0);
+  }
+  /// The key of the next round.
+  static constexpr void next_key(uint32_t& k0, uint32_t& k1) {
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  /// The four numbers of a counter in a stream; streams of one key are as good as keys of their own.
   static constexpr std::array<uint32_t, 4> block(uint64_t key, uint64_t counter, uint64_t stream) {
     uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
     uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
     uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t p0 = uint64_t{0xD2511F53} * c0, p1 = uint64_t{0xCD9E8D57} * c2;
-      const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0, n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
-      c1 = static_cast<uint32_t>(p1);
-      c3 = static_cast<uint32_t>(p0);
-      c0 = n0;
-      c2 = n2;
-      k0 += 0x9E3779B9;
-      k1 += 0xBB67AE85;
-    }
+    for (int i = 0; i < kRounds; ++i, next_key(k0, k1)) round(c0, c1, c2, c3, k0, k1);
     return {c0, c1, c2, c3};
   }
   /// A float in [0, 1) from the upper 24 bits.

@@ -3,7 +3,7 @@
 namespace plumb {
 
 Shape Shape::with(int i, int64_t extent) const {
-  PLUMB_CHECK(i >= -rank_ && i < rank_, "shape {} has no dimension {}", *this, i);
+  if (i < -rank_ || i >= rank_) refuse_dimension(i);
   int64_t e[kMaxRank];
   for (int d = 0; d < rank_; ++d) e[d] = dims_[d];
   e[i < 0 ? i + rank_ : i] = extent;
@@ -24,5 +24,7 @@ void Shape::refuse() const {
 void Shape::refuse_rank(size_t rank) {
   fail("a shape of rank {} was asked for; the largest rank is {}", rank, kMaxRank);
 }
+
+void Shape::refuse_dimension(int i) const { fail("shape {} has no dimension {}", *this, i); }
 
 }  // namespace plumb

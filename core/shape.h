@@ -13,7 +13,8 @@ namespace plumb {
 inline constexpr int kMaxRank = 6;
 
 /// Up to six 64-bit extents, inline. Always logical: (N, C, H, W) whatever the layout. Unused extents are zero, so that
-/// shapes compare and hash as bytes. The number of elements fits into 63 bits: larger shapes are refused.
+/// shapes compare and hash as bytes. Shapes of more than 2^56 elements
+/// are refused, so that bytes are counted in 63 bits.
 class Shape {
  public:
   Shape() = default;
@@ -30,8 +31,13 @@ class Shape {
   }
 
   int rank() const { return static_cast<int>(rank_); }
-  /// The extent of dimension i; negative i counts from the end.
-  int64_t operator[](int i) const { return dims_[i < 0 ? i + rank_ : i]; }
+  /// The extent of dimension i; negative i counts from the end. Throws where there is no such dimension.
+  int64_t operator[](int i) const {
+    const int64_t d = i < 0 ? i + rank_ : i;
+    if (d < 0 || d >= rank_) [[unlikely]]
+      refuse_dimension(i);
+    return dims_[d];
+  }
   int64_t numel() const {
     int64_t n = 1;
     for (int i = 0; i < rank_; ++i) n *= dims_[i];
@@ -48,6 +54,7 @@ class Shape {
   static constexpr int64_t kMaxNumel = int64_t{1} << 56;  // leaves room for the size of an element
   [[noreturn]] void refuse() const;
   [[noreturn]] static void refuse_rank(size_t rank);
+  [[noreturn]] void refuse_dimension(int i) const;
   int64_t dims_[kMaxRank] = {};
   int64_t rank_ = 0;
 };

@@ -27,6 +27,7 @@ struct TensorSpec {
 
   int rank() const { return shape.rank(); }
   int64_t numel() const { return shape.numel(); }
+  /// What the data takes, or the pack.
   size_t bytes() const {
     return is_pack(layout) ? pack_bytes(layout) : static_cast<size_t>(shape.numel()) * size_of(dtype);
   }
@@ -48,12 +49,14 @@ struct Strides {
   int64_t of[kMaxRank] = {};
   int64_t operator[](int i) const { return of[i]; }
 };
+/// Of a public layout; throws for a pack.
 Strides strides_of(const TensorSpec& s);
 /// The logical dimensions in the order in which they stand in memory, outermost first (NHWC: 0, 2, 3, 1).
 struct DimOrder {
   int8_t of[kMaxRank] = {};
   int operator[](int i) const { return of[i]; }
 };
+/// Of a tensor of so many dimensions; of nhwc and chwn, four.
 DimOrder memory_order(Layout layout, int rank);
 
 }  // namespace plumb

@@ -1,74 +1,14 @@
 #include "kernels/choose.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 
 #include "core/memory.h"
-#include "kernels/machine.h"
+#include "kernels/choices.h"
 #include "kernels/trial.h"
 
 namespace plumb {
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Table {
-  std::mutex mutex;
-  Choices known;   // on disk, for this machine and these libraries
-  Choices in_use;  // decided or adopted in this process
-  bool loaded = false;
-};
-Table& table() {
-  static Table* t = new Table;
-  return *t;
-}
-
-// PLUMB_CACHE names the folder; "off" keeps nothing. The file is named by what the results depend on.
-fs::path file_of_results() {
-  const char* set = std::getenv("PLUMB_CACHE");
-  if (set && std::string_view(set) == "off") return {};
-  fs::path folder;
-  if (set && *set) {
-    folder = set;
-  } else if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) {
-    folder = fs::path(xdg) / "plumbline";
-  } else if (const char* home = std::getenv("HOME"); home && *home) {
-    folder = fs::path(home) / ".cache" / "plumbline";
-  } else {
-    return {};
-  }
-  return folder / ("choices-" + machine_signature() + ".txt");
-}
-
-void load(Table& t) {
-  if (std::exchange(t.loaded, true)) return;
-  const fs::path file = file_of_results();
-  if (file.empty()) return;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (const size_t tab = line.find('\t'); tab != std::string::npos)
-      t.known[line.substr(0, tab)] = line.substr(tab + 1);
-  }
-}
-
-// One line, one write: several processes may append to the same file. A cache that cannot be written is no error.
-void append_to_file(const std::string& work, const std::string& algorithm) {
-  const fs::path file = file_of_results();
-  if (file.empty()) return;
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return;
-  const std::string line = work + "\t" + algorithm + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
-  ::close(fd);
-}
 
 std::string describe(const Prepared& p) {
   std::string text = p.kind->name;
@@ -147,18 +87,14 @@ Made by_name(const std::vector<Candidates::Candidate>& order, const std::string&
 }
 
 Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order) {
-  Table& t = table();
-  const std::lock_guard lock(t.mutex);
-  load(t);
+  static std::mutex* measuring = new std::mutex;  // one at a time, or they would measure each other
+  const std::lock_guard lock(*measuring);
   const std::string work = describe(p);
-  for (const Choices* known : {&t.in_use, &t.known}) {
-    const auto it = known->find(work);
-    if (it == known->end()) continue;
-    if (Made m = by_name(order, it->second); m.kernel) {
-      t.in_use[work] = m.algorithm;
-      return m;
-    }
-  }
+  Made best;
+  const auto is_offered = [&](const std::string& algorithm) {
+    return (best = by_name(order, algorithm)).kernel != nullptr;
+  };
+  if (remembered_choice(work, is_offered)) return best;
   // The family that was asked for, if any of it applies; otherwise all. Plain loops only where there is nothing else.
   const std::string_view family = p.choice.algorithm ? algorithm_name(p.choice.algorithm) : std::string_view();
   std::vector<Made> made;
@@ -170,11 +106,11 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
     if (!made.empty()) break;
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
-  Made best = std::move(made[fastest(p, made)]);
+  cpu_memory().trim();  // measuring takes blocks of other sizes than what came before and comes after
+  best = std::move(made[fastest(p, made)]);
   made.clear();
-  cpu_memory().trim();  // what measuring took is of other sizes than what comes next: it would only stay
-  t.in_use[work] = best.algorithm;
-  append_to_file(work, best.algorithm);
+  cpu_memory().trim();
+  remember_choice(work, best.algorithm);
   return best;
 }
 
@@ -195,34 +131,6 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
   for (const TensorSpec& s : p.specs) info.bytes += static_cast<double>(s.bytes());
   return std::move(made.kernel);
-}
-
-std::string remembered_choice(const std::string& work, const std::function<std::string()>& measure) {
-  Table& t = table();
-  {
-    const std::lock_guard lock(t.mutex);
-    load(t);
-    for (const Choices* known : {&t.in_use, &t.known}) {
-      if (const auto it = known->find(work); it != known->end()) return t.in_use[work] = it->second;
-    }
-  }
-  const std::string found = measure();  // may prepare kernels, which takes the lock
-  const std::lock_guard lock(t.mutex);
-  t.in_use[work] = found;
-  append_to_file(work, found);
-  return found;
-}
-
-Choices choices_in_use() {
-  Table& t = table();
-  const std::lock_guard lock(t.mutex);
-  return t.in_use;
-}
-
-void adopt_choices(const Choices& choices) {
-  Table& t = table();
-  const std::lock_guard lock(t.mutex);
-  for (const auto& [work, algorithm] : choices) t.in_use[work] = algorithm;
 }
 
 }  // namespace plumb

@@ -30,7 +30,6 @@ struct KernelInfo {
   std::string algorithm;       ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
   size_t workspace_bytes = 0;  ///< of Launch::workspace
   int conversions = 0;         ///< layout conversions inside one run
-  bool deterministic = true;   ///< the same bits from run to run, with the same number of threads
   double flops = 0;            ///< arithmetic by the op's definition, 2 a multiply-add; filled in by the gate
   double bytes = 0;            ///< bytes that must move: inputs read and outputs written once; filled in by the gate
   std::vector<PackRequest> packs;
@@ -69,7 +68,7 @@ class Candidates {
   struct Candidate {
     std::string algorithm;
     Make make;
-    bool deterministic;
+    bool deterministic;  // the same bits from run to run, with the same number of threads
   };
   /// `algorithm` names the way within its op ("direct", "winograd_f2x2"); a choice of algorithm "winograd" matches by
   /// prefix. `make` is called when the candidate is tried, and may return null to decline.

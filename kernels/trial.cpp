@@ -1,12 +1,13 @@
 #include "kernels/trial.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "kernels/pack.h"
 
 namespace plumb {
@@ -58,6 +59,7 @@ std::vector<Trial> Trial::in_turn(Scratch& scratch, std::span<const TensorSpec> 
     most = std::max(most, trials.back().bytes());
   }
   void* memory = scratch.block(most);
+  std::memset(memory, 0, most);  // or the first one would pay for the page faults of all
   for (Trial& t : trials) t.bind(memory);
   return trials;
 }
@@ -83,9 +85,7 @@ void Trial::pack() const {
 }
 
 double Trial::operator()() const {
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_of([&] { run(); });
 }
 
 }  // namespace plumb

@@ -41,8 +41,11 @@ class Trial {
   /// Trials that run one at a time, and so have the memory of the largest for their packs and workspaces together.
   static std::vector<Trial> in_turn(Scratch& scratch, std::span<const TensorSpec> in,
                                     std::span<const Kernel* const> kernels);
+  /// Makes the packs anew.
   void pack() const;
+  /// One run on the packs as they are.
   void compute() const { kernel_->run({in_.data(), out_.data(), workspace_}); }
+  /// Both.
   void run() const {
     pack();
     compute();

@@ -24,7 +24,7 @@ bool same_order(const TensorSpec& x, Layout layout) {
 Tensor to(const Tensor& x, Layout layout) {
   PLUMB_CHECK(x, "to: x is an empty tensor");
   if (x.layout() == layout) return x;
-  PLUMB_CHECK(!is_pack(layout) && !is_pack(x.layout()),
+  PLUMB_CHECK(is_public(layout) && is_public(x.layout()),
               "to: x is {} and the layout {}; convert between nchw, nhwc and chwn", x.spec(), layout);
   PLUMB_CHECK(x.rank() == 4, "to: x has shape {}; layout {} is for tensors of rank 4, use nchw", x.shape(), layout);
   const TensorSpec spec = x.spec().with(layout);

@@ -5,7 +5,8 @@
 
 namespace plumb {
 
-/// The same elements in another layout; x itself if it is in it already. nhwc and chwn are for rank 4. Keeps nothing.
+/// The same elements in another layout; x itself if it is in it already, and a tensor on x's memory where the order of
+/// the elements is the same in both, as for (N, C, 1, 1). nhwc and chwn are for rank 4. Keeps nothing.
 Tensor to(const Tensor& x, Layout layout);
 /// The elements rounded to another dtype (floats to nearest even, floats to integers towards zero); x itself if it is
 /// of it already. Between floating dtypes it has a gradient. Keeps nothing.

@@ -107,37 +107,60 @@ Tensor binary(F f, const Tensor& a, const Tensor& b) {
   }
 }
 
-// ---- one number
+// One number.
 
+/// max(x, 0); NaN stays NaN. The gradient at 0 is 0.
 inline Tensor relu(const Tensor& x) { return unary(functors::Relu{}, x); }
+/// x where x > 0, negative_slope x elsewhere.
 inline Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01) {
   return unary(functors::LeakyRelu{negative_slope}, x);
 }
+/// 1 / (1 + e^-x).
 inline Tensor sigmoid(const Tensor& x) { return unary(functors::Sigmoid{}, x); }
+/// The hyperbolic tangent.
 inline Tensor tanh(const Tensor& x) { return unary(functors::Tanh{}, x); }
+/// x (1 + erf(x / sqrt 2)) / 2 (Hendrycks, Gimpel: Gaussian error linear units, 2016).
 inline Tensor gelu(const Tensor& x) { return unary(functors::Gelu{}, x); }
+/// gelu's approximation by tanh, from the same paper.
 inline Tensor gelu_tanh(const Tensor& x) { return unary(functors::GeluTanh{}, x); }
+/// x sigmoid(x).
 inline Tensor silu(const Tensor& x) { return unary(functors::Silu{}, x); }
+/// log(1 + e^x), without overflow.
 inline Tensor softplus(const Tensor& x) { return unary(functors::Softplus{}, x); }
+/// e^x.
 inline Tensor exp(const Tensor& x) { return unary(functors::Exp{}, x); }
+/// The natural logarithm; NaN below 0.
 inline Tensor log(const Tensor& x) { return unary(functors::Log{}, x); }
+/// The square root; NaN below 0.
 inline Tensor sqrt(const Tensor& x) { return unary(functors::Sqrt{}, x); }
+/// x^2.
 inline Tensor square(const Tensor& x) { return unary(functors::Square{}, x); }
+/// 1 / x.
 inline Tensor reciprocal(const Tensor& x) { return unary(functors::Reciprocal{}, x); }
+/// |x|; the gradient at 0 is 0.
 inline Tensor abs(const Tensor& x) { return unary(functors::Abs{}, x); }
+/// x^exponent.
 inline Tensor pow(const Tensor& x, double exponent) { return unary(functors::PowScalar{exponent}, x); }
 /// scale x + shift.
 inline Tensor affine(const Tensor& x, double scale, double shift) { return unary(functors::Affine{scale, shift}, x); }
+/// -x.
 inline Tensor neg(const Tensor& x) { return affine(x, -1, 0); }
 
-// ---- two numbers
+// Two numbers.
 
+/// a + b. Integers of all of these are modulo 2^bits.
 inline Tensor add(const Tensor& a, const Tensor& b) { return binary(functors::Add{}, a, b); }
+/// a - b.
 inline Tensor sub(const Tensor& a, const Tensor& b) { return binary(functors::Sub{}, a, b); }
+/// a b.
 inline Tensor mul(const Tensor& a, const Tensor& b) { return binary(functors::Mul{}, a, b); }
+/// a / b; of integers truncated, and 0 where b is 0.
 inline Tensor div(const Tensor& a, const Tensor& b) { return binary(functors::Div{}, a, b); }
+/// The larger one; the gradient of equal ones goes to a. NaN if either is.
 inline Tensor maximum(const Tensor& a, const Tensor& b) { return binary(functors::Maximum{}, a, b); }
+/// The smaller one; the gradient of equal ones goes to a. NaN if either is.
 inline Tensor minimum(const Tensor& a, const Tensor& b) { return binary(functors::Minimum{}, a, b); }
+/// a^b; the gradient by b is 0 where a <= 0. Of integers truncated: 2^-1 is 0, and so is 0^-1.
 inline Tensor pow(const Tensor& a, const Tensor& b) { return binary(functors::Pow{}, a, b); }
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

@@ -26,7 +26,8 @@ class Engine final : public GradientSink {
       ++i;
     }
     for (i = 0; const Tensor& x : xs_) {
-      if (!x.node->wanted) x.node->wanted = ++i;
+      ++i;
+      if (!x.node->wanted) x.node->wanted = i;
     }
   }
   ~Engine() {  // also after an exception: nodes must not stay marked

@@ -64,6 +64,10 @@ class OpCases : public testing::TestWithParam<NamedCase> {
   }
 };
 
+class DifferentiableOpCases : public OpCases {};
+class TwiceDifferentiableOpCases : public OpCases {};
+class DeterministicOpCases : public OpCases {};
+
 TEST_P(OpCases, EveryKernelMatchesTheReferenceAndStaysInItsMemory) {
   const OpCase& c = *GetParam();
   KernelCheck check(c.tolerance);
@@ -119,9 +123,8 @@ TEST_P(OpCases, LayoutsAgree) {
 }
 
 // In f64 the layouts are covered by the tests above, which hold them against each other and against f32.
-TEST_P(OpCases, GradientsMatchDifferences) {
+TEST_P(DifferentiableOpCases, GradientsMatchDifferences) {
   const OpCase& c = *GetParam();
-  if (!c.differentiable) GTEST_SKIP() << "no gradient";
   for (const OpVariant& v : c.variants) {
     SCOPED_TRACE(v.name);
     const std::vector<Tensor> x = make_inputs(v, DType::kF64, Layout::kNchw);
@@ -132,17 +135,14 @@ TEST_P(OpCases, GradientsMatchDifferences) {
   }
 }
 
-TEST_P(OpCases, SecondDerivativesMatchDifferences) {
-  const OpCase& c = *GetParam();
-  if (!c.differentiable || !c.twice_differentiable) GTEST_SKIP() << "no second derivative";
+TEST_P(TwiceDifferentiableOpCases, SecondDerivativesMatchDifferences) {
   for_each_variant([&](const OpVariant& v, Layout layout) {
     EXPECT_TRUE(gradgradcheck(v.run, make_inputs(v, DType::kF64, layout), {.samples = 3}));
   });
 }
 
-TEST_P(OpCases, TwiceGivesTheSameBits) {
+TEST_P(DeterministicOpCases, TwiceGivesTheSameBits) {
   const OpCase& c = *GetParam();
-  if (!c.deterministic) GTEST_SKIP() << "not deterministic";
   for_each_variant([&](const OpVariant& v, Layout layout) {
     const std::vector<Tensor> x = make_inputs(v, DType::kF32, layout);
 
@@ -154,10 +154,12 @@ TEST_P(OpCases, TwiceGivesTheSameBits) {
   });
 }
 
-std::vector<NamedCase> every_case() {
+auto every_case(bool (*holds)(const OpCase&) = [](const OpCase&) { return true; }) {
   std::vector<NamedCase> cases;
-  for (const OpCase& c : op_cases()) cases.push_back({&c});
-  return cases;
+  for (const OpCase& c : op_cases()) {
+    if (holds(c)) cases.push_back({&c});
+  }
+  return testing::ValuesIn(cases);
 }
 std::string name_of(const testing::TestParamInfo<NamedCase>& info) {
   std::string name = info.param->name;
@@ -165,7 +167,11 @@ std::string name_of(const testing::TestParamInfo<NamedCase>& info) {
       name.begin(), name.end(), [](unsigned char ch) { return !std::isalnum(ch); }, '_');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(, OpCases, testing::ValuesIn(every_case()), name_of);
+INSTANTIATE_TEST_SUITE_P(, OpCases, every_case(), name_of);
+INSTANTIATE_TEST_SUITE_P(, DifferentiableOpCases, every_case([](auto& c) { return c.differentiable; }), name_of);
+INSTANTIATE_TEST_SUITE_P(, TwiceDifferentiableOpCases,
+                         every_case([](auto& c) { return c.differentiable && c.twice_differentiable; }), name_of);
+INSTANTIATE_TEST_SUITE_P(, DeterministicOpCases, every_case([](auto& c) { return c.deterministic; }), name_of);
 
 }  // namespace
 }  // namespace plumb::test

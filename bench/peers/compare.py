@@ -1,8 +1,8 @@
 """Training steps of Plumbline, PyTorch and TensorFlow, run in turn on the same weights and batch.
 
 Every worker is a process of its own that sleeps while another runs. After a warm-up the workers take turns, a few steps at a
-time; the table shows the median and the spread (10th and 90th percentile) of each, and how many times longer it takes than
-Plumbline in the same rounds.
+time. The table shows the median and the spread (10th and 90th percentile) of each one's steps, how many times Plumbline's
+median that is, and the spread of the same ratio taken round by round.
 
     python compare.py --plumb build/cpu/bin/plumb_bench_train --torch PYTHON --tensorflow PYTHON --model alexnet
 """
@@ -27,7 +27,7 @@ class Worker:
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **(environment or {})}, cwd=HERE)
         self.info = self.read("ready")
-        self.ms, self.losses, self.peak = [], [], 0
+        self.ms, self.rounds, self.losses, self.peak = [], [], [], 0
 
     def read(self, word):
         for line in self.process.stdout:
@@ -43,6 +43,7 @@ class Worker:
         self.losses += result["losses"]
         if keep:
             self.ms += result["ms"]
+            self.rounds.append(statistics.median(result["ms"]))
 
     def close(self):
         self.process.stdin.close()
@@ -52,6 +53,11 @@ class Worker:
 def percentile(values, q):
     values = sorted(values)
     return values[min(len(values) - 1, int(q * len(values)))]
+
+
+def program(text):
+    """A program by its path or by its name. Links are kept: a virtual environment's Python is one."""
+    return os.path.abspath(text) if os.sep in text else text
 
 
 def modes(text):
@@ -79,11 +85,11 @@ def commands(a, weights, batch_file):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plumb", required=True, type=lambda p: pathlib.Path(p).resolve(), help="plumb_bench_train")
+    parser.add_argument("--plumb", required=True, type=program, help="plumb_bench_train")
     parser.add_argument("--plumb-modes", default="measured/eager", help="ALGORITHM/MODE,...")
-    parser.add_argument("--torch", help="a Python with the packages of requirements-torch.txt")
+    parser.add_argument("--torch", type=program, help="a Python with the packages of requirements-torch.txt")
     parser.add_argument("--torch-modes", default="eager,channels_last,compile,compile_channels_last")
-    parser.add_argument("--tensorflow", help="a Python with the packages of requirements-tensorflow.txt")
+    parser.add_argument("--tensorflow", type=program, help="a Python with the packages of requirements-tensorflow.txt")
     parser.add_argument("--tensorflow-modes", default="eager,function,xla")
     parser.add_argument("--tcmalloc", help="libtcmalloc.so to preload in a second run of every peer")
     parser.add_argument("--model", choices=["alexnet", "vgg16"], default="alexnet")
@@ -114,17 +120,20 @@ def main():
 
     ours = statistics.median(workers[0].ms)
     print(f"{a.model}, batch {a.batch}, {a.dtype}, {a.optimizer}, {a.threads} threads; {a.rounds} rounds of {a.steps} steps in turn")
-    print(f"{'':38} {'median ms':>10} {'p10':>9} {'p90':>9} {'ratio':>7} {'peak MB':>8} {'first loss':>11} {'first ms':>9}")
+    print(f"{'':38} {'median ms':>10} {'p10':>9} {'p90':>9} {'ratio':>7} {'p10':>6} {'p90':>6} {'peak MB':>8} {'first loss':>11} "
+          f"{'first ms':>9}")
     for w in workers:
         median = statistics.median(w.ms)
+        ratios = [theirs / own for theirs, own in zip(w.rounds, workers[0].rounds)]
         print(f"{w.name:38} {median:10.2f} {percentile(w.ms, 0.1):9.2f} {percentile(w.ms, 0.9):9.2f} {median / ours:7.2f} "
+              f"{percentile(ratios, 0.1):6.2f} {percentile(ratios, 0.9):6.2f} "
               f"{w.peak / 1e6:8.0f} {w.info['first_loss']:11.6f} {w.info['first_step_ms']:9.0f}")
     spread = max(w.info["first_loss"] for w in workers) - min(w.info["first_loss"] for w in workers)
     if a.dtype == "f32" and spread > 1e-3:
         raise SystemExit(f"the first losses differ by {spread}: these are not the same problem")
     if a.json:
         rows = [{"name": w.name, "info": w.info, "ms": w.ms, "losses": w.losses, "peak_rss_bytes": w.peak} for w in workers]
-        pathlib.Path(a.json).write_text(json.dumps({"arguments": vars(a) | {"plumb": str(a.plumb)}, "rows": rows}, indent=1))
+        pathlib.Path(a.json).write_text(json.dumps({"arguments": vars(a), "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pathlib
 import sys
 import tempfile
 
-from compare import Worker
+from compare import Worker, program
 from networks import write_problem
 
 MARGIN = 30       # times the distance of a framework's own two runs, at this step or before: Winograd rounds more than sums
@@ -58,9 +58,9 @@ def report(name, convention, once, again, ours, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plumb", required=True, type=lambda p: pathlib.Path(p).resolve(), help="plumb_bench_train")
-    parser.add_argument("--torch", required=True, help="a Python with the packages of requirements-torch.txt")
-    parser.add_argument("--tensorflow", required=True, help="a Python with the packages of requirements-tensorflow.txt")
+    parser.add_argument("--plumb", required=True, type=program, help="plumb_bench_train")
+    parser.add_argument("--torch", required=True, type=program, help="a Python with the packages of requirements-torch.txt")
+    parser.add_argument("--tensorflow", required=True, type=program, help="a Python with the packages of requirements-tensorflow.txt")
     parser.add_argument("--model", choices=["alexnet", "vgg16"], default="alexnet")
     parser.add_argument("--optimizer", choices=["sgd", "adam", "rmsprop"], default="sgd")
     parser.add_argument("--lr", type=float, default=0.01)

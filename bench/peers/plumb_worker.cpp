@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "app/options.h"
 #include "app/report.h"
 #include "app/trainer.h"
+#include "core/stopwatch.h"
 #include "graph/program.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
@@ -30,10 +30,6 @@ struct Options {
   int64_t batch = 250;
   int threads = 2;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 void serve(const Options& o) {
   flush_denormals();
@@ -77,13 +73,13 @@ void serve(const Options& o) {
     return o.mode == "captured" ? captured({images[i], labels[i]})[0].item() : train(images[i], labels[i])[0].item();
   };
 
-  auto start = std::chrono::steady_clock::now();
-  const double first_loss = step();
+  double first_loss = 0;
+  const double first_seconds = seconds_of([&] { first_loss = step(); });
   nlohmann::json ready{{"framework", "Plumbline"},
                        {"mode", o.algorithm + "/" + o.mode},
                        {"layout", to_string(layout)},
                        {"environment", app::environment_json()},
-                       {"first_step_ms", seconds_since(start) * 1e3},
+                       {"first_step_ms", first_seconds * 1e3},
                        {"first_loss", first_loss}};
   fmt::print("ready {}\n", ready.dump());
   std::fflush(stdout);
@@ -92,9 +88,7 @@ void serve(const Options& o) {
     std::cin >> steps;
     std::vector<double> ms, losses;
     for (int i = 0; i < steps; ++i) {
-      start = std::chrono::steady_clock::now();
-      losses.push_back(step());
-      ms.push_back(seconds_since(start) * 1e3);
+      ms.push_back(1e3 * seconds_of([&] { losses.push_back(step()); }));
     }
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
-#include <functional>
+
+#include "tests/support/compare.h"
+#include "tests/support/folder.h"
 
 namespace plumb::bench {
 namespace {
@@ -13,15 +14,6 @@ Problems parsed(std::string_view text, int64_t batch = 0) {
   Problems p;
   p.read(text, "test", batch);
   return p;
-}
-
-std::string refusal(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(ProblemsTest, ReadsAConvolutionAndTakesTheWidthFromTheHeight) {
@@ -118,7 +110,7 @@ TEST(ProblemsTest, RefusesWithTheLine) {
       {"2147483648", "is too large"},
   };
   for (const auto& [line, part] : cases) {
-    const std::string text = refusal([&] { parsed(line); });
+    const std::string text = test::error_of([&] { parsed(line); });
     EXPECT_TRUE(text.starts_with("test, line 1: ")) << text;
     EXPECT_NE(text.find(part), std::string::npos) << text;
     EXPECT_NE(text.find(line), std::string::npos) << text;
@@ -126,17 +118,17 @@ TEST(ProblemsTest, RefusesWithTheLine) {
 }
 
 TEST(ProblemsTest, RefusesFilesWithoutProblems) {
-  const std::string file = testing::TempDir() + "plumb_problems.txt";
+  const test::Folder folder;
+  const std::string file = folder.path() / "problems.txt";
   std::ofstream(file) << "# a comment\n\n--dir=FWD_B\n";
   Problems p;
-  EXPECT_NE(refusal([&] { p.read_file(file); }).find(file + " holds no problems"), std::string::npos);
-  EXPECT_NE(refusal([&] { p.read_file(testing::TempDir()); }).find("is a folder, not a file"), std::string::npos);
-  EXPECT_NE(refusal([&] { p.read_file("/dev/zero"); }).find("is not a regular file"), std::string::npos);
-  EXPECT_NE(refusal([&] { p.read_file(file + ".none"); }).find("is missing"), std::string::npos);
+  EXPECT_NE(test::error_of([&] { p.read_file(file); }).find(file + " holds no problems"), std::string::npos);
+  EXPECT_NE(test::error_of([&] { p.read_file(folder.path()); }).find("is a folder, not a file"), std::string::npos);
+  EXPECT_NE(test::error_of([&] { p.read_file("/dev/zero"); }).find("is not a regular file"), std::string::npos);
+  EXPECT_NE(test::error_of([&] { p.read_file(file + ".none"); }).find("is missing"), std::string::npos);
   std::ofstream(file) << "5x6\n";
   p.read_file(file);
   EXPECT_EQ(p.size(), 1u);
-  std::remove(file.c_str());
 }
 
 TEST(ProblemsTest, TheBuiltInShapesAreSound) {

@@ -8,7 +8,7 @@
 
 using namespace plumb;
 
-// ---- the op: snake(x) = x + sin(x)^2 (Ziyin, Hartwig, Ueda: Neural networks fail to learn periodic functions, 2020)
+// The op: snake(x) = x + sin(x)^2 (Ziyin, Hartwig, Ueda: Neural networks fail to learn periodic functions, 2020).
 
 // A kernel gets pointers; everything about shapes was settled when it was made.
 template <class F>
@@ -57,7 +57,7 @@ Tensor snake(const Tensor& x) {
                 }));
 }
 
-// ---- the model: a struct of parameters and a function
+// The model: a struct of parameters and a function.
 
 struct Wave {
   Tensor w1 = uniform(Shape{32, 1}, -2, 2, 1), b1 = uniform(Shape{32}, -2, 2, 2);
@@ -70,7 +70,7 @@ struct Wave {
   }
 };
 
-// ---- the training loop
+// The training loop.
 
 int main() {
   const Tensor x = uniform(Shape{256, 1}, -std::numbers::pi, std::numbers::pi, 5);

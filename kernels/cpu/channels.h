@@ -31,14 +31,14 @@ struct Channels {
     for (int i = x.rank() - 1; order[i] != 1; --i) inner *= x.shape[order[i]];
     runs = inner >= 64;
     if (runs) {
-      cuts = (inner + kCut - 1) / kCut;
+      cuts = ceil_div(inner, kCut);
       rows = per_channel / inner * cuts;
       columns = channels;
       tile = cuts > 1 ? 1 : kRuns;
     } else {
       const int64_t width = channels * inner;
       columns = width * std::clamp<int64_t>(kTile / width, 1, numel / width);
-      rows = (numel + columns - 1) / columns;
+      rows = ceil_div(numel, columns);
       tile = kTile / inner * inner;  // whole channels
     }
     // A power of two, to be shared evenly among threads.
@@ -79,7 +79,7 @@ class ChannelSums {
   ChannelSums(const Channels& v, const T* x, const C* mean, First first, double* pivots, double* sums, double* products)
       : v_(v), x_(x), mean_(mean), first_(first), pivots_(pivots), sums_(sums), products_(products) {}
   void run() const {
-    const int64_t tiles = (v_.columns + v_.tile - 1) / v_.tile;
+    const int64_t tiles = ceil_div(v_.columns, v_.tile);
     const int64_t bytes = v_.numel / (tiles * v_.pieces) * static_cast<int64_t>(sizeof(T));
     parallel_for(tiles * v_.pieces, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -46,7 +46,7 @@ struct Conv {
   }
 };
 
-// ---- the primitive descriptors, in the words of either API
+// The primitive descriptors, in the words of either API.
 
 using Forward = dnnl::convolution_forward;
 using BackwardInput = dnnl::convolution_backward_data;
@@ -105,7 +105,7 @@ typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& 
 #endif
 }
 
-// ---- kernels around them
+// Kernels around them.
 
 // An operand in the format that the primitive wants: itself, or converted through the workspace.
 DnnlArg converted_input(DnnlKernel& k, int name, size_t input, const MemoryDesc& own, const MemoryDesc& wanted) {

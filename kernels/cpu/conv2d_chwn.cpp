@@ -107,7 +107,7 @@ void block(const Plan& p, const Operands<T>& o) {
   for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const Vec s = p.relu && sum[c][v] < Vec{} ? Vec{} : sum[c][v];
+      const Vec s = p.relu ? simd::relu(sum[c][v]) : sum[c][v];
       T* to = o.y + c * p.plane + v * kLanes;
       kWhole ? simd::store(to, s) : simd::store(to, s, left(v));
     }
@@ -137,8 +137,8 @@ class GatherKernel final : public Kernel {
  public:
   explicit GatherKernel(Plan plan) : Kernel("plumb:chwn_direct"), p_(std::move(plan)) {}
   void run(const Launch& l) const override {
-    const int64_t chunks = (p_.N + kMostImages - 1) / kMostImages;
-    const int64_t blocks = (p_.channels + kMostChannels - 1) / kMostChannels;
+    const int64_t chunks = ceil_div(p_.N, kMostImages);
+    const int64_t blocks = ceil_div(p_.channels, kMostChannels);
     // Blocks of channels innermost: what they read of the source stays in a cache.
     parallel_for(p_.groups * p_.height * chunks * blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

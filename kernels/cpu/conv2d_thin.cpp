@@ -59,10 +59,18 @@ struct Windows {
       }
     });
   }
-  void gather_pixels(float* rows, const float* from) const {
+  /// Whether the pixels of y, as they stand in memory, are the rows of the product.
+  bool y_is_rows() const { return (ys[1] == 1 || y[1] == 1) && ys[0] == y[1] * y[2] * y[3]; }
+  /// The rows of pixels in y: where they stand, or copied to `rows`.
+  const float* pixel_rows(float* rows, const float* from) const {
+    if (y_is_rows()) return from;
     each_output([&](int64_t at, int64_t i) { rows[i] = from[at]; });
+    return rows;
   }
-  void scatter_pixels(const float* rows, float* to, bool relu) const {
+  /// The inverse, with the activation; `rows` may be `to`.
+  void put_pixels(const float* rows, float* to) const {
+    const bool relu = p.activation == Activation::kRelu;
+    if (rows == to && !relu) return;
     each_output([&](int64_t at, int64_t i) { to[at] = relu && rows[i] < 0 ? 0.0f : rows[i]; });
   }
 
@@ -94,7 +102,8 @@ class ThinConvolution final : public Kernel {
   ThinConvolution(InnerProduct which, const Windows& windows, bool bias)
       : Kernel("plumb:thin_product:im2col"), which_(which), v_(windows), bias_(bias) {
     windows_bytes_ = aligned(static_cast<size_t>(v_.pixels() * v_.taps()) * sizeof(float));
-    info().workspace_bytes = windows_bytes_ + static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);
+    info().workspace_bytes = windows_bytes_;
+    if (!v_.y_is_rows()) info().workspace_bytes += static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);
   }
   void run(const Launch& l) const override {
     auto* windows = static_cast<float*>(l.workspace);
@@ -105,16 +114,15 @@ class ThinConvolution final : public Kernel {
     switch (which_) {
       case InnerProduct::kForward:
         v_.gather(windows, first);
+        if (v_.y_is_rows()) pixels = out;
         thin_forward(pixels, windows, second, bias_ ? static_cast<const float*>(l.in[2]) : nullptr, m, n, k);
-        return v_.scatter_pixels(pixels, out, v_.p.activation == Activation::kRelu);
+        return v_.put_pixels(pixels, out);
       case InnerProduct::kBackwardInput:
-        v_.gather_pixels(pixels, first);
-        thin_backward_input(windows, pixels, second, m, n, k);
+        thin_backward_input(windows, v_.pixel_rows(pixels, first), second, m, n, k);
         return v_.scatter(windows, out);
       case InnerProduct::kBackwardWeight:
-        v_.gather_pixels(pixels, first);
         v_.gather(windows, second);
-        return thin_backward_weight(out, pixels, windows, m, n, k);
+        return thin_backward_weight(out, v_.pixel_rows(pixels, first), windows, m, n, k);
     }
   }
 

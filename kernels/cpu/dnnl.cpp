@@ -80,7 +80,7 @@ dnnl::primitive_attr dnnl_attr(MathMode math) {
   return attr;
 }
 
-// ---- DnnlKernel
+// DnnlKernel.
 
 struct DnnlKernel::Bound {
   uint64_t id = 0;
@@ -138,7 +138,7 @@ void DnnlKernel::append_reorder(DnnlArg from, DnnlArg to) {
 
 size_t DnnlKernel::reserve(size_t bytes) {
   const size_t at = info().workspace_bytes;
-  info().workspace_bytes += (bytes + 255) / 256 * 256;
+  info().workspace_bytes += aligned(bytes);
   return at;
 }
 
@@ -148,15 +148,16 @@ DnnlKernel::Bound& DnnlKernel::bound() const {
   auto& b = all[slot_];
   if (b && b->id == id_) [[likely]]
     return *b;
-  b = std::make_unique<Bound>();
-  b->id = id_;
+  auto made = std::make_unique<Bound>();
+  made->id = id_;
   for (const Step& s : steps_) {
-    for (const DnnlArg& a : s.args) b->memories.emplace_back(a.desc, dnnl_engine(), nullptr);
+    for (const DnnlArg& a : s.args) made->memories.emplace_back(a.desc, dnnl_engine(), nullptr);
   }
   size_t next = 0;
   for (const Step& s : steps_) {
-    for (const DnnlArg& a : s.args) b->args.push_back({a.name, b->memories[next++].get()});
+    for (const DnnlArg& a : s.args) made->args.push_back({a.name, made->memories[next++].get()});
   }
+  b = std::move(made);
   return *b;
 }
 

@@ -34,11 +34,11 @@ MemoryDesc dnnl_any(const TensorSpec& s);
 /// weights have five dimensions there); packing is its reorder. If the two are equal, the layout is kNchw.
 Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain);
 
-/// Attributes with the scratchpad in the kernel's workspace: the library's own is wrong when several threads run one
-/// primitive, and is allocated behind our back.
 /// Throws unless the library did what it was asked for.
 void check_ran(std::string_view name, dnnl_status_t status);
 
+/// Attributes with the scratchpad in the kernel's workspace: the library's own is wrong when several threads run one
+/// primitive, and is allocated behind our back.
 dnnl::primitive_attr dnnl_attr(MathMode math = MathMode::kStrict);
 
 /// make(), or null where oneDNN says (by an exception) that it has no implementation.

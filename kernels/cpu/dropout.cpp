@@ -9,7 +9,7 @@
 namespace plumb::cpu {
 namespace {
 
-// ---- random words, a group of blocks at a time so that the arithmetic is vectorised
+// Random words, a group of blocks at a time so that the arithmetic is vectorised.
 
 constexpr int64_t kBlocks = 32, kGroup = 4 * kBlocks;
 
@@ -23,14 +23,8 @@ void philox_group(uint64_t key, uint64_t counter, uint32_t (&word)[4][kBlocks]) 
     word[3][k] = static_cast<uint32_t>(kDropoutStream >> 32);
   }
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-    for (int64_t k = 0; k < kBlocks; ++k) {
-      const uint64_t p0 = uint64_t{0xD2511F53} * word[0][k], p1 = uint64_t{0xCD9E8D57} * word[2][k];
-      word[0][k] = static_cast<uint32_t>(p1 >> 32) ^ word[1][k] ^ k0;
-      word[2][k] = static_cast<uint32_t>(p0 >> 32) ^ word[3][k] ^ k1;
-      word[1][k] = static_cast<uint32_t>(p1);
-      word[3][k] = static_cast<uint32_t>(p0);
-    }
+  for (int i = 0; i < Philox::kRounds; ++i, Philox::next_key(k0, k1)) {
+    for (int64_t k = 0; k < kBlocks; ++k) Philox::round(word[0][k], word[1][k], word[2][k], word[3][k], k0, k1);
   }
 }
 
@@ -48,7 +42,7 @@ struct Decision {
   }
 };
 
-// ---- the order of memory against the logical order
+// The order of memory against the logical order.
 
 // Memory holds `batch` matrices (columns, rows) whose transposes are in logical order. Row-major tensors are one row.
 struct Order {
@@ -98,7 +92,7 @@ class Forward final : public Kernel {
   static constexpr int64_t kRows = 128, kWidth = kGroup - 4;  // of a tile; a group may start up to 3 elements before it
 
   void in_order(const Work& w) const {
-    parallel_for((n_ + kGroup - 1) / kGroup, 64, [&](int64_t begin, int64_t end) {
+    parallel_for(ceil_div(n_, kGroup), 64, [&](int64_t begin, int64_t end) {
       uint8_t keep[kGroup];
       for (int64_t g = begin; g < end; ++g) {
         w.keep(g * kGroup, keep);
@@ -108,7 +102,7 @@ class Forward final : public Kernel {
   }
 
   void transposed(const Work& w) const {
-    const int64_t down = (order_.rows + kRows - 1) / kRows, across = (order_.columns + kWidth - 1) / kWidth;
+    const int64_t down = ceil_div(order_.rows, kRows), across = ceil_div(order_.columns, kWidth);
     parallel_for(order_.batch * down * across, 4, [&](int64_t begin, int64_t end) {
       uint8_t keep[kGroup], kept[kWidth][kRows];
       for (int64_t tile = begin; tile < end; ++tile) {

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/dnnl.h"
-#include "kernels/cpu/winograd_vector.h"
+#include "kernels/cpu/simd.h"
 
 namespace plumb {
 
@@ -45,7 +45,7 @@ std::vector<std::string> library_versions() {
 }
 
 std::string machine_signature() {
-  std::string text = cpu_model() + cpu_isa() + " " PLUMB_VERSION_STRING " " + cpu::winograd::kIsa;
+  std::string text = cpu_model() + cpu_isa() + " " PLUMB_VERSION_STRING " " + cpu::simd::kIsa;
   for (const std::string& v : library_versions()) text += v;
   return std::to_string(std::hash<std::string>()(text));
 }

@@ -17,7 +17,7 @@ struct Line {
   explicit Line(std::span<const TensorSpec> weights) {
     for (const TensorSpec& w : weights) {
       sizes.push_back(w.numel());
-      starts.push_back(starts.back() + (w.numel() + kMultiple - 1) / kMultiple * kMultiple);
+      starts.push_back(starts.back() + cpu::ceil_div(w.numel(), kMultiple) * kMultiple);
     }
   }
   size_t tensor_at(int64_t position) const {

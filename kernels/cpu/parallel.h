@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cpu/range.h"
+
 namespace plumb::cpu {
 
 // ThreadSanitizer cannot see the synchronisation inside libgomp; there, loops run on the calling thread.
@@ -28,8 +30,8 @@ void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) 
     if (n > 0) body(int64_t{0}, n);
     return;
   }
-  const int64_t units = (n + multiple - 1) / multiple;
-  const int team = static_cast<int>(std::min<int64_t>({wanted, units, (n + grain - 1) / grain}));
+  const int64_t units = ceil_div(n, multiple);
+  const int team = static_cast<int>(std::min<int64_t>({wanted, units, ceil_div(n, grain)}));
 #pragma omp parallel num_threads(team)
   {
     const int64_t t = omp_get_thread_num(), count = omp_get_num_threads();

@@ -14,6 +14,6 @@ struct Range {
 inline Range piece(int64_t n, int64_t i, int64_t pieces) { return {n * i / pieces, n * (i + 1) / pieces}; }
 
 /// a / b rounded up, for a >= 0 and b > 0; 0 for a negative a.
-inline int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 
 }  // namespace plumb::cpu

@@ -33,12 +33,12 @@ class RunsKernel final : public Kernel {
     run_ = plan_.reduced[0].extent;
     const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
     if (run_ >= kPiece) {
-      cuts_ = (run_ + kPiece - 1) / kPiece;
+      cuts_ = ceil_div(run_, kPiece);
       runs_in_piece_ = 1;
     } else {
       runs_in_piece_ = std::max<int64_t>(1, kPiece / std::max<int64_t>(run_, 1));
     }
-    pieces_ = (runs + runs_in_piece_ - 1) / runs_in_piece_ * cuts_;
+    pieces_ = ceil_div(runs, runs_in_piece_) * cuts_;
     info().workspace_bytes = pieces_ == 1 ? 0 : static_cast<size_t>(plan_.outputs * pieces_) * sizeof(Total);
   }
   void run(const Launch& l) const override {
@@ -113,69 +113,80 @@ class RunsKernel final : public Kernel {
   int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
 
-// The innermost dimension is kept: rows of x are added up. Pieces of rows are added into rows of their own first.
+// The innermost dimension is kept: rows of x are added up, a tile of columns at a time. Where rows are many, pieces of
+// them are added into rows of their own first. Nothing depends on the number of threads.
 template <class T, class Op>
 class RowsKernel final : public Kernel {
  public:
   RowsKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:rows"), plan_(std::move(plan)), scale_(scale) {
-    width_ = plan_.kept.empty() ? 1 : plan_.kept[0].extent;
-    const int64_t rows_of_64k = std::max<int64_t>(16, 65536 / std::max<int64_t>(width_, 1));
-    pieces_ = std::clamp<int64_t>((plan_.terms + rows_of_64k - 1) / rows_of_64k, 1, 64);
-    outer_ = plan_.outputs / std::max<int64_t>(width_, 1);
-    info().workspace_bytes = static_cast<size_t>(2 * outer_ * pieces_ * width_) * sizeof(C);
+    width_ = plan_.kept[0].extent;
+    tile_ = std::min(width_, kTile);
+    tiles_ = ceil_div(width_, kTile);
+    units_ = plan_.outputs / std::max<int64_t>(width_, 1) * tiles_;
+    const int64_t rows_in_piece = std::max<int64_t>(16, 65536 / std::max<int64_t>(tile_, 1));
+    pieces_ = std::clamp<int64_t>(ceil_div(plan_.terms, rows_in_piece), 1, 64);
+    if (pieces_ > 1) info().workspace_bytes = static_cast<size_t>(units_ * pieces_ * tile_) * sizeof(C);
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
+    auto* y = static_cast<T*>(l.out[0]);
     auto* partial = static_cast<C*>(l.workspace);
-    const std::span<const Axis> outer_axes = kept_outer();
-    const int64_t work = std::max<int64_t>(plan_.terms * width_ / pieces_, 1);
-    parallel_for(outer_ * pieces_, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {
+    const int64_t work = std::max<int64_t>(plan_.terms * tile_ / pieces_, 1);
+    parallel_for(units_ * pieces_, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t p = i % pieces_;
-        add_rows(x + offset_of(outer_axes, i / pieces_, &Axis::x_stride), plan_.terms * p / pieces_,
-                 plan_.terms * (p + 1) / pieces_, partial + i * width_, partial + (outer_ * pieces_ + i) * width_);
+        C sums[kTile];
+        C* total = pieces_ == 1 ? sums : partial + i * tile_;
+        add_rows(x, i / pieces_, piece(plan_.terms, i % pieces_, pieces_), total);
+        if (pieces_ == 1) put(y, i, total);
       }
     });
-    auto* y = static_cast<T*>(l.out[0]);
-    const int64_t y_step = plan_.kept.empty() ? 1 : plan_.kept[0].y_stride;
-    parallel_for(outer_, std::max<int64_t>(1, 16384 / std::max<int64_t>(width_ * pieces_, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t o = begin; o < end; ++o) {
-                     C* first = partial + o * pieces_ * width_;
-                     for (int64_t p = 1; p < pieces_; ++p) {
-                       const C* row = first + p * width_;
-                       for (int64_t j = 0; j < width_; ++j) first[j] = Op::combine(first[j], row[j]);
-                     }
-                     T* to = y + offset_of(outer_axes, o, &Axis::y_stride);
-                     for (int64_t j = 0; j < width_; ++j)
-                       store(to + j * y_step, static_cast<C>(first[j] * static_cast<C>(scale_)));
-                   }
-                 });
+    if (pieces_ == 1) return;
+    const int64_t pieces_work = std::max<int64_t>(tile_ * pieces_, 1);
+    parallel_for(units_, std::max<int64_t>(1, kGrain / pieces_work), [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        C* first = partial + unit * pieces_ * tile_;
+        for (int64_t p = 1; p < pieces_; ++p) {
+          const C* row = first + p * tile_;
+          for (int64_t j = 0; j < columns_of(unit); ++j) first[j] = Op::combine(first[j], row[j]);
+        }
+        put(y, unit, first);
+      }
+    });
   }
 
  private:
   using C = Compute<T>;
-  std::span<const Axis> kept_outer() const {
-    return plan_.kept.empty() ? std::span<const Axis>() : std::span(plan_.kept).subspan(1);
-  }
+  static constexpr int64_t kTile = 2048, kGrain = 16384;
+
+  int64_t columns_of(int64_t unit) const { return std::min(tile_, width_ - unit % tiles_ * tile_); }
+  std::span<const Axis> outer() const { return std::span(plan_.kept).subspan(1); }
   // Few rows at a time, so that long sums do not lose their last digits.
-  void add_rows(const T* x, int64_t first, int64_t last, C* total, C* few) const {
+  void add_rows(const T* x, int64_t unit, Range rows, C* total) const {
     constexpr int64_t kFew = 64;
-    for (int64_t j = 0; j < width_; ++j) total[j] = Op::kStart;
-    while (first < last) {
-      const int64_t stop = std::min(last, first + kFew);
-      for (int64_t j = 0; j < width_; ++j) few[j] = Op::kStart;
-      for (; first < stop; ++first) {
-        const T* row = x + offset_of(plan_.reduced, first, &Axis::x_stride);
-        for (int64_t j = 0; j < width_; ++j) few[j] = Op::combine(few[j], load(row + j));
+    const int64_t n = columns_of(unit);
+    const T* from = x + offset_of(outer(), unit / tiles_, &Axis::x_stride) + unit % tiles_ * tile_;
+    for (int64_t j = 0; j < n; ++j) total[j] = Op::kStart;
+    while (rows.begin < rows.end) {
+      const int64_t stop = std::min(rows.end, rows.begin + kFew);
+      C few[kTile];
+      for (int64_t j = 0; j < n; ++j) few[j] = Op::kStart;
+      for (; rows.begin < stop; ++rows.begin) {
+        const T* row = from + offset_of(plan_.reduced, rows.begin, &Axis::x_stride);
+        for (int64_t j = 0; j < n; ++j) few[j] = Op::combine(few[j], load(row + j));
       }
-      for (int64_t j = 0; j < width_; ++j) total[j] = Op::combine(total[j], few[j]);
+      for (int64_t j = 0; j < n; ++j) total[j] = Op::combine(total[j], few[j]);
     }
+  }
+  void put(T* y, int64_t unit, const C* total) const {
+    const int64_t step = plan_.kept[0].y_stride;
+    T* to = y + offset_of(outer(), unit / tiles_, &Axis::y_stride) + unit % tiles_ * tile_ * step;
+    for (int64_t j = 0; j < columns_of(unit); ++j)
+      store(to + j * step, static_cast<C>(total[j] * static_cast<C>(scale_)));
   }
 
   ReducePlan plan_;
   double scale_;
-  int64_t width_ = 1, outer_ = 1, pieces_ = 1;
+  int64_t width_, tile_, tiles_, units_, pieces_;
 };
 
 template <class T, class Op>

@@ -11,7 +11,8 @@ struct Axis {
   int64_t extent, x_stride, y_stride;
 };
 
-// The dimensions of x in memory order, innermost first and merged, sorted into kept and reduced ones.
+// The dimensions of x in memory order, innermost first and merged, sorted into kept and reduced ones. The innermost of
+// all is the first of its kind, and there is one.
 struct ReducePlan {
   std::vector<Axis> kept, reduced;
   bool inner_reduced = false;  // whether the innermost dimension of x is reduced
@@ -31,6 +32,7 @@ struct ReducePlan {
       (is_reduced ? reduced : kept).push_back(axis);
       (is_reduced ? terms : outputs) *= axis.extent;
     }
+    if (loop.rank == 0) kept.push_back({1, 1, 1});  // one element
   }
 };
 

@@ -4,17 +4,36 @@
 #pragma once
 
 #include <bit>
-#include <cstring>
+#include <cstdint>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
+#include "core/bytes.h"
 #include "core/dtype.h"
-#include "kernels/cpu/winograd_vector.h"
+#include "kernels/cpu/range.h"
 
 namespace plumb::cpu::simd {
 
-using winograd::kLanes;
-using winograd::kRegisters;
-using winograd::Vec;
+#if defined(__AVX512F__)
+inline constexpr int64_t kLanes = 16;
+inline constexpr int kRegisters = 32;
+inline constexpr char kIsa[] = "avx512f";
+#elif defined(__AVX2__)
+inline constexpr int64_t kLanes = 8;
+inline constexpr int kRegisters = 16;
+inline constexpr char kIsa[] = "avx2";
+#else
+inline constexpr int64_t kLanes = 4;
+inline constexpr int kRegisters = 16;
+inline constexpr char kIsa[] = "sse";
+#endif
+
+using Vec = float __attribute__((vector_size(kLanes * sizeof(float))));
 using IntVec = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+
+/// How many vectors hold n floats.
+constexpr int64_t vectors_of(int64_t n) { return ceil_div(n, kLanes); }
 
 namespace detail {
 
@@ -23,14 +42,8 @@ using U16 = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
 using U8 = uint8_t __attribute__((vector_size(kLanes)));
 
 template <class V>
-V load(const void* p) {
-  V v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-template <class V>
 V load(const void* p, int64_t n) {
-  if (n >= kLanes) return load<V>(p);
+  if (n >= kLanes) return load_bytes<V>(p);
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
   const auto mask = static_cast<uint16_t>((1u << n) - 1);
   if constexpr (sizeof(V) == 64) return std::bit_cast<V>(_mm512_maskz_loadu_epi32(mask, p));
@@ -43,12 +56,8 @@ V load(const void* p, int64_t n) {
 #endif
 }
 template <class V>
-void store(void* p, V v) {
-  std::memcpy(p, &v, sizeof v);
-}
-template <class V>
 void store(void* p, V v, int64_t n) {
-  if (n >= kLanes) return store(p, v);
+  if (n >= kLanes) return store_bytes(p, v);
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
   const auto mask = static_cast<uint16_t>((1u << n) - 1);
   if constexpr (sizeof(V) == 64) _mm512_mask_storeu_epi32(p, mask, std::bit_cast<__m512i>(v));
@@ -104,7 +113,7 @@ using Bits = typename Stored<T>::Bits;
 /// Elements at p as Vec (float, Bfloat16) or IntVec (int32_t, uint8_t).
 template <class T>
 auto load(const T* p) {
-  return detail::Stored<T>::widen(detail::load<detail::Bits<T>>(p));
+  return detail::Stored<T>::widen(load_bytes<detail::Bits<T>>(p));
 }
 template <class T>
 auto load(const T* p, int64_t n) {
@@ -121,12 +130,23 @@ inline Vec broadcast(const Bfloat16* p) {
 /// The inverse; floats are rounded to nearest even, integers cut off.
 template <class T, class V>
 void store(T* p, V v) {
-  detail::store(p, detail::Stored<T>::narrow(v));
+  store_bytes(p, detail::Stored<T>::narrow(v));
 }
 template <class T, class V>
 void store(T* p, V v, int64_t n) {
   detail::store(p, detail::Stored<T>::narrow(v), n);
 }
+
+/// Writes v past the caches if it is one whole line of them, and as store() otherwise. Ends with stream_fence().
+inline void stream(float* p, Vec v) {
+#if defined(__AVX512F__)
+  if (reinterpret_cast<uintptr_t>(p) % sizeof(v) == 0) return _mm512_stream_ps(p, v);
+#endif
+  store(p, v);
+}
+
+/// max(v, 0), with NaN kept.
+inline Vec relu(Vec v) { return v < Vec{} ? Vec{} : v; }
 
 /// Fetches the line of the byte that is `bytes` behind p, which need not exist, ahead of its use. Locality as in
 /// __builtin_prefetch. (Always inlined: g++ 12 takes a call that does nothing else for one without effect.)

@@ -19,7 +19,7 @@ struct Slices {
   }
 };
 
-// ---- the dimension is the innermost one: row by row
+// The dimension is the innermost one: row by row.
 
 template <class T, bool kLog>
 void forward_row(int64_t n, const T* x, T* y) {
@@ -60,7 +60,7 @@ void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
   }
 }
 
-// ---- another dimension: up to kColumns neighbours side by side, `step` from one to the next along the dimension
+// Another dimension: up to kColumns neighbours side by side, `step` from one to the next along the dimension.
 
 template <class T, bool kLog>
 void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
@@ -117,7 +117,7 @@ class SoftmaxKernel final : public Kernel {
   explicit SoftmaxKernel(const Slices& s)
       : Kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
   void run(const Launch& l) const override {
-    const int64_t blocks = (s_.inner + kColumns - 1) / kColumns;
+    const int64_t blocks = ceil_div(s_.inner, kColumns);
     const int64_t bytes = s_.extent * std::min(s_.inner, kColumns) * static_cast<int64_t>(sizeof(T));
     parallel_for(s_.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -10,8 +10,9 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-// Rows of the thin matrix, and rows of w, that are worked on at once: their products fill the registers.
-constexpr int kRows = 4, kStreams = 4;
+// Rows of w, and of the thin matrix, that are worked on at once: their products, and a vector of each, fit into the
+// registers.
+constexpr int kStreams = 4, kRows = std::min(4, (simd::kRegisters - kStreams - 1) / kStreams);
 
 float sum_of(Vec v) {
   float s = 0;
@@ -83,7 +84,7 @@ void combine(float* to, const float* a, int64_t a_step, const float* b, int64_t 
   }
 }
 
-// f.template operator()<R, S>() with R and S from 1 to 4.
+// f.template operator()<R, S>() with R from 1 to kRows and S from 1 to kStreams.
 template <class F>
 void with_counts(int64_t r, int64_t s, const F& f) {
   const auto with_streams = [&]<int R>() {
@@ -97,8 +98,8 @@ void with_counts(int64_t r, int64_t s, const F& f) {
   switch (r) {
     case 1: return with_streams.template operator()<1>();
     case 2: return with_streams.template operator()<2>();
-    case 3: return with_streams.template operator()<3>();
-    default: return with_streams.template operator()<4>();
+    case 3: return with_streams.template operator()<std::min(3, kRows)>();
+    default: return with_streams.template operator()<kRows>();
   }
 }
 

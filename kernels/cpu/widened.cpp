@@ -28,7 +28,6 @@ class WidenedKernel final : public Kernel {
     out_ = place(out);
     info().workspace_bytes = at;
     info().conversions = kernel_->info().conversions + static_cast<int>(in.size()) + 1;
-    info().deterministic = kernel_->info().deterministic;
   }
   void run(const Launch& l) const override {
     const auto at = [&](const Place& p) {

@@ -21,7 +21,7 @@ template <int m>
 class BackwardWeight final : public Kernel {
  public:
   BackwardWeight(const Task& task, int threads)
-      : Kernel(message("plumb:winograd_nhwc:f3x3_{}x{}:{}", m, m, kIsa)),
+      : Kernel(message("plumb:winograd_nhwc:f3x3_{}x{}:{}", m, m, simd::kIsa)),
         task_(task),
         grid_(task.n, task.dy, m),
         sums_{task.x.c, vectors_of(task.dy.c)},
@@ -40,7 +40,7 @@ class BackwardWeight final : public Kernel {
     } else {
       accumulate(l, 0, {0, grid_.count()}, threads_);
     }
-    const int64_t chunks = (sums_.rows + kChunk - 1) / kChunk, units = sums_.count() * chunks;
+    const int64_t chunks = ceil_div(sums_.rows, kChunk), units = sums_.count() * chunks;
     parallel_for(units, kGrainBytes / (kChunk * kPanel * 4 * kPoints * groups_), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) write_taps(l, i / chunks, i % chunks * kChunk);
     });
@@ -69,13 +69,13 @@ class BackwardWeight final : public Kernel {
       block_ = sums_.floats() / tile_floats;
     }
     block_ = std::max(block_, groups_ > 1 ? kLeastTiles : kLeastShare * threads_);
-    block_ = std::min(block_, (grid_.count() + groups_ - 1) / groups_);
+    block_ = std::min(block_, ceil_div(grid_.count(), groups_));
   }
 
   void accumulate(const Launch& l, int64_t group, Range tiles, int team) const {
     float *x_points = scratch(l, group), *dy_points = x_points + kPoints * x_distance_;
     float* sums = dy_points + kPoints * dy_distance_;
-    const int64_t blocks = (tiles.size() + block_ - 1) / block_;
+    const int64_t blocks = ceil_div(tiles.size(), block_);
     for (int64_t b = 0; b < blocks; ++b) {
       const Range r = piece(tiles.size(), b, blocks);
       parallel_team(team, [&](int64_t t, int64_t count) {

@@ -43,7 +43,7 @@ template <class Algorithm>
 class Convolution final : public Kernel {
  public:
   Convolution(const Task& task, const WeightPack& weights, int threads)
-      : Kernel(message("plumb:winograd_nhwc:f{}x{}_3x3{}:{}", m, m, Algorithm::kName, kIsa)),
+      : Kernel(message("plumb:winograd_nhwc:f{}x{}_3x3{}:{}", m, m, Algorithm::kName, simd::kIsa)),
         task_(task),
         grid_(task.n, kAdjoint ? task.in : task.out, m),
         unit_(kAdjoint ? grid_.rows * grid_.columns : 1),
@@ -55,7 +55,7 @@ class Convolution final : public Kernel {
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
     // Less than two blocks of rows would read the weights too often.
-    block_ = std::min(std::max(fits, 2 * kBlockRows), (grid_.count() + tile_parts_ - 1) / tile_parts_);
+    block_ = std::min(std::max(fits, 2 * kBlockRows), ceil_div(grid_.count(), tile_parts_));
     points_distance_ = odd_lines(block_ * points_row_);
     products_distance_ = odd_lines(block_ * outputs_ * kLanes);
     info().workspace_bytes = static_cast<size_t>(tile_parts_ * panel_parts_ * part_floats()) * sizeof(float);
@@ -68,7 +68,7 @@ class Convolution final : public Kernel {
       const Range units = piece(grid_.count() / unit_, part / panel_parts_, tile_parts_);
       const Range tiles{units.begin * unit_, units.end * unit_};
       const Range panels = piece(weights_.panels().count(), part % panel_parts_, panel_parts_);
-      const int64_t blocks = (tiles.size() + block_ - 1) / block_;
+      const int64_t blocks = ceil_div(tiles.size(), block_);
       for (int64_t b = 0; b < blocks; ++b) {
         const Range r = piece(tiles.size(), b, blocks);
         run_block(l, scratch, {tiles.begin + r.begin, tiles.begin + r.end}, panels);
@@ -94,7 +94,7 @@ class Convolution final : public Kernel {
     double least = part_time(grid_.count(), panels);
     for (int64_t p = 1; p <= std::min<int64_t>(threads, panels); ++p) {
       const int64_t units = grid_.count() / unit_, t = std::min<int64_t>(threads / p, units);
-      const double time = kStart + part_time((units + t - 1) / t * unit_, (panels + p - 1) / p);
+      const double time = kStart + part_time(ceil_div(units, t) * unit_, ceil_div(panels, p));
       if (time >= least) continue;
       least = time;
       tile_parts_ = t;

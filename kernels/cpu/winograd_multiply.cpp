@@ -50,7 +50,7 @@ template <Left left>
 void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b,
                     float* c, bool accumulate) {
   const auto& blocks = width == 1 ? kBlocks<left, 1> : kBlocks<left, kPanelVectors>;
-  const int64_t groups = (rows + kBlockRows - 1) / kBlockRows;
+  const int64_t groups = ceil_div(rows, kBlockRows);
   for (int64_t g = 0, begin = 0; g < groups; ++g) {
     const int64_t end = rows * (g + 1) / groups;  // groups of nearly equal size: none is left with a row or two
     blocks[static_cast<size_t>(end - begin - 1)](depth, a + begin * (left == Left::kByRow ? stride : 1), stride, b,

@@ -6,9 +6,18 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/winograd_vector.h"
+#include "kernels/cpu/simd.h"
 
 namespace plumb::cpu::winograd {
+
+using simd::kLanes;
+using simd::kRegisters;
+using simd::load;
+using simd::relu;
+using simd::store;
+using simd::stream;
+using simd::Vec;
+using simd::vectors_of;
 
 inline constexpr int64_t kPanelVectors = 2;
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
@@ -19,7 +28,7 @@ inline constexpr int64_t kBlockRows = (kRegisters - 4) / kPanelVectors;
 struct Panels {
   int64_t rows, vectors;
 
-  int64_t count() const { return (vectors + kPanelVectors - 1) / kPanelVectors; }
+  int64_t count() const { return ceil_div(vectors, kPanelVectors); }
   int64_t floats() const { return rows * vectors * kLanes; }
   /// Offset of the first row of panel p.
   int64_t offset(int64_t p) const { return p * rows * kPanel; }

@@ -13,12 +13,12 @@ template <int m>
 class Packer final : public Kernel {
  public:
   explicit Packer(const WeightPack& pack)
-      : Kernel(message("plumb:winograd_weights:f{}x{}_3x3:{}", m, m, kIsa)), pack_(pack) {}
+      : Kernel(message("plumb:winograd_weights:f{}x{}_3x3:{}", m, m, simd::kIsa)), pack_(pack) {}
 
   void run(const Launch& l) const override {
     const auto* w = static_cast<const float*>(l.in[0]);
     auto* u = static_cast<float*>(l.out[0]);
-    const int64_t chunks = (pack_.inputs() + kChunk - 1) / kChunk, units = pack_.panels().count() * chunks;
+    const int64_t chunks = ceil_div(pack_.inputs(), kChunk), units = pack_.panels().count() * chunks;
     const int64_t unit_bytes = kChunk * kPanel * 4 * (kTaps + (m + 2) * (m + 2));
     parallel_for(units, kGrainBytes / unit_bytes, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) pack_chunk(w, u, i / chunks, i % chunks * kChunk);

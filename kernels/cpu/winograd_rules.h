@@ -6,9 +6,11 @@
 // whole, from y's gradient to x's, is B [(G g G^T) * (A dy A^T)] B^T (OutputAdjoint and InputAdjoint).
 #pragma once
 
-#include "kernels/cpu/winograd_vector.h"
+#include "kernels/cpu/simd.h"
 
 namespace plumb::cpu::winograd {
+
+using simd::Vec;
 
 /// B^T: a window of M + 2 elements of x to the points.
 template <int M>
@@ -32,7 +34,7 @@ struct GradientRule;
 template <int M>
 struct KernelRule;
 
-// ---- M = 2: the points 0, 1, -1 and infinity
+// M = 2: the points 0, 1, -1 and infinity.
 
 template <>
 struct InputRule<2> {
@@ -111,7 +113,7 @@ struct KernelRule<2> {
   }
 };
 
-// ---- M = 4: the points 0, p, -p, q, -q and infinity
+// M = 4: the points 0, p, -p, q, -q and infinity.
 //
 // p = sqrt(1/2) and q = sqrt(2) cost as many instructions as the usual 1 and 2, and halve the rounding error: the
 // entries of the matrices stay nearer to 1.

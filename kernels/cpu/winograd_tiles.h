@@ -11,6 +11,10 @@
 
 namespace plumb::cpu::winograd {
 
+using simd::kLanes;
+using simd::load;
+using simd::store;
+
 /// True if the problem is one that the kernels here can do: f32, NHWC, 3x3 and dense, and nothing empty.
 bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m);
 
@@ -59,7 +63,7 @@ struct TileGrid {
   int m;
 
   TileGrid(int64_t batch, const Image& output, int tile)
-      : n(batch), rows((output.h + tile - 1) / tile), columns((output.w + tile - 1) / tile), m(tile) {}
+      : n(batch), rows(ceil_div(output.h, tile)), columns(ceil_div(output.w, tile)), m(tile) {}
   int64_t count() const { return n * rows * columns; }
 
   /// body(t - tiles.begin, n, y, x) for each tile t of a range, its first pixel being (y, x) of image n.

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/reference/elements.h"
 
 namespace plumb {
 namespace {
@@ -54,7 +55,7 @@ class ForwardKernel final : public Kernel {
               }
             }
             if (g_.p.activation == Activation::kRelu && sum < 0) sum = 0;
-            cpu::store(y + at(g_.ys, n, oc, oh, ow), static_cast<cpu::Compute<T>>(sum));
+            y[at(g_.ys, n, oc, oh, ow)] = reference::rounded<T>(sum);
           }
         }
       }
@@ -78,7 +79,7 @@ class BackwardInputKernel final : public Kernel {
         for (int64_t ih = 0; ih < g_.x[2]; ++ih) {
           for (int64_t iw = 0; iw < g_.x[3]; ++iw) {
             const double sum = gathered(dy, w, i / g_.x[1], i % g_.x[1], ih, iw);
-            cpu::store(dx + at(g_.xs, i / g_.x[1], i % g_.x[1], ih, iw), static_cast<cpu::Compute<T>>(sum));
+            dx[at(g_.xs, i / g_.x[1], i % g_.x[1], ih, iw)] = reference::rounded<T>(sum);
           }
         }
       }
@@ -131,7 +132,7 @@ class BackwardWeightKernel final : public Kernel {
                 }
               }
             }
-            cpu::store(dw + at(g_.ws, oc, ic, kh, kw), static_cast<cpu::Compute<T>>(sum));
+            dw[at(g_.ws, oc, ic, kh, kw)] = reference::rounded<T>(sum);
           }
         }
       }

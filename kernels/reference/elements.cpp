@@ -5,11 +5,13 @@
 #include <cstring>
 #include <limits>
 
+#include "core/bytes.h"
+
 namespace plumb::reference {
 namespace {
 
 // v as a number of `digits` binary digits whose exponent is not below `least`, to nearest even.
-double rounded(double v, int digits, int least) {
+double with_digits(double v, int digits, int least) {
   if (v == 0 || !std::isfinite(v)) return v;
   const int unit = std::max(std::ilogb(v), least) - (digits - 1);
   return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
@@ -35,22 +37,11 @@ To truncated(double v) {
   return static_cast<To>(v);
 }
 
-template <class T>
-T value_of(const char* element) {
-  T v;
-  std::memcpy(&v, element, sizeof v);
-  return v;
-}
-template <class T>
-void put(char* element, T v) {
-  std::memcpy(element, &v, sizeof v);
-}
-
 int64_t integer_of(DType t, const char* element) {
   switch (t) {
-    case DType::kI32: return value_of<int32_t>(element);
-    case DType::kI64: return value_of<int64_t>(element);
-    case DType::kU8: return value_of<uint8_t>(element);
+    case DType::kI32: return load_bytes<int32_t>(element);
+    case DType::kI64: return load_bytes<int64_t>(element);
+    case DType::kU8: return load_bytes<uint8_t>(element);
     default: fail("dtype {} is no integer", t);
   }
 }
@@ -84,6 +75,11 @@ Index operator+(const Index& a, const Index& b) {
 
 bool computes_on(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kBf16; }
 
+template <>
+Bfloat16 rounded(double v) {
+  return Bfloat16(static_cast<float>(with_digits(v, 8, -126)));
+}
+
 int64_t Elements::offset(const Index& i) const {
   int64_t elements = 0;
   for (int d = 0; d < spec_.rank(); ++d) {
@@ -95,10 +91,10 @@ int64_t Elements::offset(const Index& i) const {
 double Elements::load(const void* data, const Index& i) const {
   const char* element = static_cast<const char*>(data) + offset(i);
   switch (spec_.dtype) {
-    case DType::kF32: return static_cast<double>(value_of<float>(element));
-    case DType::kF64: return value_of<double>(element);
-    case DType::kF16: return static_cast<double>(static_cast<float>(value_of<Float16>(element)));
-    case DType::kBf16: return static_cast<double>(static_cast<float>(value_of<Bfloat16>(element)));
+    case DType::kF32: return static_cast<double>(load_bytes<float>(element));
+    case DType::kF64: return load_bytes<double>(element);
+    case DType::kF16: return static_cast<double>(static_cast<float>(load_bytes<Float16>(element)));
+    case DType::kBf16: return static_cast<double>(static_cast<float>(load_bytes<Bfloat16>(element)));
     default: return static_cast<double>(integer_of(spec_.dtype, element));
   }
 }
@@ -106,13 +102,13 @@ double Elements::load(const void* data, const Index& i) const {
 void Elements::store(void* data, const Index& i, double v) const {
   char* element = static_cast<char*>(data) + offset(i);
   switch (spec_.dtype) {
-    case DType::kF32: return put(element, static_cast<float>(v));
-    case DType::kF64: return put(element, v);
-    case DType::kF16: return put(element, Float16(static_cast<float>(rounded(v, 11, -14))));
-    case DType::kBf16: return put(element, Bfloat16(static_cast<float>(rounded(v, 8, -126))));
-    case DType::kI32: return put(element, truncated<int32_t>(v));
-    case DType::kI64: return put(element, truncated<int64_t>(v));
-    case DType::kU8: return put(element, truncated<uint8_t>(v));
+    case DType::kF32: return store_bytes(element, static_cast<float>(v));
+    case DType::kF64: return store_bytes(element, v);
+    case DType::kF16: return store_bytes(element, Float16(static_cast<float>(with_digits(v, 11, -14))));
+    case DType::kBf16: return store_bytes(element, rounded<Bfloat16>(v));
+    case DType::kI32: return store_bytes(element, truncated<int32_t>(v));
+    case DType::kI64: return store_bytes(element, truncated<int64_t>(v));
+    case DType::kU8: return store_bytes(element, truncated<uint8_t>(v));
   }
 }
 
@@ -123,13 +119,13 @@ int64_t Elements::load_integer(const void* data, const Index& i) const {
 void Elements::store_integer(void* data, const Index& i, int64_t v) const {
   char* element = static_cast<char*>(data) + offset(i);
   switch (spec_.dtype) {
-    case DType::kF32: return put(element, static_cast<float>(v));
-    case DType::kF64: return put(element, static_cast<double>(v));
+    case DType::kF32: return store_bytes(element, static_cast<float>(v));
+    case DType::kF64: return store_bytes(element, static_cast<double>(v));
     case DType::kF16: return store(data, i, static_cast<double>(v));  // what this rounds is infinite as f16
-    case DType::kBf16: return put(element, Bfloat16(rounded_to_bf16(v)));
-    case DType::kI32: return put(element, static_cast<int32_t>(v));
-    case DType::kI64: return put(element, v);
-    case DType::kU8: return put(element, static_cast<uint8_t>(v));
+    case DType::kBf16: return store_bytes(element, Bfloat16(rounded_to_bf16(v)));
+    case DType::kI32: return store_bytes(element, static_cast<int32_t>(v));
+    case DType::kI64: return store_bytes(element, v);
+    case DType::kU8: return store_bytes(element, static_cast<uint8_t>(v));
   }
 }
 

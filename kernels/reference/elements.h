@@ -36,6 +36,14 @@ void parallel_for_each_index(const Shape& shape, const Body& body) {
 /// Whether the reference of an op that computes takes this dtype: f32, f64 or bf16.
 bool computes_on(DType t);
 
+/// v as a T, rounded once, to nearest even. (By way of a float, a bfloat16 would be rounded twice.)
+template <class T>
+T rounded(double v) {
+  return static_cast<T>(v);
+}
+template <>
+Bfloat16 rounded(double v);
+
 /// The elements of a tensor by logical index, in any layout.
 class Elements {
  public:

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/reference/elements.h"
 
 namespace plumb {
 namespace {
@@ -28,7 +29,7 @@ struct Windows {
       for (int64_t i = begin; i < end; ++i) body(i / x[1], i % x[1]);
     });
   }
-  /// body(offset in y) for all windows of plane (n, c), with their places to be visited by each_element.
+  /// body(oh, ow, offset in y) for all windows of plane (n, c); each_element visits what they see.
   template <class Body>
   void each_window(int64_t n, int64_t c, const Body& body) const {
     for (int64_t oh = 0; oh < y[2]; ++oh) {
@@ -125,7 +126,7 @@ class AvgForwardKernel final : public Kernel {
           sum += static_cast<double>(load(static_cast<const T*>(l.in[0]) + from));
         });
         const double mean = sum / static_cast<double>(w_.divisor(n, c, oh, ow));
-        store(static_cast<T*>(l.out[0]) + at, static_cast<cpu::Compute<T>>(mean));
+        static_cast<T*>(l.out[0])[at] = reference::rounded<T>(mean);
       });
     });
   }
@@ -155,7 +156,7 @@ class BackwardKernel final : public Kernel {
               sum += g / static_cast<double>(w_.divisor(n, c, oh, ow));
             }
           });
-          store(dx + n * w_.xs[0] + c * w_.xs[1] + ih * w_.xs[2] + iw * w_.xs[3], static_cast<cpu::Compute<T>>(sum));
+          dx[n * w_.xs[0] + c * w_.xs[1] + ih * w_.xs[2] + iw * w_.xs[3]] = reference::rounded<T>(sum);
         }
       }
     });

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 
 #include "kernels/cpu/element.h"
+#include "kernels/reference/elements.h"
 
 namespace plumb::reference {
 namespace {
@@ -10,7 +11,8 @@ namespace {
 template <class T>
 class ProductKernel final : public Kernel {
  public:
-  explicit ProductKernel(const ProductSpec& spec) : Kernel("reference:eigen"), s_(spec) {}
+  explicit ProductKernel(const ProductSpec& spec)
+      : Kernel(kByEigen ? "reference:eigen" : "reference:loops"), s_(spec) {}
   void run(const Launch& l) const override {
     for (size_t i = 0; i < s_.a_offsets.size(); ++i) {
       const auto* a = static_cast<const T*>(l.in[0]) + s_.a_offsets[i];
@@ -21,6 +23,7 @@ class ProductKernel final : public Kernel {
   }
 
  private:
+  static constexpr bool kByEigen = std::is_floating_point_v<T>;
   using Stride = Eigen::InnerStride<Eigen::Dynamic>;
   using Vector = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Stride>;
 
@@ -28,7 +31,7 @@ class ProductKernel final : public Kernel {
     for (int64_t i = 0; i < s_.m; ++i) {
       for (int64_t j = 0; j < s_.n; ++j) {
         double sum = bias ? static_cast<double>(cpu::load(bias + j)) : 0.0;
-        if constexpr (std::is_same_v<T, double> || std::is_same_v<T, float>) {
+        if constexpr (kByEigen) {
           const Vector row(a + (s_.transpose_a ? i : i * s_.k), s_.k, Stride(s_.transpose_a ? s_.m : 1));
           const Vector column(b + (s_.transpose_b ? j * s_.k : j), s_.k, Stride(s_.transpose_b ? 1 : s_.n));
           sum += row.template cast<double>().dot(column.template cast<double>());
@@ -39,7 +42,7 @@ class ProductKernel final : public Kernel {
           }
         }
         if (s_.activation == Activation::kRelu && sum < 0) sum = 0;
-        cpu::store(c + i * s_.n + j, static_cast<cpu::Compute<T>>(sum));
+        c[i * s_.n + j] = reference::rounded<T>(sum);
       }
     }
   }

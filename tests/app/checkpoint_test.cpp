@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "models/safetensors.h"
 #include "support/compare.h"
+#include "support/folder.h"
 
 namespace plumb::app {
 namespace {
@@ -23,17 +24,6 @@ const std::map<std::string, std::string> kConfig{{"batch", "250"}, {"model", "al
 /// A folder of the test's own, removed at its end; a run's state, and the state of another run of the same kind.
 class CheckpointTest : public ::testing::Test {
  protected:
-  CheckpointTest() {
-    std::string name = (fs::temp_directory_path() / "plumb_checkpoint_XXXXXX").string();
-    root_ = mkdtemp(name.data());
-    folder_ = root_ / "runs" / "first";
-    file_ = folder_ / "checkpoint.safetensors";
-  }
-  ~CheckpointTest() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
   static std::vector<NamedTensor> state(uint64_t seed) {
     return {{"model.conv1.weight", normal(TensorSpec(Shape{4, 3, 2, 2}), 0, 1, seed)},
             {"optimizer.step", normal(TensorSpec(Shape{}, DType::kF64), 0, 1, seed + 1)},
@@ -66,7 +56,9 @@ class CheckpointTest : public ::testing::Test {
   }
 
   const Checkpoint saved_{7, kConfig, {{"conv2d \"a\"\tf32", "winograd_f4x4"}, {"layout of alexnet", "nhwc"}}, "nhwc"};
-  fs::path root_, folder_, file_;
+  const test::Folder own_folder_;
+  const fs::path root_ = own_folder_.path(), folder_ = root_ / "runs" / "first",
+                 file_ = folder_ / "checkpoint.safetensors";
 };
 
 TEST_F(CheckpointTest, RoundTripsInPlaceBitForBit) {
@@ -89,10 +81,7 @@ TEST_F(CheckpointTest, RoundTripsInPlaceBitForBit) {
 }
 
 TEST_F(CheckpointTest, TheSameStateGivesTheSameBytes) {
-  const auto bytes = [&] {
-    std::ifstream in(file_, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
+  const auto bytes = [&] { return test::content(file_); };
   save_checkpoint(folder_, state(1), saved_);
   const std::string first = bytes();
 
@@ -152,7 +141,7 @@ TEST_F(CheckpointTest, RefusesMetadataThatMakesNoSense) {
     const char *key, *value, *part;
   } cases[] = {
       {"format", "pt", "is not a checkpoint: its format is \"pt\""},
-      {"version", "2", "has version \"2\" of the checkpoint format, this program reads 1"},
+      {"version", "1", "has version \"1\" of the checkpoint format, this program reads 2"},
       {"epochs_done", "-1", "\"-1\" is no number of epochs"},
       {"epochs_done", "7 ", "\"7 \" is no number of epochs"},
       {"epochs_done", "99999999999999999999", "is no number of epochs"},

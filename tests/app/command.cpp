@@ -58,17 +58,6 @@ testing::AssertionResult is_refusal(const Outcome& o, const std::string& part) {
   return testing::AssertionFailure() << "expected status 2 and one sentence with \"" << part << "\"\n" << o;
 }
 
-CommandTest::CommandTest() {
-  std::string name = (fs::temp_directory_path() / "plumb_command_XXXXXX").string();
-  PLUMB_CHECK(mkdtemp(name.data()), "no folder {} can be made", name);
-  folder_ = name;
-}
-
-CommandTest::~CommandTest() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
-
 Outcome CommandTest::run(const std::string& line, const Surroundings& s) const {
   std::vector<std::string> words{"plumb"};
   std::istringstream rest(line);
@@ -109,12 +98,6 @@ testing::AssertionResult CommandTest::refuses(const std::string& line, const std
 nlohmann::json CommandTest::report_of(const std::string& line) const {
   EXPECT_TRUE(works(line + " --json report.json"));
   return read_json("report.json");
-}
-
-CommandTest::Bytes CommandTest::read(const std::string& name) const {
-  std::ifstream in(folder_ / name, std::ios::binary);
-  PLUMB_CHECK(in, "there is no {}", name);
-  return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
 void CommandTest::write(const std::string& name, const Bytes& bytes) const {

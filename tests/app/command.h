@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/folder.h"
+
 namespace plumb::test {
 
 /// What a command left behind.
@@ -31,9 +33,6 @@ class CommandTest : public ::testing::Test {
  protected:
   using Bytes = std::string;
 
-  CommandTest();
-  ~CommandTest() override;
-
   /// Runs `plumb LINE`, split at spaces; '' is an empty word. File names are relative to the folder.
   Outcome run(const std::string& line, const Surroundings& surroundings = {}) const;
   /// Must exit with 0 and leave the standard error empty.
@@ -45,14 +44,15 @@ class CommandTest : public ::testing::Test {
   /// The report of a command that must work, from its --json.
   nlohmann::json report_of(const std::string& line) const;
   nlohmann::json read_json(const std::string& name) const { return nlohmann::json::parse(read(name)); }
-  Bytes read(const std::string& name) const;
+  Bytes read(const std::string& name) const { return content(path(name)); }
   void write(const std::string& name, const Bytes& bytes) const;
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   /// All that is in the folder: when each file was last written, and its size.
   std::map<std::string, std::pair<std::filesystem::file_time_type, uintmax_t>> files() const;
 
  private:
-  std::filesystem::path folder_;
+  const Folder own_folder_;
+  const std::filesystem::path folder_ = own_folder_.path();
 };
 
 /// A training run of lenet that takes a moment: two steps on synthetic images, by kernels that need no measuring.

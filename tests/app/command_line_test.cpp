@@ -79,7 +79,7 @@ TEST_F(CommandLineTest, RefusesNumbersOutOfRange) {
           {"--seed -1", "--seed: \"-1\" is not a whole number of at least 0"},
           {"--threads -1", "--threads: -1 is too small; use at least 1"},
           {"--threads 0", "--threads: 0 is too small; use at least 1"},
-          {"--threads 99999", "99999 were asked for"},
+          {"--threads 99999", "--threads: 99999 is too large; use at most 4096"},
           {"--lr -0.1", "--lr: -0.1 is too small; use a number of at least 0"},
           {"--lr nan", "--lr: \"nan\" is not a finite number"},
           {"--lr inf", "--lr: \"inf\" is not a finite number"},

@@ -47,6 +47,17 @@ TEST_F(EvalTest, AgreesWithTheEvaluationInTraining) {
   EXPECT_NEAR(evaluated["loss"].get<double>(), trained["test_loss"].get<double>(), 1e-5);
 }
 
+TEST_F(EvalTest, OfACheckpointIsTheEvaluationInTraining) {
+  ASSERT_TRUE(
+      works("train resnet20 --limit 40 --batch 20 --epochs 1 --layout nchw --algorithm heuristic --checkpoint c "
+            "--json t.json"));
+
+  const auto trained = read_json("t.json")["epochs"].back();
+  const auto evaluated = report_of("eval resnet20 --weights c --data synthetic --limit 40 --batch 20 --layout nchw");
+  EXPECT_EQ(evaluated["correct"].get<int>(), std::lround(40 * trained["test_accuracy"].get<double>()));
+  EXPECT_NEAR(evaluated["loss"].get<double>(), trained["test_loss"].get<double>(), 1e-4);
+}
+
 TEST_F(EvalTest, BatchLayoutAndAlgorithmChangeNoAnswer) {
   save("lenet");
   const std::string line = "eval lenet --weights w --data synthetic --limit 33 ";

@@ -51,6 +51,16 @@ TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {
   for (const auto& row : report["rows"]) {
     EXPECT_GT(row["ms"], 0) << row;
     EXPECT_NE(row["implementation"], "") << row;
+    const std::string kind = row["layer"];
+    const bool has_weight = kind.starts_with("conv") || kind.starts_with("fc");
+    EXPECT_GT(row[has_weight ? "gflops_per_s" : "gbytes_per_s"], 0) << row;
+    EXPECT_FALSE(row.contains(has_weight ? "gbytes_per_s" : "gflops_per_s")) << row;
+    EXPECT_EQ(row.contains("onednn_best_ms"), has_weight) << row;
+    if (has_weight) {
+      EXPECT_GT(row["onednn_best_ms"], 0) << row;
+    }
+    EXPECT_EQ(row["conversions_ms"] > 0, row["conversions"] > 0) << row;
+    EXPECT_LT(row["conversions_ms"], row["ms"].get<double>() + 1) << row;
     pieces.insert(row["layer"].get<std::string>() + " " + row["direction"].get<std::string>() + " " +
                   row["layout"].get<std::string>());
   }
@@ -63,6 +73,21 @@ TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {
       }
     }
   }
+}
+
+TEST_F(LayoutCommandTest, EveryWinogradRowHasItsErrorAgainstF64) {
+  const auto report = report_of("layout resnet20 --batch 1 --algorithm winograd");
+
+  int of_winograd = 0;
+  for (const auto& row : report["rows"]) {
+    const bool is_winograd = row["algorithm"].get<std::string>().starts_with("winograd");
+    of_winograd += is_winograd;
+    EXPECT_EQ(row.contains("error_f64"), is_winograd) << row;
+    if (!is_winograd) continue;
+    EXPECT_GT(row["error_f64"], 0) << row;
+    EXPECT_LT(row["error_f64"], 1e-4) << row;
+  }
+  EXPECT_GT(of_winograd, 3 * 16) << "the 3x3 convolutions of stride 1 in NHWC, in three directions";
 }
 
 }  // namespace

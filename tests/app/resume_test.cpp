@@ -1,5 +1,6 @@
 // Checkpoints of the command: a run that goes on from one is the run that was never interrupted.
 #include <limits>
+#include <set>
 
 #include "models/safetensors.h"
 #include "tests/app/command.h"
@@ -76,6 +77,36 @@ TEST_F(ResumeTest, MeasuredKernelsAndLayoutAreThoseOfTheCheckpoint) {
   EXPECT_EQ(results(last)[0], results(whole)[1]);
   EXPECT_EQ(last["config"]["layout"], whole["config"]["layout"]);
   EXPECT_TRUE(read(std::string("a") + kFile) == read(std::string("b") + kFile));
+}
+
+// Whatever was fastest here, now or then: the table of the checkpoint decides.
+TEST_F(ResumeTest, KernelsAreThoseThatTheCheckpointNames) {
+  const std::string line = "train lenet --limit 20 --batch 8 --layout nhwc --checkpoint c ";
+  ASSERT_TRUE(works(line + "--epochs 1"));
+  const fs::path file = path(std::string("c") + kFile);
+  const models::TensorFile saved = models::load_safetensors(file);
+  for (const std::string algorithm : {"gemm", "matmul"}) {
+    Json choices = Json::parse(saved.metadata.at("choices"));
+    int changed = 0;
+    for (auto& [work, chosen] : choices.items()) {
+      if (!work.starts_with("linear_backward_weight ")) continue;
+      chosen = algorithm;
+      ++changed;
+    }
+    ASSERT_EQ(changed, 3 * 2) << "three layers, and a short last batch";
+    auto metadata = saved.metadata;
+    metadata["choices"] = choices.dump();
+    models::save_safetensors(file, saved.tensors, metadata);
+
+    ASSERT_TRUE(works(line + "--epochs 2 --resume --profile trace.json"));
+
+    std::set<std::string> ran;
+    const Json trace = read_json("trace.json");
+    for (const Json& e : trace["traceEvents"]) {
+      if (e["name"] == "linear_backward_weight") ran.insert(e["args"]["algorithm"]);
+    }
+    EXPECT_EQ(ran, std::set{algorithm});
+  }
 }
 
 TEST_F(ResumeTest, RefusesTheCheckpointOfAnotherRun) {

@@ -1,13 +1,17 @@
-# Installs the build tree BUILD, moves the result to TO, and checks that nothing in it names the places that it comes from.
+# Installs the build tree BUILD, moves the result to TO, and checks that no text in it names the places that it comes
+# from.
 set(prefix ${TO}.before)
 file(REMOVE_RECURSE ${prefix} ${TO})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix} COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME ${prefix} ${TO})
 
-file(GLOB_RECURSE files ${TO}/*.cmake ${TO}/*.h)
-if(NOT files)
-  message(FATAL_ERROR "nothing was installed")
-endif()
+file(GLOB_RECURSE files ${TO}/*)
+list(FILTER files EXCLUDE REGEX "\\.a$|/bin/[^/]*$")
+foreach(name plumbline-config.cmake plumbline.h README.md LICENSE)
+  if(NOT "${files}" MATCHES "/${name}(;|$)")
+    message(FATAL_ERROR "${name} was not installed")
+  endif()
+endforeach()
 foreach(file IN LISTS files)
   file(READ ${file} text)
   foreach(place ${prefix} ${BUILD} ${SOURCE}/)

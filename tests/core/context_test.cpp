@@ -75,13 +75,19 @@ TEST(Context, AlgorithmsHaveOneNumberEach) {
   EXPECT_TRUE(test::refused([] { algorithm_name(65535); }, "algorithm number 65535 is unknown"));
 }
 
-TEST(Context, ThreadsAreTheChoiceOrTheTeam) {
+TEST(Context, ThreadsBelongToSetThreadsAndNotToScopes) {
   EXPECT_EQ(threads(), omp_get_max_threads());
-  {
-    const ChoiceScope three({.threads = 3});
-    EXPECT_EQ(threads(), 3);
-  }
-  EXPECT_TRUE(test::refused([] { set_threads(0); }, "threads: 0 were asked for"));
+  std::thread([] {
+    set_threads(2);
+    {
+      const ChoiceScope three({.threads = 3});
+      EXPECT_EQ(threads(), 2);
+      set_threads(1);
+    }
+    EXPECT_EQ(threads(), 1);
+    EXPECT_EQ(omp_get_max_threads(), 1);
+  }).join();
+  EXPECT_TRUE(test::refused([] { set_threads(0); }, "set_threads: 0 threads were asked for"));
   EXPECT_EQ(threads(), omp_get_max_threads());
 }
 

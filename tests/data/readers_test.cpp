@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "data/cifar.h"
 #include "data/mnist.h"
+#include "tests/support/compare.h"
+#include "tests/support/folder.h"
 
 namespace plumb::data {
 namespace {
@@ -16,15 +18,6 @@ using Bytes = std::vector<uint8_t>;
 /// Files in a folder of the test's own, removed at its end.
 class Readers : public ::testing::Test {
  protected:
-  Readers() {
-    std::string name = (fs::temp_directory_path() / "plumb_readers_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~Readers() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
   fs::path put(const fs::path& name, const Bytes& bytes) const {
     fs::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name, std::ios::binary)
@@ -37,20 +30,15 @@ class Readers : public ::testing::Test {
     fs::resize_file(path, size);
     return path;
   }
-  fs::path folder_;
+  const test::Folder own_folder_;
+  const fs::path folder_ = own_folder_.path();
 };
 
 /// The sentence that `read` throws, which must name all of `parts`.
-template <class F>
-void expect_error(const F& read, std::initializer_list<std::string> parts) {
-  try {
-    read();
-    FAIL() << "nothing was thrown";
-  } catch (const Error& e) {
-    const std::string text = e.what();
-    for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  }
+void expect_error(const std::function<void()>& read, std::initializer_list<std::string> parts) {
+  const std::string text = test::error_of(read);
+  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
 }
 
 /// Labels, and pixels that count up from `first`.

@@ -57,20 +57,58 @@ TEST(Cache, PreparesOnceForTheSameKey) {
   EXPECT_EQ(AddValue::prepared, before + 1);
 }
 
+// The same under another name.
+struct AddAnother : AddValue {
+  static constexpr char kName[] = "add_another";
+};
+
 TEST(Cache, EveryPartOfTheKeyMatters) {
-  const int before = AddValue::prepared;
-  add_value(zeros(TensorSpec(Shape{12})), 1);
-  add_value(zeros(TensorSpec(Shape{12})), 2);    // parameters
-  add_value(zeros(TensorSpec(Shape{3, 4})), 1);  // shape
-  add_value(zeros(TensorSpec(Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc)), 1);
-  add_value(zeros(TensorSpec(Shape{1, 2, 2, 3})), 1);  // layout
-  {
-    const ChoiceScope one({.threads = 1});
-    add_value(zeros(TensorSpec(Shape{12})), 1);  // choice
+  const TensorSpec x(Shape{12});
+  const auto one = [](const TensorSpec& s) { add_value(zeros(s), 1); };
+  const auto chosen = [&](const Choice& c) {
+    const Scoped<Choice> scope(ctx.choice, c);  // the number of threads too
+    one(x);
+  };
+  const std::pair<const char*, std::function<void()>> keys[] = {
+      {"nothing", [&] { one(x); }},
+      {"parameters", [&] { add_value(zeros(x), 2); }},
+      {"kind", [&] { run<AddAnother>({1}, {zeros(x)}, x); }},
+      {"shape",
+       [&] {
+         one(Shape{3, 4});
+       }},
+      {"dtype", [&] { one(x.with(DType::kI32)); }},
+      {"rank",
+       [&] {
+         one(Shape{1, 2, 2, 3});
+       }},
+      {"layout",
+       [&] {
+         one({Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc});
+       }},
+      {"output",
+       [&] {
+         run<AddValue>({1}, {zeros(x)}, Shape{3, 4});
+       }},
+      {"inputs",
+       [&] {
+         run<AddValue>({1}, {zeros(x), zeros(x)}, x);
+       }},
+      {"threads", [&] { chosen({.threads = 1}); }},
+      {"search", [&] { chosen({.search = Search::kMeasured}); }},
+      {"deterministic", [&] { chosen({.search = Search::kDeterministic}); }},
+      {"algorithm", [&] { chosen({.algorithm = algorithm_id("loop")}); }},
+      {"math", [&] { chosen({.math = MathMode::kBf16}); }},
+  };
+  for (const bool is_known : {false, true}) {
+    for (const auto& [what, work] : keys) {
+      const int before = AddValue::prepared;
+      work();
+      EXPECT_EQ(AddValue::prepared - before, !is_known) << what;
+    }
   }
-  EXPECT_EQ(AddValue::prepared, before + 6);
-  add_value(zeros(TensorSpec(Shape{12})), 2);
-  EXPECT_EQ(AddValue::prepared, before + 6);
+  const ChoiceScope elsewhere({.device = {DeviceType::kCuda}});
+  EXPECT_TRUE(refused([&] { prepare<AddValue>({1}, {x}, {x}); }, "add_value: there is no kernel for device cuda:0"));
 }
 
 TEST(Cache, PrepareAndRunShareKernels) {

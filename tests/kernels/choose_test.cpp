@@ -1,4 +1,4 @@
-#include "kernels/choose.h"
+#include "kernels/choices.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include "kernels/gate.h"
 #include "kernels/machine.h"
 #include "tests/support/compare.h"
+#include "tests/support/folder.h"
 #include "tests/support/function_kernel.h"
 
 namespace plumb {
@@ -138,8 +139,8 @@ TEST(ChoicesOnDisk, DISABLED_Child) {
 
 TEST(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
   namespace fs = std::filesystem;
-  std::string name = (fs::temp_directory_path() / "plumb_choices_XXXXXX").string();
-  const fs::path folder = fs::path(mkdtemp(name.data())) / "deep";
+  const test::Folder own_folder;
+  const fs::path folder = own_folder.path() / "deep";
   const fs::path file = folder / ("choices-" + machine_signature() + ".txt");
   const auto lines = [&] {
     std::ifstream in(file);
@@ -167,7 +168,6 @@ TEST(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
 
   std::ofstream(file) << line.substr(0, line.find('\t')) << "\tslow_b\nnonsense\n";
   EXPECT_EQ(chosen_by_child(), 4);
-  fs::remove_all(folder.parent_path());
 }
 
 TEST(Machine, IsDescribed) {

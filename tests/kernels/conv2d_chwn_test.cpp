@@ -156,6 +156,29 @@ TEST(Conv2dChwn, ReluLetsNanThrough) {
   for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(std::isnan(y.data<float>()[static_cast<size_t>(i)]), i % 20 == 7);
 }
 
+// Kernels of CHWN's own: no other layout is made on the way, neither inside nor as a pack, and no memory is asked for.
+TEST(Conv2dChwn, ConvertsNothing) {
+  for (const char* algorithm : {"direct_chwn", ""}) {  // by name, and what is first in its layout
+    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+    for (const Layer& l : layers()) {
+      for (const DType dtype : {DType::kF32, DType::kBf16}) {
+        const TensorSpec x(l.x, dtype, Layout::kChwn), w(l.w, dtype), b(Shape{l.w[0]}, dtype);
+        const TensorSpec y = conv2d_output(l.p, x, w);
+        for (const auto& p :
+             {l.bias ? prepare<Conv2dForward>(l.p, {x, w, b}, {y}) : prepare<Conv2dForward>(l.p, {x, w}, {y}),
+              prepare<Conv2dBackwardInput>(l.p, {y, w}, {x}), prepare<Conv2dBackwardWeight>(l.p, {y, x}, {w})}) {
+          SCOPED_TRACE(message("{} {} {}", p->kind->name, dtype, describe(l)));
+          const KernelInfo& info = p->kernel->info();
+          EXPECT_EQ(info.algorithm, "direct_chwn");
+          EXPECT_EQ(info.workspace_bytes, 0u);
+          EXPECT_EQ(info.conversions, 0);
+          EXPECT_TRUE(info.packs.empty());
+        }
+      }
+    }
+  }
+}
+
 TEST(Conv2dChwn, DeclinesOtherLayoutsAndDtypes) {
   const Conv2dParams p;
   const auto takes = [&](Layout layout, DType dtype) {

@@ -2,10 +2,12 @@
 // layout (tests/golden/README.md tells where the numbers come from).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "kernels/recorder.h"
 #include "models/network.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
@@ -58,17 +60,53 @@ Tensor labels(const Json& batch) {
   return Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64));
 }
 
+// Where a network has a corner and what it decided there: the outputs of its convolutions and linear layers, of which
+// ReLU keeps the positive ones, and the positions of its windows' maxima.
+struct Decisions final : Observer {
+  std::vector<std::vector<double>> kept, positions;
+  void after(const Prepared& p, const Launch& l) override {
+    const std::string_view kind = p.kind->name;
+    if (kind == "conv2d_forward" || kind == "linear_forward") kept.push_back(test::to_doubles(l.out[0], p.out()[0]));
+    if (kind == "max_pool2d_forward") positions.push_back(test::to_doubles(l.out[1], p.out()[1]));
+  }
+};
+
+// How many were decided otherwise in f32 than in f64; a sum may be on either side of 0 only if it is rounding.
+int changes(const Decisions& f32, const Decisions& f64) {
+  int count = 0;
+  EXPECT_EQ(f32.kept.size(), f64.kept.size());
+  EXPECT_EQ(f32.positions.size(), f64.positions.size());
+  for (size_t k = 0; k < f64.kept.size(); ++k) {
+    const double largest = std::ranges::max(f64.kept[k]);
+    for (size_t i = 0; i < f64.kept[k].size(); ++i) {
+      const double a = f32.kept[k][i], b = f64.kept[k][i];
+      if ((a > 0) == (b > 0)) continue;
+      ++count;
+      EXPECT_LT(std::max(a, b), 1e-5 * largest) << "output " << i << " of layer " << k;
+    }
+  }
+  for (size_t k = 0; k < f64.positions.size(); ++k) {
+    for (size_t i = 0; i < f64.positions[k].size(); ++i) count += f32.positions[k][i] != f64.positions[k][i];
+  }
+  return count;
+}
+
 struct Result {
   Tensor logits;
   double loss;
   TensorList gradients;
+  Decisions decisions{};
 };
 Result run(const Network& network, const Tensor& x, const Tensor& y, bool train) {
   Pass pass;
   pass.train = train;
-  const Tensor logits = network.forward(x, pass);
-  const Tensor loss = cross_entropy(logits, y);
-  return {logits, loss.item(), grad(loss, network.trainable())};
+  Result r;
+  const Scoped<Observer*> watch(ctx.observer, &r.decisions);
+  r.logits = network.forward(x, pass);
+  const Tensor loss = cross_entropy(r.logits, y);
+  r.loss = loss.item();
+  r.gradients = grad(loss, network.trainable());
+  return r;
 }
 
 void expect_logits(const Json& want, const Tensor& got, double tolerance) {
@@ -102,13 +140,14 @@ class GoldenNetwork : public testing::TestWithParam<Case> {};
 
 // Plain loops in f64 take minutes under a sanitizer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr DType kDTypes[] = {DType::kF32};
+constexpr bool kHasTimeForF64 = false;
 #else
-constexpr DType kDTypes[] = {DType::kF32, DType::kF64};
+constexpr bool kHasTimeForF64 = true;
 #endif
 
-// In f64 the gradients agree to the rounding of the f32 that they are returned in. In f32 a sum near 0 may fall on the
-// other side of a ReLU: the gradient of one position comes or goes, and no tighter bound holds for all kernels.
+// In f64 the gradients agree to the rounding of the f32 that they are returned in. In f32 a sum that is 0 but for
+// rounding may fall on the other side of a ReLU, with some kernels on some machines: then, and only then, the gradient
+// of one position comes or goes.
 TEST_P(GoldenNetwork, AgreesWithPyTorchAndTensorFlow) {
   const auto [model, layout] = GetParam();
   const Json all = golden("networks.json")[model];
@@ -117,23 +156,30 @@ TEST_P(GoldenNetwork, AgreesWithPyTorchAndTensorFlow) {
   ASSERT_EQ(parameters.size(), all["parameters"].size());
   for (size_t p = 0; p < parameters.size(); ++p) generate(parameters[p].tensor, parameters[p].name, p);
   const Json& batch = all["batches"]["generated"];
-
-  for (const DType dtype : kDTypes) {
-    SCOPED_TRACE(to_string(dtype));
-    const bool is_exact = dtype == DType::kF64;
-    const Result r = run(*network, to(images(layout), dtype), labels(batch), true);
-
+  const auto expect = [&](const Result& r, double of_logits, double of_gradients) {
     for (const char* framework : {"torch", "tensorflow"}) {
       const Json& want = batch[framework];
-      expect_logits(want["logits"], r.logits, is_exact ? 1e-9 : 1e-5);
-      EXPECT_NEAR(r.loss, want["loss"].get<double>(), is_exact ? 1e-9 : 1e-5);
+      expect_logits(want["logits"], r.logits, of_logits);
+      EXPECT_NEAR(r.loss, want["loss"].get<double>(), of_logits);
       for (size_t p = 0; p < parameters.size(); ++p) {
         const Json& listed = all["parameters"][p];
         expect_gradient(parameters[p].name, want["gradients"][listed["name"].get<std::string>()], listed["indices"],
-                        r.gradients[p], is_exact ? 1e-6 : 5e-3);
+                        r.gradients[p], of_gradients);
       }
     }
+  };
+
+  const Result f32 = run(*network, images(layout), labels(batch), true);
+  int changed = 0;
+  if (kHasTimeForF64) {
+    SCOPED_TRACE("f64");
+    const Result f64 = run(*network, to(images(layout), DType::kF64), labels(batch), true);
+    expect(f64, 1e-9, 1e-6);
+    changed = changes(f32.decisions, f64.decisions);
+    EXPECT_LE(changed, 2);
   }
+  SCOPED_TRACE(message("f32, {} decided otherwise than in f64", changed));
+  expect(f32, 1e-5, kHasTimeForF64 && !changed ? 5e-5 : 5e-3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, GoldenNetwork,

@@ -7,29 +7,16 @@
 
 #include "models/safetensors.h"
 #include "tests/support/compare.h"
+#include "tests/support/folder.h"
 
 namespace plumb::models {
 
 namespace fs = std::filesystem;
-
-inline std::string content(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using test::content;
 
 /// Files in a folder of the test's own, removed at its end.
 class Safetensors : public ::testing::Test {
  protected:
-  Safetensors() {
-    std::string name = (fs::temp_directory_path() / "plumb_safetensors_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    file_ = folder_ / "a.safetensors";
-  }
-  ~Safetensors() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
   void put_bytes(const std::string& bytes) const {
     fs::remove(file_);  // some file systems bring a file that is overwritten to the disk at once
     std::ofstream(file_, std::ios::binary) << bytes;
@@ -41,16 +28,12 @@ class Safetensors : public ::testing::Test {
   }
   /// The sentence that loading throws, on one line and beginning with the file.
   std::string refusal() const {
-    try {
-      load_safetensors(file_);
-    } catch (const Error& e) {
-      const std::string text = e.what();
-      EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-      EXPECT_NE(text.find(file_.string()), std::string::npos) << text;
-      EXPECT_LT(text.size(), 500u);
-      return text;
-    }
-    return "nothing was thrown";
+    std::string text = test::error_of([&] { load_safetensors(file_); });
+    if (text == test::kNothingThrown) return text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    EXPECT_NE(text.find(file_.string()), std::string::npos) << text;
+    EXPECT_LT(text.size(), 500u);
+    return text;
   }
   testing::AssertionResult refuses(const std::string& header, size_t data_bytes, const std::string& part) const {
     put(header, data_bytes);
@@ -63,7 +46,8 @@ class Safetensors : public ::testing::Test {
     return R"({"w":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
   }
 
-  fs::path folder_, file_;
+  const test::Folder own_folder_;
+  const fs::path folder_ = own_folder_.path(), file_ = folder_ / "a.safetensors";
 };
 
 }  // namespace plumb::models

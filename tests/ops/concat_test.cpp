@@ -10,15 +10,8 @@
 #include "ops/slice.h"
 #include "tests/ops/movement.h"
 
-namespace plumb {
+namespace plumb::test {
 namespace {
-
-using test::expected;
-using test::Index;
-using test::kDTypes;
-using test::numbered;
-using test::position;
-using test::refused;
 
 void check_concat(const Shape& shape, int dim, const std::vector<int64_t>& extents, DType dtype, Layout layout) {
   std::vector<Tensor> parts;
@@ -28,7 +21,7 @@ void check_concat(const Shape& shape, int dim, const std::vector<int64_t>& exten
     const TensorSpec spec(shape.with(dim, e), dtype, layout);
     std::vector<double> values(static_cast<size_t>(spec.numel()));
     for (double& v : values) v = std::fmod(offset++, 251);
-    parts.push_back(test::from_doubles(values, spec));
+    parts.push_back(from_doubles(values, spec));
     elements.push_back(values);
   }
   const Tensor y = concat(parts, dim - shape.rank());
@@ -41,11 +34,11 @@ void check_concat(const Shape& shape, int dim, const std::vector<int64_t>& exten
     while (k >= extents[part]) k -= extents[part++];
     return elements[part][static_cast<size_t>(position(parts[part].shape(), i))];
   };
-  EXPECT_EQ(test::to_doubles(y), expected(y.shape(), source)) << to_string(y.spec()) << " along " << dim;
+  EXPECT_EQ(to_doubles(y), expected(y.shape(), source)) << to_string(y.spec()) << " along " << dim;
 }
 
 TEST(Concat, AgreesWithLoops) {
-  test::KernelCheck check(1);
+  KernelCheck check(1);
   for (const DType dtype : kDTypes) {
     check_concat({1}, 0, {3, 0, 17, 31}, dtype, Layout::kNchw);
     for (int dim = 0; dim < 3; ++dim) check_concat({5, 33, 3}, dim, {1, 17, 2}, dtype, Layout::kNchw);
@@ -82,17 +75,17 @@ TEST(Concat, Refuses) {
   EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
 }
 
-Tensor leaf(const TensorSpec& spec, uint64_t seed) { return test::random_tensor(spec, seed).require_grad(); }
+Tensor leaf(const TensorSpec& spec, uint64_t seed) { return random_tensor(spec, seed).require_grad(); }
 
 TEST(Concat, GradientsAreSlicesForThoseThatNeedOne) {
   const TensorSpec spec(Shape{2, 3}, DType::kF32);
-  const Tensor a = leaf(spec, 1), b = test::random_tensor(spec, 2), c = leaf(spec, 3);
+  const Tensor a = leaf(spec, 1), b = random_tensor(spec, 2), c = leaf(spec, 3);
   const Tensor y = concat({a, b, c, a}, 1);
   const Tensor dy = numbered(y.spec());
 
   const TensorList g = grad(y, {a, c}, dy, {.retain_graph = true});
-  EXPECT_TRUE(test::equal(g[0], slice(dy, {0, 0}, {2, 3}) + slice(dy, {0, 9}, {2, 3})));
-  EXPECT_TRUE(test::equal(g[1], slice(dy, {0, 6}, {2, 3})));
+  EXPECT_TRUE(equal(g[0], slice(dy, {0, 0}, {2, 3}) + slice(dy, {0, 9}, {2, 3})));
+  EXPECT_TRUE(equal(g[1], slice(dy, {0, 6}, {2, 3})));
 
   grad(y, {a}, dy);
   EXPECT_TRUE(refused([&] { grad(y, {a}, dy); }, "ran through this graph before"));
@@ -104,12 +97,12 @@ TEST(Concat, GradientsAreSlicesForThoseThatNeedOne) {
 TEST(Concat, OfManyTensorsIsOneKernel) {
   std::vector<Tensor> parts;
   for (uint64_t i = 0; i < 40; ++i) parts.push_back(leaf({Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc}, i));
-  test::KernelLog log;
+  KernelLog log;
   const Tensor y = concat(parts, 1);
   EXPECT_EQ(log.ran.size(), 1u);
   const TensorList g = grad(y, parts, y.detached());
-  for (size_t i = 0; i < parts.size(); ++i) EXPECT_TRUE(test::bitwise_equal(g[i], parts[i].detached())) << i;
+  for (size_t i = 0; i < parts.size(); ++i) EXPECT_TRUE(bitwise_equal(g[i], parts[i].detached())) << i;
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::test

@@ -124,10 +124,8 @@ Tensor tensor(const Json& t, DType dtype, Layout layout = Layout::kNchw) {
   return test::from_doubles(values, {shape, dtype, shape.rank() == 4 ? layout : Layout::kNchw});
 }
 
-class Golden : public testing::TestWithParam<std::string> {};
-
-TEST_P(Golden, IsWhatTheFrameworksCompute) {
-  const Json& c = golden()["cases"][GetParam()];
+// Outputs and gradients of a case, in f64 and f32 and in every layout.
+void expect_numbers_of(const Json& c, Op op) {
   for (const DType dtype : {DType::kF64, DType::kF32}) {
     for (const Layout layout : kPublicLayouts) {
       SCOPED_TRACE(message("{} {}", dtype, layout));
@@ -141,7 +139,7 @@ TEST_P(Golden, IsWhatTheFrameworksCompute) {
         if (c["gradients"].contains(name)) leaves.push_back(in[name].require_grad());
       }
 
-      const Tensor y = kOps.at(c["op"])(in, c["params"]);
+      const Tensor y = op(in, c["params"]);
       const TensorList gradients = grad(y, leaves, tensor(c["dy"], y.dtype(), y.layout()));
 
       size_t next = 0;
@@ -153,6 +151,13 @@ TEST_P(Golden, IsWhatTheFrameworksCompute) {
   }
 }
 
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, IsWhatTheFrameworksCompute) {
+  const Json& c = golden()["cases"][GetParam()];
+  expect_numbers_of(c, kOps.at(c["op"]));
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const auto& [name, c] : golden()["cases"].items()) {
@@ -161,6 +166,22 @@ std::vector<std::string> names() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(, Golden, testing::ValuesIn(names()), [](const auto& test) { return test.param; });
+
+// Keras' layer with its own defaults: its momentum weighs the old statistics, its running variance is biased.
+Tensor normalised_by_keras(const Named& in, const Json& p) {
+  const BatchNormParams params = batch_norm_defaults(Convention::kKeras, p["training"].get<bool>());
+  EXPECT_EQ(double{params.epsilon}, p["eps"].get<double>());
+  EXPECT_NEAR(1 - params.momentum, p["momentum"].get<double>(), 1e-15);
+  return batch_norm(in.at("x"), in.at("gamma"), in.at("beta"), in.at("running_mean"), in.at("running_var"), params);
+}
+
+TEST(GoldenKeras, BatchNormIsItsLayer) {
+  EXPECT_EQ(golden()["keras_batch_norm"].size(), 3u);
+  for (const auto& [name, c] : golden()["keras_batch_norm"].items()) {
+    SCOPED_TRACE(name);
+    expect_numbers_of(c, &normalised_by_keras);
+  }
+}
 
 }  // namespace
 }  // namespace plumb

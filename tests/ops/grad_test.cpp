@@ -57,10 +57,12 @@ TEST(Grad, OfALeafOrOfAnIntermediateTensor) {
 
 TEST(Grad, TensorsNamedTwiceGetTheSameGradient) {
   const Tensor x = leaf({3}), w = leaf({5});
-  const TensorList g = grad(sum(x * w), {x, w, x});
-  EXPECT_EQ(values(g[0]), (Values{5}));
-  EXPECT_EQ(values(g[1]), (Values{3}));
-  EXPECT_EQ(values(g[2]), (Values{5}));
+  for (const auto& list : std::vector<std::vector<Tensor>>{{x, w, x}, {x, x, w}, {w, w, w, x, w, x}}) {
+    const TensorList g = grad(sum(x * w), list);
+    for (size_t i = 0; i < list.size(); ++i) {
+      EXPECT_EQ(values(g[i]), list[i].node.get() == x.node.get() ? Values{5} : Values{3}) << i;
+    }
+  }
 }
 
 TEST(Grad, RefusesWhatWasNotRecorded) {

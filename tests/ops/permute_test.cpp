@@ -7,22 +7,15 @@
 #include "ops/permute.h"
 #include "tests/ops/movement.h"
 
-namespace plumb {
+namespace plumb::test {
 namespace {
-
-using test::expected;
-using test::Index;
-using test::kDTypes;
-using test::numbered;
-using test::position;
-using test::refused;
 
 Shape shape_of(const std::vector<int64_t>& extents) { return Shape(std::span<const int64_t>(extents)); }
 
-// ---- layouts
+// Layouts.
 
 TEST(ToLayout, KeepsEveryElementBetweenAllLayoutsInAllDTypes) {
-  test::KernelCheck check(1);
+  KernelCheck check(1);
   const Shape shapes[] = {{0, 3, 4, 5},    {2, 3, 0, 5},    {1, 1, 1, 1},   {17, 3, 5, 7},
                           {3, 17, 31, 1},  {33, 31, 1, 1},  {2, 33, 17, 3}, {31, 2, 33, 17},
                           {3, 130, 3, 43}, {19, 4, 40, 40}, {5, 1, 9, 11},  {1, 65, 8, 8}};
@@ -30,11 +23,11 @@ TEST(ToLayout, KeepsEveryElementBetweenAllLayoutsInAllDTypes) {
     for (const DType dtype : kDTypes) {
       const Tensor plain = numbered({shape, dtype});
       for (const Layout from : kPublicLayouts) {
-        const Tensor x = test::converted(plain, dtype, from);
+        const Tensor x = converted(plain, dtype, from);
         for (const Layout into : kPublicLayouts) {
           const Tensor y = to(x, into);
           EXPECT_EQ(y.spec(), x.spec().with(into));
-          EXPECT_TRUE(test::equal(y, plain)) << to_string(x.spec()) << " to " << to_string(into);
+          EXPECT_TRUE(equal(y, plain)) << to_string(x.spec()) << " to " << to_string(into);
         }
       }
     }
@@ -50,10 +43,9 @@ TEST(ToLayout, KeepsEveryElementOfLargeTensors) {
     const Tensor plain = numbered(spec);
     const Tensor in_layout[] = {plain, to(plain, Layout::kNhwc), to(plain, Layout::kChwn)};
     for (const Tensor& x : in_layout) {
-      EXPECT_TRUE(test::equal(x, plain)) << to_string(x.spec());
+      EXPECT_TRUE(equal(x, plain)) << to_string(x.spec());
       for (const Tensor& y : in_layout) {
-        EXPECT_TRUE(test::bitwise_equal(to(x, y.layout()), y))
-            << to_string(x.spec()) << " to " << to_string(y.layout());
+        EXPECT_TRUE(bitwise_equal(to(x, y.layout()), y)) << to_string(x.spec()) << " to " << to_string(y.layout());
       }
     }
   }
@@ -75,12 +67,12 @@ TEST(ToLayout, Refuses) {
   EXPECT_TRUE(refused([&] { to(Tensor(), DType::kF64); }, "to: x is an empty tensor"));
 }
 
-// ---- permutations
+// Permutations.
 
 void check_permute(const Tensor& x, std::vector<int> dims) {
   std::vector<int64_t> extents;
   for (const int d : dims) extents.push_back(x.shape()[d]);
-  const std::vector<double> elements = test::to_doubles(x);
+  const std::vector<double> elements = to_doubles(x);
 
   Tensor y;
   switch (dims.size()) {
@@ -98,12 +90,12 @@ void check_permute(const Tensor& x, std::vector<int> dims) {
     for (size_t d = 0; d < dims.size(); ++d) from[static_cast<size_t>(dims[d])] = i[d];
     return elements[static_cast<size_t>(position(x.shape(), from))];
   };
-  EXPECT_EQ(test::to_doubles(y), expected(y.shape(), source))
+  EXPECT_EQ(to_doubles(y), expected(y.shape(), source))
       << to_string(x.spec()) << " by " << testing::PrintToString(dims);
 }
 
 TEST(Permute, AgreesWithLoopsForEveryOrder) {
-  test::KernelCheck check(1);
+  KernelCheck check(1);
   const Shape shapes[] = {{17},
                           {33, 31},
                           {3, 70},
@@ -141,7 +133,7 @@ TEST(Permute, AgreesWithLoopsInAllDTypesAndSizes) {
 
 TEST(Permute, NegativeDimensionsCountFromTheEnd) {
   const Tensor x = numbered({Shape{2, 3, 4}, DType::kF32});
-  EXPECT_TRUE(test::equal(permute(x, {-1, 0, -2}), permute(x, {2, 0, 1})));
+  EXPECT_TRUE(equal(permute(x, {-1, 0, -2}), permute(x, {2, 0, 1})));
   EXPECT_EQ(permute(x, {0, -2, 2}).value.get(), x.value.get());
 }
 
@@ -157,4 +149,4 @@ TEST(Permute, Refuses) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::test

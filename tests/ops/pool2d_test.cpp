@@ -107,6 +107,36 @@ TEST(Pool2d, LayoutsAgreeExactly) {
   }
 }
 
+// Notes every kernel that runs, and what it does besides its work.
+struct Extras : Observer {
+  Extras() : scope(ctx.observer, this) {}
+  void after(const Prepared& p, const Launch&) override {
+    const KernelInfo& info = p.kernel->info();
+    ran.push_back(p.kind->name);
+    workspace_bytes += info.workspace_bytes;
+    conversions += static_cast<size_t>(info.conversions) + info.packs.size();
+  }
+  std::vector<std::string> ran;
+  size_t workspace_bytes = 0, conversions = 0;
+  Scoped<Observer*> scope;
+};
+TEST(Pool2d, ConvertsNothingInAnyLayout) {
+  for (const Pooling& pooling : poolings()) {
+    for_each_input(pooling, [&](const Tensor& x) {
+      for (const auto op : {&max_pool2d, &avg_pool2d}) {
+        const Tensor dy = random_tensor(op(x, pooling.p).spec(), 2);
+        const Extras seen;
+        grad(op(x, pooling.p), {x}, dy);
+
+        const std::string name = op == &max_pool2d ? "max_pool2d" : "avg_pool2d";
+        EXPECT_EQ(seen.ran, (std::vector{name + "_forward", name + "_backward"}));
+        EXPECT_EQ(seen.workspace_bytes, 0u);
+        EXPECT_EQ(seen.conversions, 0u);
+      }
+    });
+  }
+}
+
 TEST(Pool2d, GradientsOfBothOrdersAreRight) {
   for (const Pooling& pooling : poolings()) {
     if (pooling.x.numel() == 0 || pooling.x.numel() > 2000) continue;

@@ -23,7 +23,7 @@ inline void expect_refused(std::span<const Refusal> table) {
   }
 }
 
-// ---- tensors in few words, and calls with few arguments
+// Tensors in few words, and calls with few arguments.
 
 inline constexpr auto kF16 = DType::kF16, kF32 = DType::kF32, kF64 = DType::kF64, kBf16 = DType::kBf16,
                       kI32 = DType::kI32, kI64 = DType::kI64, kU8 = DType::kU8;

@@ -4,20 +4,13 @@
 #include "ops/pad2d.h"
 #include "tests/ops/movement.h"
 
-namespace plumb {
+namespace plumb::test {
 namespace {
 
-using test::expected;
-using test::Index;
-using test::kDTypes;
-using test::numbered;
-using test::position;
-using test::refused;
-
-// ---- parts
+// Parts.
 
 void check_slice_and_pad(const Tensor& x, const Shape& begin, const Shape& extents) {
-  const std::vector<double> elements = test::to_doubles(x);
+  const std::vector<double> elements = to_doubles(x);
   const auto shifted = [&](const Index& i, int64_t sign) {
     Index from{};
     for (int d = 0; d < x.rank(); ++d) from[static_cast<size_t>(d)] = i[static_cast<size_t>(d)] + sign * begin[d];
@@ -30,7 +23,7 @@ void check_slice_and_pad(const Tensor& x, const Shape& begin, const Shape& exten
   ASSERT_EQ(part.spec(), x.spec().with(extents));
   ASSERT_EQ(padded.spec(), x.spec());
   const auto source = [&](const Index& i) { return elements[static_cast<size_t>(position(x.shape(), shifted(i, 1)))]; };
-  EXPECT_EQ(test::to_doubles(part), expected(extents, source))
+  EXPECT_EQ(to_doubles(part), expected(extents, source))
       << to_string(x.spec()) << " " << to_string(begin) << " " << to_string(extents);
   const auto source_or_two = [&](const Index& i) {
     const Index from = shifted(i, -1);
@@ -40,7 +33,7 @@ void check_slice_and_pad(const Tensor& x, const Shape& begin, const Shape& exten
     }
     return elements[static_cast<size_t>(position(x.shape(), i))];
   };
-  EXPECT_EQ(test::to_doubles(padded), expected(x.shape(), source_or_two))
+  EXPECT_EQ(to_doubles(padded), expected(x.shape(), source_or_two))
       << to_string(x.spec()) << " " << to_string(begin) << " " << to_string(extents);
 }
 
@@ -69,14 +62,14 @@ const Box kBoxes[] = {
 };
 
 TEST(SliceAndPad, AgreeWithLoopsInAllDTypes) {
-  test::KernelCheck check(1);
+  KernelCheck check(1);
   for (const Box& box : kBoxes) {
     for (const DType dtype : kDTypes) check_slice_and_pad(numbered({box.all, dtype}), box.begin, box.extents);
   }
 }
 
 TEST(SliceAndPad, AgreeWithLoopsInAllLayouts) {
-  test::KernelCheck check(1);
+  KernelCheck check(1);
   for (const Box& box : kBoxes) {
     if (box.all.rank() != 4) continue;
     for (const Layout layout : {Layout::kNhwc, Layout::kChwn}) {
@@ -113,16 +106,16 @@ TEST(Slice, Refuses) {
   EXPECT_TRUE(refused([&] { pad(x, {1, 0}, {3, 9}); }, "pad: a part of shape (3, 4)"));
 }
 
-// ---- borders
+// Borders.
 
 TEST(Pad2d, AgreesWithLoops) {
-  test::KernelCheck check(1);
+  KernelCheck check(1);
   for (const Layout layout : kPublicLayouts) {
     for (const Shape& shape : {Shape{3, 5, 7, 9}, Shape{17, 3, 31, 33}, Shape{2, 1, 0, 3}, Shape{33, 17, 1, 1}}) {
       for (const auto& padding :
            std::vector<std::array<int64_t, 4>>{{1, 1, 1, 1}, {2, 0, 0, 3}, {0, 1, 0, 0}, {0, 0, 4, 0}, {4, 4, 4, 4}}) {
         const Tensor x = numbered({shape, DType::kF32, layout});
-        const std::vector<double> elements = test::to_doubles(x);
+        const std::vector<double> elements = to_doubles(x);
         const Tensor y = pad2d(x, padding, -1.5);
         ASSERT_EQ(y.spec(), TensorSpec(Shape{shape[0], shape[1], shape[2] + padding[0] + padding[1],
                                              shape[3] + padding[2] + padding[3]},
@@ -132,7 +125,7 @@ TEST(Pad2d, AgreesWithLoops) {
           const bool inside = from[2] >= 0 && from[2] < shape[2] && from[3] >= 0 && from[3] < shape[3];
           return inside ? elements[static_cast<size_t>(position(shape, from))] : -1.5;
         };
-        EXPECT_EQ(test::to_doubles(y), expected(y.shape(), source)) << to_string(x.spec());
+        EXPECT_EQ(to_doubles(y), expected(y.shape(), source)) << to_string(x.spec());
       }
     }
   }
@@ -147,4 +140,4 @@ TEST(Pad2d, Refuses) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::test

@@ -89,15 +89,6 @@ TensorList gradients(const Tensor& y, std::span<const Tensor> inputs) {
   return grad(y, leaves_of(inputs), random_tensor(y.spec(), 9));
 }
 
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
 // With numbers that show in every result that looks at them.
 void overwrite(Tensor t) {
   dispatch_dtype(t.dtype(), [&]<class T>() {

@@ -4,32 +4,96 @@ set -euo pipefail
 script=$(cd "$(dirname "$0")" && pwd)/includes.sh
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-failures=0
+allowed=() refused=()
 
-# judge EXPECTED FILE LINE: whether includes.sh accepts a tree of one file with this line.
-judge() {
-  local found=refused
-  rm -rf "${root:?}"/*
-  mkdir -p "$root/$(dirname "$2")"
-  printf '#pragma once\n%s\n' "$3" >"$root/$2"
-  if bash "$script" "$root" >/dev/null; then found=allowed; fi
-  [ $found = "$1" ] || {
-    echo "$2 with $3 should be $1"
-    failures=$((failures + 1))
-  }
+# put FILE LINE [FIRST]: adds a file with this line, and this first one; $file is its name, which has a number where a
+# name is any.
+put() {
+  file=${1/\/any./\/any$((${#allowed[@]} + ${#refused[@]})).}
+  mkdir -p "$root/$(dirname "$file")"
+  printf '%s\n' "${3-#pragma once}" "$2" >"$root/$file"
+}
+allow() {
+  put "$@"
+  allowed+=("$file")
+}
+refuse() {
+  put "$@"
+  refused+=("$file")
 }
 
-judge allowed ops/a.cpp '#include "kernels/gate.h"'
-judge allowed app/a.cpp '#include "models/network.h"'
-judge allowed core/a.h '#include <string_view>'
-judge refused kernels/cpu/a.cpp '#include "ops/conv2d.h"'
-judge refused core/a.cpp '#include "kernels/gate.h"'
-judge refused graph/a.h '#include "optim/sgd.h"'
-judge refused models/a.cpp '#include "app/report.h"'
-judge refused kernels/a.cpp '#include "core/tape.h"'
-judge refused ops/a.cpp '#include "kernels/cpu/dnnl.h"'
-judge refused core/a.h '#include <fmt/core.h>'
-judge refused models/a.h '#include <Eigen/Core>'
-judge refused ops/a.cpp '#pragma omp parallel for'
-judge refused graph/a.cpp 'dnnl::engine e;'
-exit $failures
+# ---- what is allowed
+# may ROOM OTHER...: a file of ROOM may include a header of the others.
+may() {
+  for other in "${@:2}"; do allow "$1/any.cpp" "#include \"$other/any.h\""; done
+}
+may core core
+may kernels/cpu core kernels
+may ops core kernels ops
+may graph core kernels graph
+may optim core kernels ops graph
+may data core kernels
+may models core kernels ops graph
+may app core kernels ops graph optim models data
+may bench core kernels ops graph optim models data app
+allow core/any.h '#include <string_view>'
+allow models/any.h '#include "kernels/functors/any.h"'
+allow models/any.cpp '#include <Eigen/Core>'
+allow ops/any.cpp '' '// An op.'
+allow kernels/cpu/any.cpp '#include "kernels/cpu/dnnl.h"'
+allow app/roofs.cpp '#include "kernels/cpu/parallel.h"'
+allow kernels/cpu/parallel.h '#pragma omp parallel'
+allow core/context.cpp '#pragma omp parallel'
+allow kernels/cpu/any.cpp 'dnnl::engine e;'
+allow app/raw_onednn.cpp 'dnnl::engine e;'
+bash "$script" "$root"
+
+# ---- what is not
+# may_not ROOM OTHER...: a file of ROOM may not.
+may_not() {
+  for other in "${@:2}"; do refuse "$1/any.cpp" "#include \"$other/any.h\""; done
+}
+programs="app bench examples tests"
+# shellcheck disable=SC2086 # one word a room
+{
+  may_not core kernels ops graph optim models data $programs
+  may_not kernels ops graph optim models data $programs
+  may_not kernels/cpu ops graph optim models data $programs
+  may_not ops graph optim models data $programs
+  may_not graph ops optim models data $programs
+  may_not optim models data $programs
+  may_not data ops graph optim models $programs
+  may_not models optim data $programs
+  may_not app bench examples
+  may_not bench examples
+}
+refuse core/any.h '#include <fmt/core.h>'
+refuse models/any.h '#include <Eigen/Core>'
+refuse data/any.h '#include "data/png/any.h"'
+refuse kernels/functors/any.h '#include <cuda.h>'
+refuse ops/any.h '' '// An op.'
+refuse kernels/functors/any.h '' '// A functor.'
+refuse kernels/any.cpp '#include "core/tape.h"'
+for room in core ops graph optim models data app bench; do
+  refuse $room/any.cpp '#include "kernels/cpu/dnnl.h"'
+  refuse $room/any.cpp '#include "kernels/reference/elements.h"'
+  refuse $room/any.cpp '#pragma omp parallel for'
+  refuse $room/any.cpp 'dnnl::engine e;'
+  refuse $room/any.cpp '#include <dnnl.hpp>'
+done
+refuse kernels/any.cpp '#include "dnnl.hpp"'
+refuse kernels/cpu/any.cpp '#pragma omp parallel'
+if found=$(bash "$script" "$root"); then
+  echo "nothing was refused"
+  exit 1
+fi
+
+failures=0
+# wrong FILE WHAT: shows a file that was not judged as it should be.
+wrong() {
+  echo "$2: $1 with $(tail -n 1 "$root/$1")"
+  failures=$((failures + 1))
+}
+for file in "${allowed[@]}"; do ! grep -qF ": $file:" <<<"$found" || wrong "$file" "should be allowed"; done
+for file in "${refused[@]}"; do grep -qF ": $file:" <<<"$found" || wrong "$file" "should be refused"; done
+exit $((failures > 0))

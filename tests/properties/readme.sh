@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program in the README is the one that the packaging tests build, and links lead somewhere.
+# The program in the README is the one that the packaging tests build, and links of every page lead somewhere.
 set -euo pipefail
 
 program=$(awk '/^```$/ { inside = 0 } inside; /^```cpp$/ { inside = 1 }' README.md)
@@ -7,9 +7,15 @@ diff <(echo "$program") tests/consumer/project/main.cpp || {
   echo "README.md: its program is not tests/consumer/project/main.cpp"
   exit 1
 }
-grep -ohE '\]\([^)#]+' README.md CONTRIBUTING.md | sed 's/.*](//' | grep -v '://' | while read -r target; do
-  [ -e "$target" ] || {
-    echo "README.md or CONTRIBUTING.md: the link to $target leads nowhere"
-    exit 1
-  }
-done
+# Paths are seen from the file's folder. Code, in which brackets are no links, is left out.
+broken=0
+while read -r file; do
+  while read -r target; do
+    [ -e "$(dirname "$file")/$target" ] || {
+      echo "$file: the link to $target leads nowhere"
+      broken=1
+    }
+  done < <(awk '/^ *```/ { code = !code; next } !code { gsub(/`[^`]*`/, ""); print }' "$file" |
+    grep -oE '\]\([^)# ]+' | cut -c3- | grep -v '://')
+done < <(find ./*.md docs tests examples bench -name '*.md')
+exit $broken

@@ -4,12 +4,14 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -46,6 +48,7 @@ struct Code {
 constinit Code code;
 constinit std::atomic<bool> watching{false};
 constinit std::atomic<int64_t> by_program{0}, by_libraries{0}, maps{0};
+constinit int64_t faults_before = 0;
 constinit std::array<Frames, kKept> first_calls{};
 constinit thread_local bool inside = false;
 
@@ -143,6 +146,20 @@ int munmap(void* at, size_t bytes) {
   if (watching.load(std::memory_order_relaxed)) ++maps;
   return real(at, bytes);
 }
+void* mremap(void* at, size_t bytes, size_t wanted, int flags, ...) {
+  static auto* const real = next<decltype(mremap)>("mremap");
+  if (watching.load(std::memory_order_relaxed)) ++maps;
+  va_list rest;
+  va_start(rest, flags);
+  void* to = va_arg(rest, void*);  // read by the system only if the flags say so
+  va_end(rest);
+  return real(at, bytes, wanted, flags, to);
+}
+void* sbrk(intptr_t by) {
+  static auto* const real = next<decltype(sbrk)>("sbrk");
+  if (watching.load(std::memory_order_relaxed)) ++maps;
+  return real(by);
+}
 int madvise(void* at, size_t bytes, int advice) {
   static auto* const real = next<decltype(madvise)>("madvise");
   if (watching.load(std::memory_order_relaxed)) ++maps;
@@ -153,16 +170,18 @@ int madvise(void* at, size_t bytes, int advice) {
 
 namespace plumb::test {
 
+SystemCalls system_calls_so_far() { return {by_program, by_libraries, maps, faults() - faults_before, {}}; }
+
 SystemCalls system_calls_of(const std::function<void()>& work) {
   if (!code.program_count) dl_iterate_phdr(note_module, nullptr);
   Walk walk;
   _Unwind_Backtrace(note_frame, &walk);  // the first walk prepares the unwinder
   by_program = by_libraries = maps = 0;
-  const int64_t faults_before = faults();
+  faults_before = faults();
   watching = true;
   work();
   watching = false;
-  SystemCalls c{by_program, by_libraries, maps, faults() - faults_before, {}};
+  SystemCalls c = system_calls_so_far();
   for (size_t i = 0; i < std::min(kKept, static_cast<size_t>(c.allocations)); ++i) {
     c.callers += "\n ";
     for (const uintptr_t p : first_calls[i]) {

@@ -2,6 +2,7 @@
 // leaves no live bytes behind. This binary counts with its own malloc, so sanitizers, which have theirs, leave it out.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include "data/loader.h"
 #include "data/synthetic.h"
 #include "graph/program.h"
+#include "kernels/recorder.h"
 #include "models/network.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
@@ -20,13 +22,15 @@ namespace plumb {
 namespace {
 
 using test::system_calls_of;
+using test::system_calls_so_far;
 using test::SystemCalls;
+
+constexpr int kSteps = 100;
 
 struct Case {
   const char *model, *optimizer;
   DType dtype;
   int64_t batch;
-  int steps;
   friend void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
 };
 
@@ -86,12 +90,30 @@ class Training {
   double loss_ = 0;
 };
 
+// Page faults inside kernels for which a library allocated. oneDNN 3 does so in every run of some, with an alignment,
+// and glibc before 2.38 does not find such blocks again when they were freed (its bug 14581): the heap grows by pages.
+class LibraryFaults final : public Observer {
+ public:
+  void before(const Prepared&) override { before_ = system_calls_so_far(); }
+  void after(const Prepared&, const Launch&) override {
+    const SystemCalls now = system_calls_so_far();
+    if (now.library_allocations > before_.library_allocations) count += now.page_faults - before_.page_faults;
+  }
+  int64_t count = 0;
+
+ private:
+  SystemCalls before_;
+};
+
 class WarmSteps : public testing::TestWithParam<std::tuple<Case, bool>> {};
 
 TEST_P(WarmSteps, AskNothingOfTheSystem) {
   const auto& [c, is_captured] = GetParam();
   Training train(c, is_captured);
-  const auto steps = [&train](int n) {
+  LibraryFaults of_libraries;
+  const Scoped<Observer*> watch(ctx.observer, &of_libraries);
+  const auto steps = [&](int n) {
+    of_libraries.count = 0;
     return system_calls_of([&train, n] {
       for (int i = 0; i < n; ++i) train();
     });
@@ -99,16 +121,22 @@ TEST_P(WarmSteps, AskNothingOfTheSystem) {
   steps(6);  // two epochs
   const MemoryStats before = cpu_memory().stats();
 
-  const SystemCalls calls = steps(c.steps);
+  // Memory of ours that is fresh faults in every step. What the system does by itself, or code that has not run before,
+  // such as the slow path of a lock, faults now and then: not in each of three rounds.
+  int64_t page_faults = 1;
+  for (int round = 0; round < 3 && page_faults > 0; ++round) {
+    const SystemCalls calls = steps(kSteps);
+    EXPECT_EQ(calls.allocations, 0) << "called from" << calls.callers;
+    EXPECT_EQ(calls.maps, 0);
+    EXPECT_LT(of_libraries.count, 4 * kSteps) << "an activation has more pages";
+    page_faults = calls.page_faults - of_libraries.count;
+  }
+  EXPECT_EQ(page_faults, 0);
 
   const MemoryStats after = cpu_memory().stats();
-  EXPECT_EQ(calls.allocations, 0) << "called from" << calls.callers;
-  EXPECT_EQ(calls.maps, 0);
   EXPECT_EQ(after.system_allocations, before.system_allocations);
   EXPECT_EQ(after.live_bytes, before.live_bytes) << "a step leaves live bytes behind";
   EXPECT_TRUE(std::isfinite(train.loss()));
-  // Memory of ours that is fresh faults in every step. oneDNN 3 allocates for itself, and makes the heap grow slowly.
-  EXPECT_LT(calls.page_faults, c.steps);
 }
 
 // What lives after a step is what lived before the first one, and what is kept to make the next one fast.
@@ -134,14 +162,13 @@ std::string name_of(const testing::TestParamInfo<std::tuple<Case, bool>>& info) 
   return message("{}_{}_{}_{}", c.model, c.optimizer, c.dtype, is_captured ? "captured" : "eager");
 }
 constexpr Case kCases[] = {
-    {"lenet", "sgd", DType::kF32, 32, 100},     {"lenet", "adam", DType::kF32, 32, 100},
-    {"lenet", "rmsprop", DType::kF32, 32, 100}, {"lenet", "adam", DType::kBf16, 32, 100},
-    {"resnet20", "adam", DType::kF32, 4, 12},   {"resnet20", "sgd", DType::kBf16, 4, 4},
-    {"alexnet", "sgd", DType::kF32, 2, 6},
+    {"lenet", "sgd", DType::kF32, 32},   {"lenet", "adam", DType::kF32, 32},   {"lenet", "rmsprop", DType::kF32, 32},
+    {"lenet", "adam", DType::kBf16, 32}, {"resnet20", "adam", DType::kF32, 4}, {"resnet20", "sgd", DType::kBf16, 4},
+    {"alexnet", "sgd", DType::kF32, 2},  {"vgg16", "sgd", DType::kF32, 2},
 };
 INSTANTIATE_TEST_SUITE_P(, WarmSteps, testing::Combine(testing::ValuesIn(kCases), testing::Bool()), name_of);
 
-// ---- that the counting counts
+// That the counting counts.
 
 // A pointer that somebody could look at, so that the compiler does not leave out what made it.
 void* seen(void* p) {
@@ -169,6 +196,29 @@ TEST(SystemCallsTest, AreCountedForThisProgram) {
   });
   EXPECT_EQ(mapped.maps, 2);
   EXPECT_GE(mapped.page_faults, 8);
+
+  const auto maps_of = [](auto work) { return system_calls_of(work).maps; };
+  constexpr int kPage = 4096;
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(maps_of([&] { madvise(page, kPage, MADV_NORMAL); }), 1);
+  EXPECT_EQ(maps_of([&] { page = mremap(page, kPage, 2 * kPage, MREMAP_MAYMOVE); }), 1);
+  std::memset(page, 1, 2 * kPage);
+  munmap(page, 2 * kPage);
+  EXPECT_EQ(maps_of([] { sbrk(kPage); }), 1);
+  EXPECT_EQ(maps_of([] { sbrk(-kPage); }), 1);
+}
+
+// The counts so far are those of the work alone, and grow with it.
+TEST(SystemCallsTest, AreKnownDuringTheWork) {
+  SystemCalls first, second;
+  system_calls_of([&] {
+    std::free(seen(std::malloc(10)));
+    first = system_calls_so_far();
+    std::free(seen(std::malloc(10)));
+    second = system_calls_so_far();
+  });
+  EXPECT_EQ(first.allocations, 1);
+  EXPECT_EQ(second.allocations, 2);
 }
 
 }  // namespace

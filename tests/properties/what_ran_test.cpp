@@ -124,7 +124,7 @@ TEST(WhatRan, IsWhatTheKernelIsCalled) {
   for (const auto& [kernel, what] : wrong) ADD_FAILURE() << kernel << ": " << what;
 }
 
-// ---- nothing is made but what kernels put out
+// Nothing is made but what kernels put out.
 
 class OutputCount final : public Observer {
  public:

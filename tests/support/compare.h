@@ -21,6 +21,9 @@ testing::AssertionResult bitwise_equal(const Tensor& got, const Tensor& expected
 /// The same shape, dtype and numbers, whatever the layouts.
 testing::AssertionResult equal(const Tensor& got, const Tensor& expected);
 
+/// The sentence of the Error that `work` throws, or kNothingThrown.
+inline constexpr char kNothingThrown[] = "nothing was thrown";
+std::string error_of(const std::function<void()>& work);
 /// What `work` throws must be an Error whose sentence contains `part`.
 testing::AssertionResult refused(const std::function<void()>& work, const std::string& part);
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# cuda_switch.sh CMAKE SOURCE WORK [ARGUMENT...]: PLUMB_CUDA means what the README says, where CUDA is missing and where
+# it is there. Configures SOURCE in WORK, with these arguments, over and over, and builds nothing.
+set -uo pipefail
+cmake=$1 source=$2 work=$3
+shift 3
+common=("$@" -DPLUMB_BUILD_TESTS=OFF -DPLUMB_BUILD_BENCH=OFF -DPLUMB_BUILD_EXAMPLES=OFF -DPLUMB_BUILD_APP=OFF)
+rm -rf "$work"
+failures=0
+
+# fail WHAT: notes a failure, and shows what the last configuring said.
+fail() {
+  printf '%s\n' "$1; it said:" "$text"
+  failures=$((failures + 1))
+}
+# configure ARGUMENT...: leaves the exit status in $status and what was said in $text, every space one.
+configure() {
+  text=$("$cmake" -S "$source" -B "$work" "${common[@]}" -U 'CMAKE_CUDA*' -U 'CUDAToolkit*' "$@" 2>&1)
+  status=$?
+  text=$(tr -s '[:space:]' ' ' <<<"$text")
+}
+# accepts STATE ARGUMENT...: this configures, and says that the toolkit is ON or OFF.
+accepts() {
+  local state=$1
+  shift
+  configure "$@"
+  if [ $status != 0 ] || ! grep -Eq "CUDA toolkit $state " <<<"$text"; then
+    fail "$* should configure, toolkit $state"
+  fi
+}
+# refuses SENTENCE ARGUMENT...: this does not, for one reason.
+refuses() {
+  local sentence=$1
+  shift
+  configure "$@"
+  if [ $status = 0 ] || [ "$(grep -o 'CMake Error' <<<"$text" | wc -l)" != 1 ] ||
+    ! grep -qF "(message): $sentence Call Stack" <<<"$text"; then
+    fail "$* should be refused: $sentence"
+  fi
+}
+
+missing="PLUMB_CUDA=ON, but no CUDA compiler and toolkit were found; install them, or use AUTO or OFF"
+for value in maybe auto ''; do
+  refuses "PLUMB_CUDA=$value is unknown; use AUTO, ON or OFF" "-DPLUMB_CUDA=$value"
+done
+accepts OFF -DPLUMB_CUDA=OFF
+
+# Whatever this machine has.
+accepts '(ON|OFF)' -DPLUMB_CUDA=AUTO
+if grep -q 'CUDA toolkit ON' <<<"$text"; then
+  accepts ON -DPLUMB_CUDA=ON
+else
+  refuses "$missing" -DPLUMB_CUDA=ON
+fi
+
+# A compiler that is not there: named to CMake, and to what looks for one.
+accepts OFF -DPLUMB_CUDA=AUTO -DCMAKE_CUDA_COMPILER=/nowhere/nvcc
+refuses "$missing" -DPLUMB_CUDA=ON -DCMAKE_CUDA_COMPILER=/nowhere/nvcc
+export CUDACXX=/nowhere/nvcc
+accepts OFF -DPLUMB_CUDA=AUTO
+refuses "$missing" -DPLUMB_CUDA=ON
+exit $failures

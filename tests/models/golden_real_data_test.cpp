@@ -1,0 +1,113 @@
+// The networks against PyTorch and TensorFlow on real CIFAR images.
+#include <cstdlib>
+
+#include "data/cifar.h"
+#include "ops/cross_entropy.h"
+#include "ops/grad.h"
+#include "tests/models/golden.h"
+
+namespace plumb::models {
+namespace {
+
+uint64_t fnv1a64(std::span<const uint8_t> bytes) {
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (const uint8_t b : bytes) h = (h ^ b) * 0x100000001b3ull;
+  return h;
+}
+
+// The images of a batch, wherever a file has them: CIFAR's binary files go round in more than one order.
+Tensor images_of(const Json& batch, const data::Dataset& set) {
+  std::map<uint64_t, int64_t> where;
+  for (int64_t i = 0; i < set.size(); ++i) where[fnv1a64(set.pixels_of(i))] = i;
+  Tensor x = Tensor::empty(TensorSpec(Shape{4, 3, 32, 32}));
+  auto out = x.mutable_data<float>().begin();
+  for (size_t n = 0; n < 4; ++n) {
+    const auto found = where.find(std::stoull(batch["fnv1a64"][n].get<std::string>(), nullptr, 16));
+    PLUMB_CHECK(found != where.end(), "{} has no image with the hash {}", set.name, batch["fnv1a64"][n].dump());
+    EXPECT_EQ(set.labels[static_cast<size_t>(found->second)], batch["labels"][n].get<int64_t>());
+    out = std::ranges::transform(set.pixels_of(found->second), out, [](uint8_t b) {
+            return static_cast<float>(b) / 255.0f;
+          }).out;
+  }
+  return x;
+}
+
+class GoldenRealData : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("PLUMB_DATA");
+    if (!folder || !*folder) GTEST_SKIP() << "PLUMB_DATA does not name the folder of the data sets";
+    const std::string model = GetParam();
+    all_ = golden(model == "resnet20" ? "resnet20.json" : "networks.json");
+    if (model != "resnet20") all_ = Json(all_[model]);
+    batch_ = all_["batches"]["cifar"];
+    images_ = images_of(batch_, model == "vgg16" ? data::read_cifar100(folder, data::Split::kTest)
+                                                 : data::read_cifar10(folder, data::Split::kTest));
+    network_ = make_network(model);
+    generate(*network_, all_["parameters"]);
+  }
+  // Logits and loss must be within `tolerance` of those of a run.
+  void expect(const Json& run, const Tensor& logits, double tolerance) const {
+    expect_logits(run["logits"], logits, tolerance);
+    const double loss = run["loss"];
+    EXPECT_NEAR(cross_entropy(logits, labels(batch_)).item(), loss, tolerance * loss);
+  }
+
+  Json all_, batch_;
+  Tensor images_;
+  std::unique_ptr<Network> network_;
+};
+
+class GoldenNetworkRealData : public GoldenRealData {};
+
+TEST_P(GoldenNetworkRealData, LogitsAndLossAgreeWithPyTorchAndTensorFlow) {
+  const NoGrad untaped;
+  for (const Layout layout : kPublicLayouts) {
+    const Tensor logits = network_->forward(to(images_, layout), Pass{});
+    for (const char* framework : {"torch", "tensorflow"}) {
+      SCOPED_TRACE(message("{} {}", framework, layout));
+      expect(batch_[framework], logits, 1e-5);
+    }
+  }
+}
+
+// In f32 a maximum of two values that are nearly equal may fall the other way, and its gradient with it.
+TEST_P(GoldenNetworkRealData, GradientsInF64AgreeWithPyTorchAndTensorFlow) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "plain loops in f64 take minutes under a sanitizer";
+#endif
+  const Tensor logits = network_->forward(to(images_, DType::kF64), Pass{.train = true});
+  const TensorList gradients = grad(cross_entropy(logits, labels(batch_)), network_->trainable());
+  for (const char* framework : {"torch", "tensorflow"}) {
+    SCOPED_TRACE(framework);
+    const Json& run = batch_[framework];
+    expect(run, logits, 1e-9);
+    for (size_t p = 0; p < gradients.size(); ++p) {
+      const Json& listed = all_["parameters"][p];
+      expect_summary(run["gradients"][listed["name"].get<std::string>()], listed, gradients[p], 1e-6);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, GoldenNetworkRealData, testing::Values("alexnet", "vgg16"),
+                         [](const auto& model) { return std::string(model.param); });
+
+class GoldenResNetRealData : public GoldenRealData {};
+
+TEST_P(GoldenResNetRealData, LogitsLossAndStatisticsAgreeWithPyTorch) {
+  const NoGrad untaped;
+  for (const Layout layout : kPublicLayouts) {
+    SCOPED_TRACE(to_string(layout));
+    generate(*network_, all_["parameters"]);  // training writes the statistics
+    const Tensor x = to(images_, layout);
+    expect(batch_["eval"], network_->forward(x, Pass{}), 1e-5);
+    expect(batch_["train"], network_->forward(x, Pass{.train = true}), 1e-4);
+    expect_statistics(batch_["train"]["statistics"], all_["parameters"], *network_, 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, GoldenResNetRealData, testing::Values("resnet20"),
+                         [](const auto& model) { return std::string(model.param); });
+
+}  // namespace
+}  // namespace plumb::models

@@ -1,0 +1,39 @@
+// The running statistics that a step of training leaves, against PyTorch's.
+#include "tests/models/golden.h"
+
+namespace plumb::models {
+namespace {
+
+TEST(GoldenStatistics, AreUpdatedAsInPyTorch) {
+  const Json all = golden("resnet20.json");
+  const Json& batch = all["batches"]["generated"];
+  for (const Layout layout : kPublicLayouts) {
+    SCOPED_TRACE(to_string(layout));
+    const auto network = make_network("resnet20");
+    generate(*network, all["parameters"]);
+    const NoGrad untaped;
+
+    network->forward(generated_images(layout), Pass{.train = true});
+
+    expect_statistics(batch["train"]["statistics"], all["parameters"], *network, 1e-6);
+  }
+}
+
+TEST(GoldenStatistics, AreLeftAloneByEvaluation) {
+  const Json all = golden("resnet20.json");
+  const auto network = make_network("resnet20");
+  generate(*network, all["parameters"]);
+  const NoGrad untaped;
+
+  network->forward(generated_images(Layout::kNhwc), Pass{});
+
+  for (const Json& listed : all["parameters"]) {
+    const auto statistic = std::ranges::find(network->buffers(), listed["name"].get<std::string>(), &NamedTensor::name);
+    if (statistic == network->buffers().end()) continue;
+    const auto have = statistic->tensor.data<float>();
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(have[i], listed["first"][i].get<float>()) << statistic->name;
+  }
+}
+
+}  // namespace
+}  // namespace plumb::models

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# The scripts, in a copy of this repository, say in one sentence what is wrong, install what is missing and no more, and
+# leave nothing half-done. The programs that they call are stubs, which note how they were called.
+# shellcheck disable=SC2016,SC2317 # a stub expands its text itself; check calls functions by their names
+set -uo pipefail
+unset PLUMB_DATA
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export WORK=$work REAL_BASH
+REAL_BASH=$(type -P bash)
+repo=$work/repo
+mkdir "$repo" "$work/bin"
+cp -r scripts "$repo"
+failures=0
+
+for script in scripts/{common.sh,setup,demo,test,format} .ci/run tests/*/*.sh bench/peers/*.sh; do
+  bash -n "$script" || failures=$((failures + 1))
+  if command -v shellcheck >/dev/null; then shellcheck -x -S warning "$script" || failures=$((failures + 1)); fi
+done
+
+# ---- the machine that they see
+for tool in bash cat cp dirname echo env grep gzip ln mkdir mv nproc realpath rm sed sort tar touch tr xargs; do
+  ln -s "$(type -P $tool)" "$work/bin/$tool"
+done
+# stub NAME TEXT: a program that notes its arguments and runs TEXT.
+stub() {
+  printf '#!%s\necho "%s $*" >>"$WORK/called"\n%s\n' "$REAL_BASH" "$1" "$2" >"$work/bin/$1"
+  chmod +x "$work/bin/$1"
+}
+# remove NAME...: there is no such program.
+remove() { (cd "$work/bin" && rm -f "$@"); }
+
+libraries="libdnnl-dev ocl-icd-opencl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev"
+libraries+=" libbenchmark-dev"
+all="g++ cmake ninja-build $libraries"
+# bare_machine PACKAGE...: root's, with these packages and nothing to build with.
+bare_machine() {
+  remove g++ cmake ninja ctest curl wget clang-format clang-format-14 sudo md5sum
+  rm -rf "$repo/build"
+  printf '%s\n' "$@" >"$work/installed"
+  stub id 'echo 0'
+  stub dpkg-query 'grep -qxF -- "${!#}" "$WORK/installed" && echo -n installed'
+  stub apt-get '[[ $* != *install* ]] || printf "%s\n" "$@" >>"$WORK/installed"'
+  stub python3 '[[ $* != *zipfile* ]] || mkdir -p "${!#}/x.data/data/lib"'  # unpacks oneDNN 3.2
+}
+# ready_machine: with all that the build needs. The build makes a plumb that notes its arguments.
+ready_machine() {
+  # shellcheck disable=SC2086 # one word a package
+  bare_machine $libraries
+  stub g++ '' && stub ninja '' && stub ctest '' && stub plumb ''
+  stub cmake '[[ $* != *--build* ]] || { mkdir -p build/cpu/bin && cp "$WORK/bin/plumb" build/cpu/bin; }'
+}
+
+# ---- what is asked of a script
+# call SCRIPT ARGUMENT...: leaves $status, $output, $errors and what was called.
+call() {
+  : >"$work/called"
+  output=$(cd "$work" && PATH=$work/bin "$repo/scripts/$1" "${@:2}" 2>"$work/errors" </dev/null)
+  status=$?
+  errors=$(cat "$work/errors")
+}
+# check WHAT CONDITION...: notes what is not so.
+check() {
+  "${@:2}" && return
+  printf '%s\n' "$1: not so: ${*:2}" "status $status, output:" "$output" "errors:" "$errors" "called:"
+  cat "$work/called"
+  failures=$((failures + 1))
+}
+# refuses WHAT SENTENCE SCRIPT ARGUMENT...: ends with status 1, and with this sentence.
+refuses() {
+  call "${@:3}"
+  check "$1" [ "$status" = 1 ]
+  check "$1" [ "$(tail -n 1 <<<"$errors")" = "$3: $2" ]
+}
+# refuses_at_once ...: the same, before anything else is said or done.
+refuses_at_once() {
+  refuses "$@"
+  check "$1" [ -z "$output" ]
+  check "$1" [ "$errors" = "$3: $2" ]
+  check "$1" never_called '^(apt-get|sudo apt|cmake|ctest|curl|clang-format)'
+}
+# accepts WHAT SCRIPT ARGUMENT...: ends with status 0.
+accepts() {
+  call "${@:2}"
+  check "$1" [ "$status" = 0 ]
+}
+called() { grep -qE -- "$1" "$work/called"; }
+never_called() { ! called "$1"; }
+says() { grep -qF -- "$1" <<<"$output"; }
+# builds: what is in the build folder beside build/cpu and build/deps.
+builds() { (cd "$repo" && find build -mindepth 1 -not -path 'build/cpu*' -not -path 'build/deps*' | sort | xargs); }
+
+# ---- what was asked for is not there
+ready_machine
+options="use --download, --format, --onednn3 or none"
+refuses_at_once "an option" "the argument --what is unknown; $options" setup --what
+refuses_at_once "a second argument" "the argument x is unknown; $options" setup --format x
+refuses_at_once "an option" "the argument --what is unknown; use --download, --synthetic or none" demo --what
+refuses_at_once "two options" "give one argument at most" demo --download --synthetic
+refuses_at_once "an option" "the argument --what is unknown; use --check or none" format --what
+refuses_at_once "a second argument" "give one argument at most" format --check x
+refuses_at_once "no clang-format" "clang-format 14 is missing; scripts/setup --format installs it" format
+presets="cpu, asan, tsan, onednn3 or cuda"
+refuses_at_once "a preset" "the preset nowhere is unknown; use $presets" test nowhere
+refuses_at_once "a preset without tests" "preset release has no tests; use $presets" test release
+refuses_at_once "two presets" "give one preset at most" test cpu asan
+no_data="PLUMB_DATA is $work/bin, but there is no CIFAR-10 (folder cifar-10-batches-bin); correct or unset it"
+PLUMB_DATA=bin refuses_at_once "a folder without CIFAR-10" "$no_data" demo
+
+# ---- setup
+command="sudo apt-get update && sudo apt-get install --no-install-recommends $all"
+no_root="packages are missing and there is no root access; run: $command"
+bare_machine && stub id 'echo 1000'
+refuses_at_once "no root, no sudo" "$no_root" setup
+stub sudo '[ "$1" != -n ]'
+refuses_at_once "a sudo that asks" "$no_root" setup
+stub sudo '[ "$1" != -n ] || shift; "$@"'
+accepts "a sudo that does not ask" setup
+check "a sudo that does not ask" called "^sudo apt-get update"
+check "a sudo that does not ask" called "^sudo .*apt-get .*install .*recommends ${all//+/.}\$"
+
+bare_machine libfmt-dev libeigen3-dev
+stub g++ '' && stub ninja ''
+accepts "some packages are missing" setup
+missing="cmake ${libraries/libeigen3-dev /}"
+check "some packages are missing" called "install .*recommends ${missing/libfmt-dev /}\$"
+stub cmake ''
+accepts "none is missing any more" setup
+check "none is missing any more" never_called "^apt-get"
+
+ready_machine
+accepts "--download" setup --download
+check "--download" called "recommends curl ca-certificates\$"
+ready_machine && stub wget ''
+accepts "--download with wget" setup --download
+check "--download with wget" never_called "^apt-get"
+accepts "--format" setup --format
+check "--format" called "recommends clang-format-14\$"
+bare_machine && stub apt-get 'exit 100'
+refuses "apt-get fails" "apt-get could not install: $all; its reason is above" setup
+bare_machine && remove apt-get
+refuses_at_once "no apt-get" "this is not Debian or Ubuntu; install the equivalents of: $all" setup
+
+# ---- test
+accepts_preset() {
+  ready_machine
+  accepts "test $1" test ${1:+"$1"}
+  check "test $1" called "^cmake --preset ${1:-cpu}\$"
+  check "test $1" called "^ctest --preset ${1:-cpu} "
+}
+accepts_preset ''
+while read -r preset; do
+  accepts_preset "$preset"
+done < <(sed -n '/"testPresets"/,$ s/.*"configurePreset": "\([a-z0-9]*\)".*/\1/p' CMakePresets.json)
+stub ctest 'exit 8'
+refuses "a test fails" "tests of preset cpu failed; they are listed above" test
+stub cmake '[[ $* != *--build* ]]'
+refuses "it does not build" "preset cpu does not build; the first error is above" test
+
+# ---- demo
+ready_machine
+accepts "no data" demo
+check "no data" says "training AlexNet on a synthetic set"
+check "no data" called "^plumb train alexnet --data synthetic "
+mkdir -p "$work/data/cifar-10-batches-bin"
+PLUMB_DATA=data accepts "PLUMB_DATA, seen from the caller" demo
+check "PLUMB_DATA, seen from the caller" called "^plumb train alexnet --data $work/data "
+ready_machine
+PLUMB_DATA=data accepts "--synthetic" demo --synthetic
+check "--synthetic" called "^plumb train alexnet --data synthetic "
+
+url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
+md5=c32a1d4ab5d03f1284b67883e8d87530
+tar -czf "$work/archive" -C "$work/data" cifar-10-batches-bin
+stub curl 'while [ "$1" != -o ]; do shift; done; cp "$WORK/archive" "$2"'
+mv "$work/bin/curl" "$work/curl"
+stub apt-get '[[ $* != *install* ]] || cp "$WORK/curl" "$WORK/bin"'
+stub md5sum 'exit 1'
+reason="it was damaged or exchanged on its way; try again"
+refuses "a wrong checksum" "the archive's checksum is not $md5, so it is not kept: $reason" demo --download
+check "a wrong checksum" called "recommends curl ca-certificates\$"
+check "a wrong checksum" [ -z "$(builds)" ]
+stub md5sum "grep -q '^$md5  '"
+accepts "the right checksum" demo --download
+check "the right checksum" called "^plumb train alexnet --data build/data "
+check "the right checksum" [ "$(builds)" = "build/data build/data/cifar-10-batches-bin" ]
+accepts "data that are there" demo --download
+check "data that are there" never_called "^curl"
+check "data that are there" called "^plumb train alexnet --data build/data "
+ready_machine && stub curl 'exit 22'
+refuses "no network" "$url cannot be fetched; the reason is above" demo --download
+check "no network" [ -z "$(builds)" ]
+exit $((failures > 0))
