@@ -60,6 +60,14 @@ def program(text):
     return os.path.abspath(text) if os.sep in text else text
 
 
+def write_report(file, arguments, rows):
+    """One line a row. Of programs, the names: where they stood on this machine means nothing on another."""
+    named = {key: pathlib.Path(value).name if isinstance(value, str) and os.sep in value and "modes" not in key else value
+             for key, value in arguments.items()}
+    lines = ",\n".join("  " + json.dumps(row) for row in rows)
+    pathlib.Path(file).write_text(f'{{"arguments": {json.dumps(named)},\n "rows": [\n{lines}\n]}}\n')
+
+
 def modes(text):
     return [mode for mode in text.split(",") if mode]
 
@@ -133,7 +141,7 @@ def main():
         raise SystemExit(f"the first losses differ by {spread}: these are not the same problem")
     if a.json:
         rows = [{"name": w.name, "info": w.info, "ms": w.ms, "losses": w.losses, "peak_rss_bytes": w.peak} for w in workers]
-        pathlib.Path(a.json).write_text(json.dumps({"arguments": vars(a), "rows": rows}, indent=1))
+        write_report(a.json, vars(a), rows)
 
 
 if __name__ == "__main__":
