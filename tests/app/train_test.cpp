@@ -196,11 +196,16 @@ TEST_F(TrainTest, CapturedIsEagerBitForBit) {
   }
 }
 
+// What a step makes lies in one block, at places that are shared by what is never alive together. Side by side it would
+// be 1.7 times what the eager step has at once; the evaluation, which is eager, takes some memory beside the block.
 TEST_F(TrainTest, CapturedPlansItsMemory) {
-  const auto activations = [&](const std::string& mode) {
-    return report_of(kShortRun + "--mode " + mode)["memory_bytes"]["activation"].get<int64_t>();
-  };
-  EXPECT_NE(activations("captured"), activations("eager"));
+  const Json eager = report_of(kShortRun + "--mode eager")["memory_bytes"],
+             captured = report_of(kShortRun + "--mode captured")["memory_bytes"];
+  double made = 0;
+  for (const char* c : {"activation", "gradient", "pack"}) made += eager[c].get<double>();
+  EXPECT_GT(eager["gradient"], 0);
+  EXPECT_EQ(captured["gradient"], 0);
+  EXPECT_LT(captured["activation"], 1.5 * made);
 }
 
 TEST_F(TrainTest, Bf16StaysNearF32) {

@@ -38,6 +38,7 @@ void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
     add(c, reduce, {2, 17, 3, 4}, kLast, keepdims);
   }
   if (one_dimension) return;
+  for (const int64_t rows : {3, 40}) add(c, reduce, {rows, 4100}, kFirst, false);  // tiles of columns, pieces of rows
   for (const bool keepdims : {false, true}) {
     add(c, reduce, {3, 10, 5, 7}, kPixels, keepdims);
     add(c, reduce, {3, 10, 5, 7}, kBatch, keepdims);
