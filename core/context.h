@@ -22,7 +22,8 @@ enum class Search : uint8_t {
   kDeterministic,  ///< the first candidate whose result does not change from run to run
 };
 
-/// How f32 products are computed. Fast modes are asked for by name.
+/// How f32 products are computed. Fast modes are asked for by name: kTf32 throws where there is none (on the CPU),
+/// kBf16 rounds the factors to bf16 in kernels for which the processor has that, and leaves the others strict.
 enum class MathMode : uint8_t { kStrict, kTf32, kBf16 };
 
 /// Which part of a training step a kernel belongs to, for profiles.

@@ -51,6 +51,10 @@ void offer(const void* params, KernelKind::Specs in, KernelKind::Specs out, cons
   const auto problem = problem_of<K>(params, in, out, choice.math, threads);
   PLUMB_CHECK(choice.device.type == DeviceType::kCpu, "{}: there is no kernel for device {}; move the tensors to cpu",
               K::kName, choice.device);
+  if constexpr (requires { K::flops(problem); }) {
+    PLUMB_CHECK(choice.math != MathMode::kTf32 || in.empty() || in[0].dtype != DType::kF32,
+                "{}: {} has no arithmetic in tf32; ask for MathMode::kStrict or kBf16", K::kName, choice.device);
+  }
   if constexpr (requires { K::cpu(problem, candidates); }) K::cpu(problem, candidates);
   if constexpr (requires { K::reference(problem, candidates); }) K::reference(problem, candidates);
 }

@@ -9,6 +9,7 @@
 #include "kernels/machine.h"
 #include "kernels/matmul.h"
 #include "ops/conv2d.h"
+#include "ops/elementwise.h"
 #include "tests/support/compare.h"
 
 namespace plumb::test {
@@ -85,6 +86,17 @@ TEST(MathMode, Bf16IsFasterArithmeticWhereTheProcessorHasIt) {
   if (rounded.empty() && cpu_isa().find("amx_bf16") == std::string::npos)
     GTEST_SKIP() << "oneDNN has it on processors with AMX";
   EXPECT_FALSE(rounded.empty());
+}
+
+TEST(MathMode, Tf32IsRefusedOnTheCpu) {
+  const ChoiceScope scope({.math = MathMode::kTf32});
+  for (const Work& work : works()) {
+    SCOPED_TRACE(work.name);
+    const std::vector<Tensor> in = inputs_of(work);
+    EXPECT_TRUE(refused([&] { work.run(in, work.out); }, ": cpu has no arithmetic in tf32; ask for MathMode::kStrict"));
+    EXPECT_NO_THROW(in_f64(work, in)) << "modes speak of f32";
+    EXPECT_NO_THROW(relu(in[0])) << "and of products";
+  }
 }
 
 }  // namespace
