@@ -86,8 +86,6 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   return capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
 }
 
-// Timing.
-
 template <class F>
 double best_of(F&& seconds) {
   seconds();
@@ -188,8 +186,6 @@ class Best {
  private:
   std::map<std::string, double> known_;  // the same in all layouts
 };
-
-// The report.
 
 Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
   const KernelInfo& info = piece.kernel->kernel->info();

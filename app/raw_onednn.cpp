@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "app/raw_onednn_steps.h"
-#include "core/memory.h"
 #include "core/random.h"
 #include "core/stopwatch.h"
 
@@ -55,14 +54,9 @@ Steps::Steps(const char* implementation) : stream_(engine()) {
   implementation_ = std::string("onednn:") + implementation;
 }
 
-Steps::~Steps() {
-  for (const Block& b : blocks_) cpu_memory().put(b.data, b.bytes, MemoryClass::kWorkspace);
-}
-
 memory Steps::fresh(const memory::desc& d) {
   const size_t bytes = d.get_size();
-  void* data = cpu_memory().get(bytes, MemoryClass::kWorkspace);
-  blocks_.push_back({data, bytes});
+  void* data = blocks_.emplace_back(block_of(bytes)).get();
 #if DNNL_VERSION_MAJOR >= 3
   const bool wide = d.get_data_type() == memory::data_type::f32;
 #else

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/raw_onednn.h"
+#include "core/block.h"
 
 namespace plumb::app::raw {
 
@@ -23,7 +24,6 @@ memory::desc any(const TensorSpec& s);
 class Steps final : public RawRun {
  public:
   explicit Steps(const char* implementation);
-  ~Steps() override;
   void run() override;
   double conversion_seconds() override;
 
@@ -40,10 +40,6 @@ class Steps final : public RawRun {
     dnnl::primitive primitive;
     std::unordered_map<int, memory> args;
     bool conversion;
-  };
-  struct Block {
-    void* data;
-    size_t bytes;
   };
   void convert(const memory& from, const memory& to);
   dnnl::stream stream_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/memory.h"
 #include "core/random.h"
 #include "core/stopwatch.h"
 #include "kernels/cpu/simd.h"
@@ -85,18 +84,16 @@ int sets_beyond_caches(size_t bytes) {
   return static_cast<int>(std::min<size_t>(64, 2 * caches / std::max<size_t>(bytes, 1) + 1));
 }
 
-// CopyFloor.
-
 CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
     : read_(read_bytes), written_(written_bytes), in_place_(in_place) {
   PLUMB_CHECK(!in_place || written_ <= read_, "copy floor: {} bytes cannot be written in place of {}", written_, read_);
   const int sets = sets_beyond_caches(read_ + (in_place ? 0 : written_));
   for (int i = 0; i < sets; ++i) {
-    from_.push_back(static_cast<uint8_t*>(cpu_memory().get(read_, MemoryClass::kWorkspace)));
-    fill_uniform(from_.back(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1, static_cast<uint64_t>(i));
+    from_.push_back(block_of(read_));
+    fill_uniform(from_.back().get(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1, static_cast<uint64_t>(i));
     if (in_place) continue;
-    to_.push_back(static_cast<uint8_t*>(cpu_memory().get(written_, MemoryClass::kWorkspace)));
-    std::memset(to_.back(), 0, written_);
+    to_.push_back(block_of(written_));
+    std::memset(to_.back().get(), 0, written_);
   }
   constexpr size_t kWorthThreads = size_t{4} << 20;
   for (const Way w : {Way{true, false}, Way{false, false}, Way{true, true}, Way{false, true}}) {
@@ -105,11 +102,6 @@ CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
     for (int round = 0; round < 5; ++round) best = std::min(best, seconds(w));
     if (best < best_) best_ = best, way_ = w;
   }
-}
-
-CopyFloor::~CopyFloor() {
-  for (uint8_t* block : from_) cpu_memory().put(block, read_, MemoryClass::kWorkspace);
-  for (uint8_t* block : to_) cpu_memory().put(block, written_, MemoryClass::kWorkspace);
 }
 
 std::string CopyFloor::way() const {
@@ -147,7 +139,7 @@ void CopyFloor::move_piece(Way way, int set, size_t piece, size_t pieces) const 
     if (way.streams) return cpu::stream(target, source, static_cast<int64_t>(bytes));
     std::memcpy(target, source, bytes);
   };
-  uint8_t* from = from_[static_cast<size_t>(set)];
+  auto* from = static_cast<uint8_t*>(from_[static_cast<size_t>(set)].get());
   const size_t target = cut(written_, piece), writes = cut(written_, piece + 1) - target;
   if (in_place_) {
     update(from + target, writes);
@@ -155,7 +147,7 @@ void CopyFloor::move_piece(Way way, int set, size_t piece, size_t pieces) const 
     read(from + at, std::min(cut(others, piece + 1) - cut(others, piece), read_ - std::min(read_, at)));
     return;
   }
-  uint8_t* to = to_[static_cast<size_t>(set)];
+  auto* to = static_cast<uint8_t*>(to_[static_cast<size_t>(set)].get());
   const size_t source = cut(read_, piece), reads = cut(read_, piece + 1) - source, both = std::min(reads, writes);
   copy(to + target, from + source, both);
   read(from + source + both, reads - both);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/block.h"
 #include "core/dtype.h"
 
 namespace plumb::app {
@@ -32,9 +33,6 @@ class CopyFloor {
  public:
   /// `in_place`: what is written are the first of the bytes that are read.
   CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place = false);
-  ~CopyFloor();
-  CopyFloor(const CopyFloor&) = delete;
-  CopyFloor& operator=(const CopyFloor&) = delete;
 
   void run();
   /// The fastest of `rounds` runs and of all that were timed before.
@@ -51,7 +49,7 @@ class CopyFloor {
   double seconds(Way way);
   size_t read_, written_;
   bool in_place_;
-  std::vector<uint8_t*> from_, to_;
+  std::vector<Block> from_, to_;
   size_t next_ = 0;
   Way way_{};
   double best_ = 1e30;

@@ -13,8 +13,8 @@ namespace plumb {
 inline constexpr int kMaxRank = 6;
 
 /// Up to six 64-bit extents, inline. Always logical: (N, C, H, W) whatever the layout. Unused extents are zero, so that
-/// shapes compare and hash as bytes. Shapes of more than 2^56 elements
-/// are refused, so that bytes are counted in 63 bits.
+/// shapes compare and hash as bytes. Shapes of more than 2^56 elements are refused, so that bytes are counted in 63
+/// bits.
 class Shape {
  public:
   Shape() = default;

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/memory.h"
 #include "core/random.h"
 #include "core/stopwatch.h"
 #include "kernels/pack.h"
@@ -16,18 +15,11 @@ Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out
   for (const TensorSpec& s : out) out_.push_back(filled(s, low, high));  // no page faults in the first timed run
 }
 
-Scratch::~Scratch() {
-  for (const Block& b : blocks_) cpu_memory().put(b.data, b.bytes, MemoryClass::kWorkspace);
-}
-
-void* Scratch::block(size_t bytes) {
-  blocks_.push_back({cpu_memory().get(bytes, MemoryClass::kWorkspace), bytes});
-  return blocks_.back().data;
-}
+void* Scratch::block(size_t bytes) { return blocks_.emplace_back(block_of(bytes)).get(); }
 
 size_t Scratch::bytes() const {
   return std::accumulate(blocks_.begin(), blocks_.end(), size_t{0},
-                         [](size_t n, const Block& b) { return n + b.bytes; });
+                         [](size_t n, const Block& b) { return n + b.get_deleter().bytes; });
 }
 
 void* Scratch::filled(const TensorSpec& s, double low, double high) {

@@ -1,6 +1,7 @@
 // A prepared kernel on scratch memory of its own: what is timed when candidates are measured, and by benchmarks.
 #pragma once
 
+#include "core/block.h"
 #include "kernels/kernel.h"
 
 namespace plumb {
@@ -10,9 +11,6 @@ class Scratch {
  public:
   /// Floating inputs are from U[low, high), integers from {0, 1}: labels, masks and positions that always exist.
   Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, double low = -1, double high = 1);
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
 
   /// Uninitialised memory that lives as long as the scratch.
   void* block(size_t bytes);
@@ -22,10 +20,6 @@ class Scratch {
   size_t bytes() const;
 
  private:
-  struct Block {
-    void* data;
-    size_t bytes;
-  };
   void* filled(const TensorSpec& s, double low, double high);
   std::vector<void*> in_, out_;
   std::vector<Block> blocks_;

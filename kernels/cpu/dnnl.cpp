@@ -80,8 +80,6 @@ dnnl::primitive_attr dnnl_attr(MathMode math) {
   return attr;
 }
 
-// DnnlKernel.
-
 struct DnnlKernel::Bound {
   uint64_t id = 0;
   std::vector<memory> memories;  // of all steps, in order

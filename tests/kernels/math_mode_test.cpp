@@ -4,6 +4,7 @@
 #include <set>
 
 #include "kernels/conv2d.h"
+#include "kernels/cpu/dnnl.h"
 #include "kernels/gate.h"
 #include "kernels/linear.h"
 #include "kernels/machine.h"
@@ -71,6 +72,11 @@ TEST(MathMode, StaysWithinItsBound) {
       }
     }
   }
+}
+
+TEST(MathMode, ReachesTheLibrary) {
+  EXPECT_EQ(cpu::dnnl_attr(MathMode::kStrict).get_fpmath_mode(), dnnl::fpmath_mode::strict);
+  EXPECT_EQ(cpu::dnnl_attr(MathMode::kBf16).get_fpmath_mode(), dnnl::fpmath_mode::bf16);
 }
 
 TEST(MathMode, Bf16IsFasterArithmeticWhereTheProcessorHasIt) {

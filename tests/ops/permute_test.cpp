@@ -12,8 +12,6 @@ namespace {
 
 Shape shape_of(const std::vector<int64_t>& extents) { return Shape(std::span<const int64_t>(extents)); }
 
-// Layouts.
-
 TEST(ToLayout, KeepsEveryElementBetweenAllLayoutsInAllDTypes) {
   KernelCheck check(1);
   const Shape shapes[] = {{0, 3, 4, 5},    {2, 3, 0, 5},    {1, 1, 1, 1},   {17, 3, 5, 7},
@@ -66,8 +64,6 @@ TEST(ToLayout, Refuses) {
   EXPECT_TRUE(refused([&] { to(Tensor(), Layout::kNhwc); }, "to: x is an empty tensor"));
   EXPECT_TRUE(refused([&] { to(Tensor(), DType::kF64); }, "to: x is an empty tensor"));
 }
-
-// Permutations.
 
 void check_permute(const Tensor& x, std::vector<int> dims) {
   std::vector<int64_t> extents;

@@ -7,8 +7,6 @@
 namespace plumb::test {
 namespace {
 
-// Parts.
-
 void check_slice_and_pad(const Tensor& x, const Shape& begin, const Shape& extents) {
   const std::vector<double> elements = to_doubles(x);
   const auto shifted = [&](const Index& i, int64_t sign) {
@@ -105,8 +103,6 @@ TEST(Slice, Refuses) {
   EXPECT_TRUE(refused([&] { slice(Tensor(), {}, {}); }, "slice: x is an empty tensor"));
   EXPECT_TRUE(refused([&] { pad(x, {1, 0}, {3, 9}); }, "pad: a part of shape (3, 4)"));
 }
-
-// Borders.
 
 TEST(Pad2d, AgreesWithLoops) {
   KernelCheck check(1);

@@ -22,7 +22,7 @@ refuse() {
   refused+=("$file")
 }
 
-# ---- what is allowed
+# What is allowed.
 # may ROOM OTHER...: a file of ROOM may include a header of the others.
 may() {
   for other in "${@:2}"; do allow "$1/any.cpp" "#include \"$other/any.h\""; done
@@ -48,7 +48,7 @@ allow kernels/cpu/any.cpp 'dnnl::engine e;'
 allow app/raw_onednn.cpp 'dnnl::engine e;'
 bash "$script" "$root"
 
-# ---- what is not
+# What is not.
 # may_not ROOM OTHER...: a file of ROOM may not.
 may_not() {
   for other in "${@:2}"; do refuse "$1/any.cpp" "#include \"$other/any.h\""; done
