@@ -114,6 +114,16 @@ fs::path weights_file(const fs::path& path) {
   return fs::exists(checkpoint_file(path), error) ? checkpoint_file(path) : path;
 }
 
+std::optional<Convention> convention_of(const fs::path& weights) {
+  const TensorFileReader reader(weights);
+  const auto& texts = reader.metadata();
+  const auto format = texts.find("format"), name = texts.find(std::string(kConfig) + "convention");
+  if (format == texts.end() || format->second != models::kCheckpointFormat || name == texts.end()) return {};
+  PLUMB_CHECK(std::ranges::count(convention_choices(), name->second),
+              "{} is not a valid checkpoint: its convention is {}", reader.file(), in_quotes(name->second));
+  return convention_from_string(name->second);
+}
+
 Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Texts& expected) {
   const TensorFileReader reader = open(folder);
   Checkpoint checkpoint = described(reader);

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "core/convention.h"
 #include "kernels/choices.h"
 #include "models/network.h"
 
@@ -32,6 +34,9 @@ void check_checkpoint_folder(const std::filesystem::path& folder);
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
 /// The file of weights that a path means: itself, or the checkpoint in it if it is a folder with one.
 std::filesystem::path weights_file(const std::filesystem::path& path);
+/// The convention in which the weights of a file were trained, if it is a checkpoint that says so; nothing for other
+/// files of safetensors. Throws a sentence when the file is not valid or names a convention that is unknown.
+std::optional<Convention> convention_of(const std::filesystem::path& weights);
 
 /// Fills the tensors of `state` in place from the checkpoint in a folder, bit for bit, and returns the rest. Before it
 /// writes to one it throws a sentence when the checkpoint is missing or not valid, when an entry of `expected` differs

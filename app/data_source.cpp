@@ -29,9 +29,10 @@ data::TrainTest load_for(const std::string& model, const std::string& source, in
   const std::string name = data_set_of(model);
   if (source == "synthetic") {
     constexpr uint64_t kSeed = 0;  // the set is the same in every run; --seed is of the training
-    const int64_t train = name == "mnist" ? 60000 : 50000, test = 10000;
-    return {data::synthetic_like(name, data::Split::kTrain, kSeed, limit ? std::min(limit, train) : 0),
-            data::synthetic_like(name, data::Split::kTest, kSeed, limit ? std::min(limit, test) : 0)};
+    const auto split = [&](data::Split s) {
+      return data::synthetic_like(name, s, kSeed, std::min(limit, data::usual_count(name, s)));
+    };
+    return {split(data::Split::kTrain), split(data::Split::kTest)};
   }
   data::TrainTest both = data::load(name, source);
   return {limited(std::move(both.train), limit), limited(std::move(both.test), limit)};

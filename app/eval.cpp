@@ -4,9 +4,9 @@
 #include "app/checkpoint.h"
 #include "app/command.h"
 #include "app/data_source.h"
+#include "app/evaluation.h"
 #include "app/options.h"
 #include "app/report.h"
-#include "app/trainer.h"
 #include "models/weights.h"
 
 namespace plumb::app {
@@ -14,6 +14,7 @@ namespace {
 
 struct EvalConfig {
   std::string model, weights, data, json, layout = "nhwc", algorithm = "measured";
+  std::string convention;       // empty: the checkpoint's, or PyTorch's
   std::string mean, deviation;  // numbers between commas
   int64_t batch = 250, limit = 0;
 };
@@ -39,11 +40,17 @@ data::Normalization normalization(const EvalConfig& c, int64_t channels) {
   return n;
 }
 
+Convention convention(const EvalConfig& c, const std::string& weights) {
+  if (!c.convention.empty()) return convention_from_string(c.convention);
+  return convention_of(weights).value_or(Convention::kPyTorch);
+}
+
 void eval(const EvalConfig& c) {
   const std::string weights = weights_file(c.weights).string();
   check_outputs({{"--json", c.json}}, {{"--weights", weights}});
   const ChoiceScope choice(choice_of(c.algorithm));
-  const auto network = models::make_network(c.model);
+  const Convention formulas = convention(c, weights);
+  const auto network = models::make_network(c.model, 0, formulas);
   data::LoaderOptions options;
   options.batch = c.batch;
   options.shuffle = false;
@@ -58,6 +65,7 @@ void eval(const EvalConfig& c) {
   warn_of_loss(loss, "the loss", "look for NaN or too large numbers in the weights");
   if (c.json.empty()) return;
   const nlohmann::ordered_json report{{"model", network->name()},
+                                      {"convention", to_string(formulas)},
                                       {"correct", e.correct},
                                       {"total", e.total},
                                       {"loss", loss},
@@ -77,6 +85,8 @@ void add_eval(CLI::App& app) {
   cmd->add_option("--data", c->data, "Folder of the data set, or synthetic")->required();
   cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
   cmd->add_option("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
+  add_choice(*cmd, "--convention", c->convention, convention_choices(),
+             "Whose epsilon of batch normalization [the checkpoint's, or pytorch]: ");
   add_batch_option(*cmd, c->batch, "Images at once");
   add_limit_option(*cmd, c->limit, "Use only the first so many images, 0 for all");
   add_choice(*cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");

@@ -69,7 +69,9 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
       pieces.push_back({kernel, p, direction});
       continue;
     }
-    const size_t i = met[direction]++;
+    const bool is_both = direction == "backward";  // the two products of a gradient in one kernel
+    const size_t i = met[is_both ? "backward_weight" : direction]++;
+    if (is_both) ++met["backward_input"];
     PLUMB_CHECK(i < names.size(), "layout: {} has more kernels with weights than layers", network.name());
     pieces.push_back({direction == "forward" ? names[i] : names[names.size() - 1 - i], p, direction});
   }
@@ -140,10 +142,21 @@ double casts(const Prepared& p) {
   return seconds;
 }
 
+// Between the layout of the activations that a thin product writes or reads besides x, and rows of pixels.
+double rows_of_pixels(const Prepared& p) {
+  const NoGrad no_grad;
+  const bool is_forward = p.kind == &plumb::detail::kind_of<Conv2dForward>;
+  const TensorSpec& s = is_forward ? p.out()[0] : p.in()[0];
+  const Tensor given = uniform(is_forward ? s.with(Layout::kNhwc) : s, -1, 1, 1);
+  const Layout wanted = is_forward ? s.layout : Layout::kNhwc;
+  return best_of([&] { return seconds_of([&] { to(given, wanted); }); });
+}
+
 // Conversions inside a kernel are casts, or oneDNN's, and timed on the same work written against it alone.
 double inner_conversions(const Piece& piece) {
   const KernelInfo& info = piece.kernel->kernel->info();
   if (info.algorithm.starts_with("as_f32")) return casts(*piece.kernel);
+  if (info.algorithm == "thin") return rows_of_pixels(*piece.kernel);
   const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
                        ? raw_same(raw_conv2d(*piece.kernel, piece.direction), info.algorithm)
                        : raw_same(raw_linear(*piece.kernel, piece.direction), info.algorithm);
@@ -177,13 +190,25 @@ class Best {
     const std::string key = piece.layer + " " + piece.direction;
     const auto it = known_.find(key);
     if (it != known_.end()) return it->second;
-    const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
-                         ? raw_best(raw_conv2d(*piece.kernel, piece.direction))
-                         : raw_best(raw_linear(*piece.kernel, piece.direction));
-    return known_[key] = raw ? best_of([&] { return seconds_of([&] { raw->run(); }); }) : 0;
+    const Prepared& p = *piece.kernel;
+    if (std::string_view(p.kind->name).starts_with("conv2d")) {
+      known_[key] = seconds_of_best(raw_conv2d(p, piece.direction));
+    } else if (piece.direction != "backward") {
+      known_[key] = seconds_of_best(raw_linear(p, piece.direction));
+    } else {
+      for (const Direction d : {Direction::kBackwardInput, Direction::kBackwardWeight}) {
+        known_[key] += seconds_of_best(RawLinear{d, p.in()[1], p.in()[2], p.in()[0]});
+      }
+    }
+    return known_[key];
   }
 
  private:
+  template <class Raw>
+  static double seconds_of_best(const Raw& work) {
+    const auto raw = raw_best(work);
+    return raw ? best_of([&] { return seconds_of([&] { raw->run(); }); }) : 0;
+  }
   std::map<std::string, double> known_;  // the same in all layouts
 };
 
@@ -248,7 +273,7 @@ void layout(const LayoutConfig& c) {
     for (const Piece& piece : pieces_of(program, *network)) {
       const Timing t = time(piece);
       const double floor = best.seconds(piece);
-      const bool is_conversion = piece.layer == "permute";
+      const bool is_conversion = piece.layer == "permute" || piece.layer == "cast";
       total += t.seconds;
       conversions += is_conversion ? t.seconds : t.conversions;
       if (floor > 0) weights += t.seconds, weights_best += floor;

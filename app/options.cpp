@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "app/trainer.h"
-#include "core/context.h"
+#include "core/convention.h"
 #include "core/layout.h"
+#include "kernels/kernel.h"
 #include "models/network.h"
 
 namespace plumb::app {
@@ -107,6 +107,22 @@ void add_limit_option(CLI::App& app, int64_t& limit, const char* about) {
   app.add_option("--limit", limit, about)->transform(whole_from<int64_t>(0))->capture_default_str();
 }
 
+const std::vector<std::string>& algorithm_names() {
+  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "deterministic"};
+  return names;
+}
+
+Choice choice_of(const std::string& algorithm) {
+  check_choice(algorithm, algorithm_names());
+  Choice choice = ctx.choice;
+  choice.algorithm = 0;
+  choice.search = algorithm == "heuristic"       ? Search::kHeuristic
+                  : algorithm == "deterministic" ? Search::kDeterministic
+                                                 : Search::kMeasured;
+  if (algorithm == "direct" || algorithm == "winograd") choice.algorithm = algorithm_id(algorithm);
+  return choice;
+}
+
 void add_algorithm_option(CLI::App& app, std::string& algorithm) {
   add_choice(app, "--algorithm", algorithm, algorithm_names(), "Of the kernels: ");
 }
@@ -123,6 +139,14 @@ void add_threads_option(CLI::App& app) {
 std::vector<std::string> layout_choices() {
   std::vector<std::string> names;
   for (const Layout l : kPublicLayouts) names.push_back(to_string(l));
+  return names;
+}
+
+std::vector<std::string> convention_choices() {
+  std::vector<std::string> names;
+  for (const Convention c : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
+    names.emplace_back(to_string(c));
+  }
   return names;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/file.h"
 
@@ -64,6 +65,10 @@ int64_t batch_size(const std::string& text);
 CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about);
 /// --limit, 0 for all.
 void add_limit_option(CLI::App& app, int64_t& limit, const char* about);
+/// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
+const std::vector<std::string>& algorithm_names();
+/// The choice of kernels behind such a name; throws on another.
+Choice choice_of(const std::string& algorithm);
 /// --algorithm, a name for choice_of.
 void add_algorithm_option(CLI::App& app, std::string& algorithm);
 /// --dtype of training: f32 or bf16.
@@ -72,5 +77,7 @@ void add_dtype_option(CLI::App& app, std::string& dtype);
 void add_threads_option(CLI::App& app);
 /// The public layouts by name.
 std::vector<std::string> layout_choices();
+/// The conventions by name.
+std::vector<std::string> convention_choices();
 
 }  // namespace plumb::app

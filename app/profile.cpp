@@ -1,7 +1,10 @@
 #include "app/profile.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/report.h"
@@ -44,7 +47,10 @@ void Profile::before(const Prepared&) { started_us_ = now_us(); }
 
 void Profile::after(const Prepared& p, const Launch&) {
   const double end = now_us();
-  if (events_.size() >= most_) return;
+  if (events_.size() >= most_) {
+    ++left_out_;
+    return;
+  }
   const KernelInfo& info = p.kernel->info();
   events_.push_back(
       {p.kind->name, info.name, info.algorithm, ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
@@ -84,6 +90,10 @@ void Profile::write(const std::string& file) const {
     events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i}, {"args", {{"name", rows[i]}}}});
   }
   write_text(file, nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
+  if (left_out_ > 0) {
+    fmt::print(stderr, "plumb: {} has the first {} kernels and leaves out {}; train on fewer images to see all\n", file,
+               most_, left_out_);
+  }
 }
 
 // Earlier kernels were looked at: what an input holds came from outside, or was written by this one.

@@ -12,12 +12,14 @@ namespace plumb::app {
 /// Notes when each kernel ran, in which part of the step. write() makes a file for chrome://tracing or ui.perfetto.dev.
 class Profile final : public Observer {
  public:
+  static constexpr size_t kMost = 200000;
   /// Notes at most this many kernels, the first of them.
-  explicit Profile(size_t most = 200000) : most_(most) {}
+  explicit Profile(size_t most = kMost) : most_(most) {}
   void before(const Prepared&) override;
   void after(const Prepared&, const Launch&) override;
   /// A step of training from `start` until now, on a row of its own.
   void add_step(int64_t number, double ms);
+  /// Says on stderr how many kernels are left out, if any are.
   void write(const std::string& file) const;
 
  private:
@@ -33,7 +35,7 @@ class Profile final : public Observer {
   double now_us() const { return 1e6 * watch_.seconds(); }
   Stopwatch watch_;
   double started_us_ = 0;
-  size_t most_;
+  size_t most_, left_out_ = 0;
   std::vector<Event> events_;
   std::vector<Step> steps_;
 };

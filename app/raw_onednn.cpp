@@ -50,6 +50,26 @@ memory::desc any(const TensorSpec& s) {
   return {memory::dims(s.shape.begin(), s.shape.end()), dtype(s.dtype), memory::format_tag::any};
 }
 
+memory::desc bias(bool with_bias, int64_t channels, DType t, int rank) {
+  if (!with_bias) return {};
+  memory::dims dims(static_cast<size_t>(rank), 1);
+  dims.back() = channels;
+  return {dims, dtype(t), memory::dims(dims.size(), 1)};
+}
+
+dnnl::primitive_attr attr_of(Activation activation) {
+  dnnl::primitive_attr attr;
+  if (activation == Activation::kNone) return attr;
+  dnnl::post_ops after;
+#if DNNL_VERSION_MAJOR >= 3
+  after.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+  after.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+  attr.set_post_ops(after);
+  return attr;
+}
+
 Steps::Steps(const char* implementation) : stream_(engine()) {
   implementation_ = std::string("onednn:") + implementation;
 }
@@ -80,6 +100,13 @@ memory Steps::operand(const memory::desc& own, const memory::desc& wanted, bool 
 
 void Steps::add(const dnnl::primitive& p, const std::unordered_map<int, memory>& args) {
   steps_.push_back({p, args, false});
+}
+
+void Steps::add_forward(const dnnl::primitive& p, const memory& x, const memory& w, const memory::desc& bias,
+                        const memory& y) {
+  std::unordered_map<int, memory> args{{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}};
+  if (bias != memory::desc()) args.emplace(DNNL_ARG_BIAS, fresh(bias));
+  add(p, args);
 }
 
 void Steps::result(const memory& made, const memory::desc& own, bool with_conversion) {

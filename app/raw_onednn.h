@@ -33,22 +33,28 @@ inline constexpr Direction kDirections[] = {Direction::kForward, Direction::kBac
 /// "forward", "backward_input" or "backward_weight".
 const char* to_string(Direction d);
 
-/// One direction of a convolution without bias: x (N, IC, IH, IW), w (OC, IC / groups, KH, KW) row-major, y as conv2d
-/// has it.
+/// One direction of a convolution: x (N, IC, IH, IW), w (OC, IC / groups, KH, KW) row-major, y as conv2d has it.
+/// Forward may add a bias and apply the activation of the parameters.
 struct RawConv2d {
   Direction direction;
   TensorSpec x, w, y;
   Conv2dParams params;
+  bool with_bias = false;
 };
-/// One product of a fully connected layer without bias: x (N, IN), w (OUT, IN), y (N, OUT), all row-major.
+/// One product of a fully connected layer: x (N, IN), w (OUT, IN), y (N, OUT), all row-major. Forward may add a bias
+/// and apply an activation.
 struct RawLinear {
   Direction direction;
   TensorSpec x, w, y;
+  bool with_bias = false;
+  Activation activation = Activation::kNone;
 };
-/// y = a b over the last two dimensions, either seen transposed; all row-major, of one rank.
+/// y = a b over the last two dimensions, either seen transposed, plus a row of biases, then the activation; all
+/// row-major, of one rank.
 struct RawMatmul {
   TensorSpec a, b, y;
-  bool transpose_a = false, transpose_b = false;
+  bool transpose_a = false, transpose_b = false, with_bias = false;
+  Activation activation = Activation::kNone;
 };
 
 /// The kind of raw work that stands beside one of our algorithms: "winograd" beside "winograd_f4x4", "blocked" beside

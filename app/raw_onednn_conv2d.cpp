@@ -10,7 +10,7 @@ using BackwardInput = dnnl::convolution_backward_data;
 using BackwardWeight = dnnl::convolution_backward_weights;
 
 struct Descs {
-  memory::desc x, w, y;
+  memory::desc x, w, b, y;
 };
 
 memory::dims weight_dims(const RawConv2d& c) {
@@ -40,9 +40,12 @@ Forward::primitive_desc forward_pd(const RawConv2d& c, algorithm how, const Desc
   const Attributes a(c.params);
   constexpr auto kind = dnnl::prop_kind::forward_training;
 #if DNNL_VERSION_MAJOR >= 3
-  return {raw::engine(), kind, how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after};
+  return {raw::engine(), kind,      how,         d.x,      d.w,     d.b,
+          d.y,           a.strides, a.dilations, a.before, a.after, raw::attr_of(c.params.activation)};
 #else
-  return {{kind, how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, raw::engine()};
+  return {{kind, how, d.x, d.w, d.b, d.y, a.strides, a.dilations, a.before, a.after},
+          raw::attr_of(c.params.activation),
+          raw::engine()};
 #endif
 }
 BackwardInput::primitive_desc backward_input_pd(const RawConv2d& c, algorithm how, const Descs& d) {
@@ -65,15 +68,16 @@ BackwardWeight::primitive_desc backward_weight_pd(const RawConv2d& c, algorithm 
 // `as_they_are`: the activations keep their layouts. `convert`: what stands in another format is converted in every
 // run.
 std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_are, bool convert) {
-  const Descs own{raw::plain(c.x), weight(c, false), raw::plain(c.y)};
-  const Descs asked{as_they_are ? own.x : raw::any(c.x), weight(c, true), as_they_are ? own.y : raw::any(c.y)};
+  const memory::desc b = raw::bias(c.with_bias, c.y.shape[1], c.y.dtype);
+  const Descs own{raw::plain(c.x), weight(c, false), b, raw::plain(c.y)};
+  const Descs asked{as_they_are ? own.x : raw::any(c.x), weight(c, true), b, as_they_are ? own.y : raw::any(c.y)};
   switch (c.direction) {
     case Direction::kForward: {
       const auto pd = forward_pd(c, how, asked);
       auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
       const memory x = s->operand(own.x, pd.src_desc(), convert), w = s->operand(own.w, pd.weights_desc(), convert);
       const memory y = s->fresh(pd.dst_desc());
-      s->add(Forward(pd), {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      s->add_forward(Forward(pd), x, w, b, y);
       s->result(y, own.y, convert);
       return s;
     }

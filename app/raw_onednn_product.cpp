@@ -23,19 +23,20 @@ memory::desc matrix(const TensorSpec& s, bool transposed) {
 // `any_weights`: b stands in the format that oneDNN asks for.
 std::unique_ptr<RawRun> matmul(const RawMatmul& m, bool any_weights) {
   const memory::desc a = matrix(m.a, m.transpose_a), plain_b = matrix(m.b, m.transpose_b), y = matrix(m.y, false);
+  const memory::desc bias = raw::bias(m.with_bias, m.y.shape[m.y.rank() - 1], m.y.dtype, m.y.rank());
+  const dnnl::primitive_attr attr = raw::attr_of(m.activation);
 #if DNNL_VERSION_MAJOR >= 3
   const memory::desc b =
       any_weights ? memory::desc(plain_b.get_dims(), plain_b.get_data_type(), memory::format_tag::any) : plain_b;
-  const dnnl::matmul::primitive_desc pd(raw::engine(), a, b, y);
+  const dnnl::matmul::primitive_desc pd(raw::engine(), a, b, bias, y, attr);
 #else
   const memory::desc b =
       any_weights ? memory::desc(plain_b.dims(), plain_b.data_type(), memory::format_tag::any) : plain_b;
-  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, y), raw::engine());
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, bias, y), attr, raw::engine());
 #endif
   auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-  s->add(dnnl::matmul(pd), {{DNNL_ARG_SRC, s->fresh(pd.src_desc())},
-                            {DNNL_ARG_WEIGHTS, s->fresh(pd.weights_desc())},
-                            {DNNL_ARG_DST, s->fresh(pd.dst_desc())}});
+  const memory x = s->fresh(pd.src_desc()), w = s->fresh(pd.weights_desc()), dst = s->fresh(pd.dst_desc());
+  s->add_forward(dnnl::matmul(pd), x, w, bias, dst);
   return s;
 }
 
@@ -60,7 +61,8 @@ class Gemm final : public RawRun {
 };
 
 std::unique_ptr<RawRun> gemm(const RawMatmul& m) {
-  if (m.y.dtype != DType::kF32 || m.y.rank() != 2) return nullptr;
+  const bool is_product = !m.with_bias && m.activation == Activation::kNone;
+  if (m.y.dtype != DType::kF32 || m.y.rank() != 2 || !is_product) return nullptr;
   return std::make_unique<Gemm>(m);
 }
 
@@ -71,29 +73,30 @@ using BackwardInput = dnnl::inner_product_backward_data;
 using BackwardWeight = dnnl::inner_product_backward_weights;
 
 struct Descs {
-  memory::desc x, w, y;
+  memory::desc x, w, b, y;
 };
 
-Forward::primitive_desc forward_pd(const Descs& d) {
+Forward::primitive_desc forward_pd(const Descs& d, Activation activation) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
 #if DNNL_VERSION_MAJOR >= 3
-  return {raw::engine(), kind, d.x, d.w, d.y};
+  return {raw::engine(), kind, d.x, d.w, d.b, d.y, raw::attr_of(activation)};
 #else
-  return {{kind, d.x, d.w, d.y}, raw::engine()};
+  return {{kind, d.x, d.w, d.b, d.y}, raw::attr_of(activation), raw::engine()};
 #endif
 }
 
 std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool convert) {
-  const Descs own{raw::plain(l.x), raw::plain(l.w), raw::plain(l.y)};
-  const Descs asked{as_they_are ? own.x : raw::any(l.x), raw::any(l.w), as_they_are ? own.y : raw::any(l.y)};
-  const auto forward = forward_pd(asked);
+  const memory::desc b = raw::bias(l.with_bias, l.y.shape[1], l.y.dtype);
+  const Descs own{raw::plain(l.x), raw::plain(l.w), b, raw::plain(l.y)};
+  const Descs asked{as_they_are ? own.x : raw::any(l.x), raw::any(l.w), b, as_they_are ? own.y : raw::any(l.y)};
+  const auto forward = forward_pd(asked, l.activation);
   switch (l.direction) {
     case Direction::kForward: {
       auto s = std::make_unique<raw::Steps>(forward.impl_info_str());
       const memory x = s->operand(own.x, forward.src_desc(), convert),
                    w = s->operand(own.w, forward.weights_desc(), convert);
       const memory y = s->fresh(forward.dst_desc());
-      s->add(Forward(forward), {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      s->add_forward(Forward(forward), x, w, b, y);
       s->result(y, own.y, convert);
       return s;
     }
@@ -131,7 +134,7 @@ std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool
 // A direction of linear as a product of matrices.
 RawMatmul as_matmul(const RawLinear& l) {
   switch (l.direction) {
-    case Direction::kForward: return {l.x, l.w, l.y, false, true};
+    case Direction::kForward: return {l.x, l.w, l.y, false, true, l.with_bias, l.activation};
     case Direction::kBackwardInput: return {l.y, l.w, l.x, false, false};
     case Direction::kBackwardWeight: return {l.y, l.x, l.w, true, false};
   }

@@ -19,6 +19,11 @@ memory::data_type dtype(DType t);
 memory::desc plain(const TensorSpec& s);
 /// The same with the format left to oneDNN.
 memory::desc any(const TensorSpec& s);
+/// The bias of an output with these channels, seen with `rank` dimensions of which the channels are the last; nothing
+/// without a bias.
+memory::desc bias(bool with_bias, int64_t channels, DType dtype, int rank = 1);
+/// Attributes of a primitive that applies this to its output.
+dnnl::primitive_attr attr_of(Activation activation);
 
 /// Primitives in a row.
 class Steps final : public RawRun {
@@ -32,6 +37,9 @@ class Steps final : public RawRun {
   /// An operand in the format `wanted`: made from one in the format `own` in every run, if they differ and `convert`.
   memory operand(const memory::desc& own, const memory::desc& wanted, bool convert = true);
   void add(const dnnl::primitive& p, const std::unordered_map<int, memory>& args);
+  /// A product, with a bias of its own unless `bias` is nothing.
+  void add_forward(const dnnl::primitive& p, const memory& x, const memory& w, const memory::desc& bias,
+                   const memory& y);
   /// A result in the format `own`, made in every run from the `made` one if the formats differ and `convert`.
   void result(const memory& made, const memory::desc& own, bool convert = true);
 

@@ -10,7 +10,9 @@
 
 namespace plumb::app {
 
-/// Processor, instructions, libraries, threads, version.
+/// Plumbline's version, "0.1.0".
+const char* version();
+/// Plumbline's version, processor, instructions, libraries, threads, compiler.
 nlohmann::ordered_json environment_json();
 /// Bytes by class at the peak, and what the process took from the system.
 nlohmann::ordered_json memory_json(const MemoryStats& stats);

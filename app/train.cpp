@@ -8,6 +8,7 @@
 #include "app/checkpoint.h"
 #include "app/command.h"
 #include "app/data_source.h"
+#include "app/fastest_layout.h"
 #include "app/options.h"
 #include "app/profile.h"
 #include "app/report.h"
@@ -91,6 +92,28 @@ void check_optimizer(Trainer& trainer, const std::string& file, int64_t epochs) 
       file, steps, epochs, trainer.steps());
 }
 
+// The layout of a run, and who chose it where the user did not.
+struct ChosenLayout {
+  Layout layout;
+  const char* by = "";
+};
+
+ChosenLayout layout_of(const TrainConfig& c, const std::optional<Checkpoint>& resumed, const models::Network& network,
+                       int64_t images) {
+  const bool is_auto = c.layout == "auto";
+  if (resumed) {
+    const Layout layout = layout_from_string(resumed->layout);
+    PLUMB_CHECK(is_auto || layout_from_string(c.layout) == layout,
+                "the checkpoint {} was made with --layout {}, not --layout {}; give --layout {}, or start anew without "
+                "--resume",
+                checkpoint_file(c.checkpoint).string(), resumed->layout, c.layout, resumed->layout);
+    return {layout, is_auto ? " (the checkpoint's)" : ""};
+  }
+  if (!is_auto) return {layout_from_string(c.layout)};
+  if (c.algorithm == "deterministic") return {Layout::kNhwc};  // the clock must not decide
+  return {fastest_layout(network, dtype_from_string(c.dtype), std::min(c.batch, images)), " (fastest measured)"};
+}
+
 void train(TrainConfig c) {
   check(c);
   if (c.model == "vgg") c.model = "vgg16";
@@ -100,23 +123,14 @@ void train(TrainConfig c) {
   auto optimizer = make_optimizer(c, *network);
   const data::TrainTest sets = load_for(c.model, c.data, c.limit);
 
-  const DType dtype = dtype_from_string(c.dtype);
-  int64_t first_epoch = 0;
-  Layout layout = Layout::kNhwc;
+  std::optional<Checkpoint> resumed;
   if (c.resume) {
-    const Checkpoint saved = peek_checkpoint(c.checkpoint);
-    adopt_choices(saved.choices);
-    layout = layout_from_string(saved.layout);
-    PLUMB_CHECK(c.layout == "auto" || layout_from_string(c.layout) == layout,
-                "the checkpoint {} was made with --layout {}, not --layout {}; give --layout {}, or start anew without "
-                "--resume",
-                checkpoint_file(c.checkpoint).string(), saved.layout, c.layout, saved.layout);
-  } else if (c.layout == "auto") {
-    layout = fastest_layout(*network, dtype, std::min(c.batch, sets.train.size()));
-  } else {
-    layout = layout_from_string(c.layout);
+    resumed = peek_checkpoint(c.checkpoint);
+    adopt_choices(resumed->choices);
   }
+  const auto [layout, by] = layout_of(c, resumed, *network, sets.train.size());
 
+  int64_t first_epoch = 0;
   Trainer trainer(c, layout, std::move(network), std::move(optimizer), sets.train, sets.test);
   if (c.resume) {
     const std::string file = checkpoint_file(c.checkpoint).string();
@@ -127,8 +141,7 @@ void train(TrainConfig c) {
   }
   fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {} thread{}\n", c.model,
              trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(), c.batch,
-             c.optimizer, to_string(layout), c.layout == "auto" ? " (fastest measured)" : "", c.mode, threads(),
-             threads() == 1 ? "" : "s");
+             c.optimizer, to_string(layout), by, c.mode, threads(), threads() == 1 ? "" : "s");
   std::fflush(stdout);
 
   Profile profile;
@@ -181,11 +194,12 @@ void add_train(CLI::App& app) {
   cmd->add_option("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]")->transform(nonnegative());
   cmd->add_option("--weight-decay", c->weight_decay, "Weight decay [the convention's default]")
       ->transform(nonnegative());
-  add_choice(*cmd, "--convention", c->convention, {"pytorch", "keras", "tensorflow1"},
+  add_choice(*cmd, "--convention", c->convention, convention_choices(),
              "Whose formulas, defaults and initial weights: ");
   std::vector<std::string> layouts = layout_choices();
   layouts.insert(layouts.begin(), "auto");
-  add_choice(*cmd, "--layout", c->layout, layouts, "Of images and activations, auto being the fastest measured: ");
+  add_choice(*cmd, "--layout", c->layout, layouts,
+             "Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: ");
   add_algorithm_option(*cmd, c->algorithm);
   add_dtype_option(*cmd, c->dtype);
   add_choice(*cmd, "--mode", c->mode, {"eager", "captured"}, "A captured step is recorded once and replayed: ");
@@ -200,7 +214,8 @@ void add_train(CLI::App& app) {
   cmd->add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
   cmd->add_option("--json", c->json, "Write the whole report to this file");
   cmd->add_option("--csv", c->csv, "Write one line an epoch to this file");
-  cmd->add_option("--profile", c->profile, "Write a trace of every kernel for Chrome's trace viewer");
+  cmd->add_option("--profile", c->profile,
+                  fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
   cmd->add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");
   cmd->callback([c, words, cmd] {
     read_positional(*words, *cmd, *c);

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "app/data_source.h"
-#include "app/options.h"
-#include "core/random.h"
+#include "app/evaluation.h"
 #include "core/stopwatch.h"
-#include "kernels/choices.h"
 #include "models/weights.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
@@ -16,13 +14,6 @@
 
 namespace plumb::app {
 namespace {
-
-int64_t count_correct(const Tensor& predictions, const Tensor& labels) {
-  const auto p = predictions.data<int64_t>(), l = labels.data<int64_t>();
-  int64_t correct = 0;
-  for (size_t i = 0; i < p.size(); ++i) correct += p[i] == l[i];
-  return correct;
-}
 
 data::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool train) {
   data::LoaderOptions o;
@@ -37,22 +28,6 @@ data::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool tra
 }
 
 }  // namespace
-
-const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "deterministic"};
-  return names;
-}
-
-Choice choice_of(const std::string& algorithm) {
-  check_choice(algorithm, algorithm_names());
-  Choice choice = ctx.choice;
-  choice.algorithm = 0;
-  choice.search = algorithm == "heuristic"       ? Search::kHeuristic
-                  : algorithm == "deterministic" ? Search::kDeterministic
-                                                 : Search::kMeasured;
-  if (algorithm == "direct" || algorithm == "winograd") choice.algorithm = algorithm_id(algorithm);
-  return choice;
-}
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const models::Network& network) {
   optim::Settings settings;
@@ -70,61 +45,6 @@ TensorList forward_backward(const models::Network& network, const models::Pass& 
   TensorList result{loss.detached(), argmax(logits, {1})};
   for (Tensor& g : grad(loss, network.trainable())) result.push_back(std::move(g));
   return result;
-}
-
-double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch) {
-  const Shape& in = network.input();
-  const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
-  Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
-  Generator generator(0);
-  const models::Pass pass = models::Pass::training(generator);
-  std::vector<Tensor> saved;  // a training pass writes the running statistics
-  for (const auto& b : network.buffers()) saved.push_back(Tensor::from(b.tensor.data<float>(), b.tensor.spec()));
-  double best = 1e30;
-  for (int i = 0; i < 4; ++i) {
-    const double seconds = seconds_of([&] { forward_backward(network, pass, images, labels); });
-    if (i > 0) best = std::min(best, seconds);  // the first one prepares
-  }
-  for (size_t i = 0; i < saved.size(); ++i) {
-    Tensor b = network.buffers()[i].tensor;
-    std::copy(saved[i].data<float>().begin(), saved[i].data<float>().end(), b.mutable_data<float>().begin());
-  }
-  return best;
-}
-
-Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
-  const std::string work =
-      message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
-              static_cast<int>(ctx.choice.search), algorithm_name(ctx.choice.algorithm));
-  const std::vector<std::string> names = layout_choices();
-  const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
-  if (const auto known = remembered_choice(work, is_layout)) return layout_from_string(*known);
-  Layout best = Layout::kNhwc;
-  double best_seconds = 1e30;
-  for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
-    const double seconds = time_of_layout(network, l, dtype, batch);
-    if (seconds < best_seconds) {
-      best_seconds = seconds;
-      best = l;
-    }
-  }
-  remember_choice(work, to_string(best));
-  return best;
-}
-
-Evaluation evaluate(const models::Network& network, data::Loader& loader) {
-  const NoGrad no_grad;
-  Evaluation e;
-  data::Batch batch;
-  loader.start_epoch(0);
-  while (loader.next(batch)) {
-    const Tensor logits = to(network.forward(batch.images, models::Pass{}), DType::kF32);
-    e.loss += cross_entropy(logits, batch.labels).item() * static_cast<double>(batch.count);
-    e.correct += count_correct(argmax(logits, {1}), batch.labels);
-    e.total += batch.count;
-  }
-  e.loss /= static_cast<double>(std::max<int64_t>(e.total, 1));
-  return e;
 }
 
 Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,

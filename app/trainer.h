@@ -38,10 +38,6 @@ struct TrainConfig {
   bool resume = false;
 };
 
-/// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
-const std::vector<std::string>& algorithm_names();
-/// The choice of kernels behind such a name; throws on another.
-Choice choice_of(const std::string& algorithm);
 /// The optimizer that was asked for, of the parameters of the network. Throws where optim::make does.
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& config, const models::Network& network);
 
@@ -54,17 +50,9 @@ struct EpochResult {
   double loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = 0;
 };
 
-/// The seconds of one training step on random numbers in a layout, without changing the network.
-double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch);
-/// The layout that is fastest for training here; measured once on a machine and remembered.
-Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch);
-
-/// Loss and correct answers of a network over a whole data set.
-struct Evaluation {
-  double loss = 0;
-  int64_t correct = 0, total = 0;
-};
-Evaluation evaluate(const models::Network& network, data::Loader& loader);
+/// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}.
+TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
+                            const Tensor& labels);
 
 class Trainer {
  public:
@@ -94,9 +82,5 @@ class Trainer {
   data::Loader train_, test_;
   StaticFunction captured_;
 };
-
-/// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}.
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
-                            const Tensor& labels);
 
 }  // namespace plumb::app

@@ -113,9 +113,9 @@ void add_eager_row(const Path& path, const Job& j, std::function<std::function<v
   add_row(path("eager"), [j, make = std::move(make)] { return eager_work(j, make()); });
 }
 
-void add_floor_row(const Path& path, const Job& j) {
-  add_row(path("copy_floor"), [j] {
-    Work w = described(j);
+void add_floor_row(const Path& path, const Work& work) {
+  add_row(path("copy_floor"), [work] {
+    Work w = work;
     auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
     w.label = floor->way();
     w.judged = false;
@@ -123,6 +123,11 @@ void add_floor_row(const Path& path, const Job& j) {
     w.run = [floor] { floor->run(); };
     return w;
   });
+}
+
+void add_memory_rows(const Path& path, const Job& j) {
+  add_kernel_rows(path, j);
+  add_floor_row(path, described(j));
 }
 
 }  // namespace plumb::bench

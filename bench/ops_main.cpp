@@ -5,6 +5,7 @@
 #include "app/command_line.h"
 #include "app/options.h"
 #include "app/report.h"
+#include "bench/flags.h"
 #include "bench/reporter.h"
 #include "bench/row.h"
 #include "core/context.h"
@@ -25,10 +26,9 @@ void add_options(CLI::App& app, Options& o) {
   app::add_choices(app, "--layouts", o.layouts, app::layout_choices(), "Some, between commas, of ");
   app::add_choices(app, "--dtypes", o.dtypes, {"f32", "bf16", "f64"}, "Some, between commas, of ");
   app::add_threads_option(app);
-  app.footer(
-      "Google Benchmark's own options (--benchmark_filter=REGEX, --benchmark_list_tests, --benchmark_out=FILE, ...) "
-      "work as everywhere.\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
-      "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
+  app.footer(std::string(kAboutFlags) +
+             "\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
+             "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
   app.allow_extras();
 }
 
@@ -42,6 +42,7 @@ Axes axes_of(const Options& o) {
 }
 
 void add_context() {
+  benchmark::AddCustomContext("plumbline", app::version());
   benchmark::AddCustomContext("processor", cpu_model());
   benchmark::AddCustomContext("isa", cpu_isa());
   benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));
@@ -51,49 +52,30 @@ void add_context() {
   }
 }
 
-// The value of a flag of Google Benchmark's; "true" for one without.
-std::string flag(const std::vector<std::string>& flags, const std::string& name, const std::string& otherwise) {
-  std::string value = otherwise;
-  for (const std::string& f : flags) {
-    if (f == "--" + name) value = "true";
-    if (f.starts_with("--" + name + "=")) value = f.substr(name.size() + 3);
-  }
-  return value;
-}
-
 int run(int argc, char** argv) {
   CLI::App app("Benchmarks of single ops", "plumb_bench_ops");
   Options o;
   add_options(app, o);
   if (!app::parse(app, argc, argv)) return 0;
-  std::vector<std::string> rest = app.remaining();
-  for (const std::string& word : rest) {
-    PLUMB_CHECK(word.starts_with("--benchmark_"), "{} is not expected; --help lists what there is", in_quotes(word));
-  }
+  const std::vector<std::string> flags = app.remaining();
   std::vector<app::NamedFile> shapes;
   for (const std::string& file : o.shapes) shapes.push_back({"--shapes", file});
-  app::check_outputs({{"--benchmark_out", flag(rest, "benchmark_out", "")}}, shapes);
-  std::vector<char*> words{argv[0]};
-  for (std::string& word : rest) words.push_back(word.data());
-  int count = static_cast<int>(words.size());
-  words.push_back(nullptr);
-  PLUMB_CHECK(flag(rest, "benchmark_out_format", "json") == "json", "--benchmark_out_format: only json is supported");
-  benchmark::Initialize(&count, words.data());
-  if (benchmark::ReportUnrecognizedArguments(count, words.data())) return 2;
+  check_flags(flags, shapes);
+  initialize(argv[0], flags);
 
   RowSource::add_all(axes_of(o));
   const std::vector<std::string> selected = register_rows(benchmark::GetBenchmarkFilter());
-  if (const std::string list = flag(rest, "benchmark_list_tests", "false"); list != "false" && list != "0") {
+  check_selected(selected, benchmark::GetBenchmarkFilter());
+  if (const std::string list = flag(flags, "benchmark_list_tests", "false"); list != "false" && list != "0") {
     for (const std::string& path : selected) std::puts(path.c_str());
     return 0;
   }
-  PLUMB_CHECK(!selected.empty(), "no row matches the filter {}", benchmark::GetBenchmarkFilter());
   add_context();
   benchmark::JSONReporter json;
   RoofReporter display(benchmark::CreateDefaultDisplayReporter(),
-                       flag(rest, "benchmark_format", "console") != "console");
+                       flag(flags, "benchmark_format", "console") != "console");
   RoofReporter file(&json, true);
-  benchmark::RunSpecifiedBenchmarks(&display, flag(rest, "benchmark_out", "").empty() ? nullptr : &file);
+  benchmark::RunSpecifiedBenchmarks(&display, flag(flags, "benchmark_out", "").empty() ? nullptr : &file);
   benchmark::Shutdown();
   return judge();
 }

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "app/command_line.h"
+#include "bench/flags.h"
 #include "core/context.h"
 #include "core/random.h"
 #include "core/stopwatch.h"
@@ -18,9 +19,13 @@ namespace {
 
 constexpr int kCapturedOps = 100;
 
+// The rows that there are.
+std::vector<std::string> paths;
+
 // A row whose iteration is `ops` calls; the counter says what one of them takes.
 template <class F>
 void add_row(const std::string& path, int ops, F f) {
+  paths.push_back(path);
   benchmark::RegisterBenchmark(path.c_str(), [ops, f](benchmark::State& state) mutable {
     for (int i = 0; i < 100; ++i) f();
     const Stopwatch watch;
@@ -70,10 +75,17 @@ void add_rows() {
 }
 
 int run(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  CLI::App app("What a call costs on the host", "plumb_bench_overhead");
+  app.footer(kAboutFlags);
+  app.allow_extras();
+  if (!app::parse(app, argc, argv)) return 0;
+  check_flags(app.remaining());
+  initialize(argv[0], app.remaining());
+  const Filter filter(benchmark::GetBenchmarkFilter());
   ctx.choice.search = Search::kMeasured;
   add_rows();
+  std::erase_if(paths, [&](const std::string& path) { return !filter.selects(path); });
+  check_selected(paths, benchmark::GetBenchmarkFilter());
   benchmark::AddCustomContext("processor", cpu_model());
   benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));
   benchmark::RunSpecifiedBenchmarks();

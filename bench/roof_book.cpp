@@ -21,6 +21,17 @@ Book& book() {
 
 double arithmetic_roof(DType t) { return std::max(book().machine.gflops(t), book().seen[t]); }
 
+// Whether a rate is one that the machine can have. A roof is of one moment and a row of another, and others may have
+// used the machine in the roof's: it is measured once more before a row is said not to do its work.
+bool is_possible(DType t, double rate) {
+  constexpr double kMoments = 1.1;
+  for (int i = 0; i < 3 && rate > kMoments * book().machine.gflops(t); ++i) {
+    const app::Roofs again = app::measure_roofs();
+    if (again.gflops(t) > book().machine.gflops(t)) book().machine = again;
+  }
+  return rate <= kMoments * book().machine.gflops(t);
+}
+
 double total(const Work& w) { return static_cast<double>(w.read_bytes + w.written_bytes); }
 
 double& floor_of(const Work& w) {
@@ -39,7 +50,7 @@ double roof_of(const Work& w) {
 
 void note_rate(const Work& w, double rate) {
   if (w.flops > 0) {
-    if (!w.nominal) book().seen[w.dtype] = std::max(book().seen[w.dtype], rate);
+    if (!w.nominal && is_possible(w.dtype, rate)) book().seen[w.dtype] = std::max(book().seen[w.dtype], rate);
   } else if (w.judged && rate > roof_of(w)) {
     double& seconds = floor_of(w);
     seconds = std::min(seconds, app::CopyFloor(w.read_bytes, w.written_bytes, w.in_place).best_seconds(50));

@@ -1,7 +1,6 @@
 #include "bench/row.h"
 
 #include <benchmark/benchmark.h>
-#include <regex.h>
 
 #include <chrono>
 #include <list>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "bench/allocations.h"
+#include "bench/flags.h"
 
 namespace plumb::bench {
 namespace {
@@ -99,19 +99,14 @@ void run_row(benchmark::State& state, const std::string& path, const Prepare& pr
 void add_row(const std::string& path, Prepare prepare) { global().rows.emplace_back(path, std::move(prepare)); }
 
 std::vector<std::string> register_rows(const std::string& filter) {
-  const bool negated = filter.starts_with('-');
-  const std::string pattern = filter.empty() || filter == "all" ? "." : filter.substr(negated);
-  regex_t regex;
-  PLUMB_CHECK(regcomp(&regex, pattern.c_str(), REG_EXTENDED | REG_NOSUB) == 0, "the filter {} is no regular expression",
-              filter);
+  const Filter wanted(filter);
   std::vector<std::string> selected;
   for (const auto& [path, prepare] : global().rows) {
-    if ((regexec(&regex, path.c_str(), 0, nullptr, 0) == 0) == negated) continue;
+    if (!wanted.selects(path)) continue;
     selected.push_back(path);
     const auto run = [&row = path, &make = prepare](benchmark::State& state) { run_row(state, row, make); };
     benchmark::RegisterBenchmark(path.c_str(), run)->Unit(benchmark::kMicrosecond);
   }
-  regfree(&regex);
   return selected;
 }
 

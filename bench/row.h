@@ -29,9 +29,8 @@ using Prepare = std::function<Work()>;
 
 /// A row of this path. `prepare` may throw Error, which fails the run.
 void add_row(const std::string& path, Prepare prepare);
-/// Registers the rows that a filter of Google Benchmark's selects (an extended regular expression, searched; '-' before
-/// it selects the others), and returns their paths. Those that it does not select are kept from Google Benchmark, whose
-/// time for registering grows with the square of their number.
+/// Registers the rows that a Filter of this text selects, and returns their paths. Those that it does not select are
+/// kept from Google Benchmark, whose time for registering grows with the square of their number.
 std::vector<std::string> register_rows(const std::string& filter);
 /// The work behind a row that was run; null for others.
 const Work* facts_of(const std::string& path);

@@ -28,9 +28,7 @@ struct ThreadEnd {
   bool watched = false;
   ~ThreadEnd() {
     if (ctx.front) front_deleter.load(std::memory_order_relaxed)(std::exchange(ctx.front, nullptr));
-    if (ctx.workspace)
-      cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
-    ctx.workspace_bytes = 0;
+    detail::release_workspace();
     ctx.pool.drain();
   }
 };
@@ -80,11 +78,15 @@ void watch_thread_end(void (*release_front)(void*)) {
 
 void grow_workspace(size_t bytes) {
   watch_thread_end();
+  release_workspace();
+  ctx.workspace = cpu_memory().get(bytes, MemoryClass::kWorkspace);
+  ctx.workspace_bytes = bytes;
+}
+
+void release_workspace() {
   if (ctx.workspace)
     cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
   ctx.workspace_bytes = 0;
-  ctx.workspace = cpu_memory().get(bytes, MemoryClass::kWorkspace);
-  ctx.workspace_bytes = bytes;
 }
 
 }  // namespace detail

@@ -19,7 +19,8 @@ class Node;      // core/tape.h
 enum class Search : uint8_t {
   kHeuristic,      ///< the first candidate that fits, in the order its author gave
   kMeasured,       ///< every candidate is timed once on this machine, and the result kept on disk
-  kDeterministic,  ///< the first candidate whose result does not change from run to run
+  kDeterministic,  ///< the first candidate whose result does not change from run to run. Today all of the library's own
+                   ///< say so of themselves: it differs from kHeuristic only for kernels that a program adds
 };
 
 /// How f32 products are computed. Fast modes are asked for by name: kTf32 throws where there is none (on the CPU),
@@ -117,6 +118,8 @@ namespace detail {
 void watch_thread_end(void (*release_front)(void*) = nullptr);
 /// Makes the workspace of this thread at least `bytes` large.
 void grow_workspace(size_t bytes);
+/// Gives it back; the next kernel that needs one gets a new one.
+void release_workspace();
 }  // namespace detail
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "core/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,21 +47,19 @@ class Aside {
     PLUMB_CHECK(is_free, "{} cannot be written: {} is in the way", file_, aside_.string());
     PLUMB_CHECK(!fs::exists(old) || ::access(target_.c_str(), W_OK) == 0, "{} cannot be written: {}", file_,
                 reason(errno));
-    fs::remove(aside_, error);  // what a run that was stopped has left
-    const int descriptor = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    PLUMB_CHECK(descriptor >= 0, "{} cannot be written: {}", file_, reason(errno));
+    const int descriptor = open_locked();
     if (fs::exists(old)) ::fchmod(descriptor, static_cast<mode_t>(old.permissions()));
     stream_.reset(::fdopen(descriptor, "wb"));
     if (!stream_) {
       const std::string why = reason(errno);
-      ::close(descriptor);
       std::remove(aside_.c_str());
+      ::close(descriptor);
       fail("{} cannot be written: {}", file_, why);
     }
     std::setvbuf(stream_.get(), nullptr, _IONBF, 0);  // pieces are large
   }
   Aside(const Aside&) = delete;
-  ~Aside() {
+  ~Aside() {  // while it is still locked
     if (!aside_.empty()) std::remove(aside_.c_str());
   }
 
@@ -69,12 +68,28 @@ class Aside {
   }
   void finish() {
     check(::fsync(::fileno(stream_.get())) == 0);
-    check(std::fclose(stream_.release()) == 0);
     check(std::rename(aside_.c_str(), target_.c_str()) == 0);
     aside_.clear();
+    check(std::fclose(stream_.release()) == 0);
   }
 
  private:
+  // An empty file under the name `aside_` that no other run writes to; what a run that was stopped has left will do.
+  int open_locked() const {
+    while (true) {
+      const int descriptor = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+      PLUMB_CHECK(descriptor >= 0, "{} cannot be written: {}", file_, reason(errno));
+      const bool is_busy = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+      struct stat own {
+      }, named{};
+      const bool is_named = ::fstat(descriptor, &own) == 0 && ::stat(aside_.c_str(), &named) == 0 &&
+                            own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+      if (!is_busy && is_named && ::ftruncate(descriptor, 0) == 0) return descriptor;
+      ::close(descriptor);
+      PLUMB_CHECK(!is_busy, "{} cannot be written: another run is writing it", file_);
+      PLUMB_CHECK(!is_named, "{} cannot be written: {}", file_, reason(errno));
+    }  // another run has just renamed or removed it
+  }
   void check(bool good) const { PLUMB_CHECK(good, "{} cannot be written: {}", file_, reason(errno)); }
 
   std::string file_;

@@ -38,7 +38,7 @@ bool is_stream(const std::filesystem::path& path);
 void check_writable(const std::filesystem::path& path, const std::string& called = "");
 /// Writes the pieces one after another into a file: aside (FILE.partial), brought to the disk, and renamed, so that an
 /// old file stays whole whatever happens. Links are followed and stay. Throws a sentence that names the file when it
-/// cannot be written, or is a folder or a stream; nothing is left then.
+/// cannot be written, is a folder or a stream, or is being written by another run; nothing is left then.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace plumb

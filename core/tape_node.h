@@ -10,6 +10,7 @@ class Tensor;
 /// Where the closures of a node hand the gradients they computed (ops/grad.cpp).
 class GradientSink {
  public:
+  /// Adds the gradient to what `to` has gathered so far. An empty one is none.
   virtual void give(Node* to, Tensor gradient) = 0;
   bool create_graph = false;
 
@@ -29,6 +30,7 @@ class Node {
   Ref<Value> pending;     ///< the gradient gathered so far
   Ref<Node> pending_node;
 
+  /// The node of a tensor that gradients are asked for and that no op made: nothing is behind it.
   static Ref<Node> make_leaf();
   virtual void backward(const Tensor&, GradientSink&) {}
   /// Drops what was kept for backward.

@@ -28,7 +28,8 @@ class Tensor {
   static Tensor from(std::initializer_list<T> data, const Shape& shape) {
     return from(std::span<const T>(data.begin(), data.size()), TensorSpec(shape, dtype_of<T>));
   }
-  /// A tensor on memory of the caller's. `deleter` runs when the last handle is gone.
+  /// A tensor on memory of the caller's. `deleter` runs when the last handle is gone. Packs and tensors kept for
+  /// backward notice a write by the version alone: after writing to the memory directly, call mutable_data.
   static Tensor wrap(void* data, const TensorSpec& spec, std::function<void(void*)> deleter = {}) {
     return Tensor(Value::wrap(data, spec, MemoryClass::kInput, std::move(deleter)));
   }
@@ -52,7 +53,8 @@ class Tensor {
   std::span<const T> data() const {
     return {static_cast<const T*>(readable(dtype_of<T>)), static_cast<size_t>(numel())};
   }
-  /// The same for writing: what was kept for backward before refuses to be used after.
+  /// The same for writing: what was kept for backward before refuses to be used after, and packs are made anew. Both
+  /// notice this call and not the writes: after writing through the span later, call it again.
   template <class T>
   std::span<T> mutable_data() {
     void* p = readable(dtype_of<T>);

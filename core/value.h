@@ -33,14 +33,17 @@ class Value {
   /// Counts the writes to the memory. Tensors kept for backward refuse to be read after a write.
   uint32_t version() const { return base_ ? base_->version_ : version_; }
   void bump_version() { ++(base_ ? base_->version_ : version_); }
-  /// True if nobody else can see a write to this memory.
-  bool is_private() const { return refs.load(std::memory_order_acquire) == 1 && !base_ && !foreign_; }
+  /// True if nobody else can see a write to this memory; a capture's own `recorded` references do not look.
+  bool is_private(uint32_t recorded = 0) const {
+    return refs.load(std::memory_order_acquire) == 1 + recorded && !base_ && !foreign_;
+  }
 
   /// Packs of this value, by (format, version); made and kept by the gate (kernels/pack.cpp).
   struct Packs {
     virtual ~Packs() = default;
   };
   Packs* packs() const { return packs_.load(std::memory_order_acquire); }
+  /// Makes `fresh` the packs of this value and takes it over; false, and nothing is done, if there are some already.
   bool install_packs(Packs* fresh) {
     Packs* none = nullptr;
     return packs_.compare_exchange_strong(none, fresh, std::memory_order_acq_rel);

@@ -45,7 +45,6 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  const LoaderOptions& options() const { return options_; }
   /// The number of batches in an epoch.
   int64_t batches() const { return batches_; }
   /// The spec of the images of a batch of full size.

@@ -93,15 +93,18 @@ Dataset synthetic(const SyntheticSpec& spec) {
   return set;
 }
 
-Dataset synthetic_like(std::string_view name, Split split, uint64_t seed, int64_t count) {
-  SyntheticSpec spec{.seed = seed, .split = split};
-  const bool mnist = name == "mnist";
-  PLUMB_CHECK(mnist || name == "cifar10" || name == "cifar100",
+int64_t usual_count(std::string_view name, Split split) {
+  const bool is_mnist = name == "mnist";
+  PLUMB_CHECK(is_mnist || name == "cifar10" || name == "cifar100",
               "synthetic: there is nothing like \"{}\"; use cifar10, cifar100 or mnist", name);
-  if (mnist) spec.image = {1, 28, 28};
+  return split == Split::kTest ? 10000 : is_mnist ? 60000 : 50000;
+}
+
+Dataset synthetic_like(std::string_view name, Split split, uint64_t seed, int64_t count) {
+  const int64_t usual = usual_count(name, split);
+  SyntheticSpec spec{.count = count == 0 ? usual : count, .seed = seed, .split = split};
+  if (name == "mnist") spec.image = {1, 28, 28};
   if (name == "cifar100") spec.classes = 100;
-  const int64_t usual = split == Split::kTest ? 10000 : mnist ? 60000 : 50000;
-  spec.count = count == 0 ? usual : count;
   Dataset set = synthetic(spec);
   set.name = message("synthetic-{}", name);
   return set;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "core/block.h"
 #include "graph/recording.h"
 
 namespace plumb {
@@ -23,7 +25,7 @@ struct Program::Impl {
   std::vector<Watched> watched;
   std::vector<Ref<Value>> written, held;
   std::vector<Ref<Prepared>> kernels;
-  Ref<Value> arena, workspace;
+  Block arena, workspace;
   TensorList outputs;
   ProgramStats stats;
 };
@@ -65,10 +67,6 @@ void run_steps(const auto& steps) {
 
 constexpr int kForever = 1 << 30;
 
-Ref<Value> block_of(size_t bytes, MemoryClass c) {
-  return Value::make(TensorSpec(Shape{static_cast<int64_t>(std::max<size_t>(bytes, 1))}, DType::kU8), c, false);
-}
-
 // Memory of its own for a returned tensor, which outlives the runs.
 Tensor output_like(const Tensor& t, std::unordered_map<Value*, Ref<Value>>& roots) {
   Value* root = t.value->root();
@@ -82,6 +80,8 @@ Tensor output_like(const Tensor& t, std::unordered_map<Value*, Ref<Value>>& root
 
 void Program::run() {
   PLUMB_CHECK(impl_, "run: the program is empty; make it with capture");
+  PLUMB_CHECK(!ctx.recorder,
+              "run: a capture is under way on this thread, and would not record the program; call its function there");
   Impl& p = *impl_;
   // Before the work: what a step that throws half-way has written counts as written, too.
   for (const auto& v : p.written) v->bump_version();
@@ -116,7 +116,7 @@ Program capture(const std::function<TensorList()>& step) {
   for (const auto& op : ops) {
     for (uint32_t i = op.writes.first; i < op.writes.first + op.writes.count; ++i) {
       written.push_back(op.in[i]->root());
-      p.written.push_back(op.in[i]);
+      if (!op.in[i]->is_symbolic()) p.written.push_back(op.in[i]);
     }
   }
 
@@ -133,6 +133,13 @@ Program capture(const std::function<TensorList()>& step) {
   std::unordered_map<Value*, Ref<Value>> roots;
   for (const Tensor& t : returned) p.outputs.push_back(output_like(t, roots));
   for (const auto& [symbolic, own] : roots) p.written.push_back(own);
+  std::unordered_set<Value*> made;
+  for (const auto& op : ops) {
+    for (const auto& v : op.out) made.insert(v.get());
+  }
+  for (const auto& [symbolic, own] : roots) {
+    PLUMB_CHECK(made.contains(symbolic), "capture: a tensor {} from an earlier capture was returned", symbolic->spec);
+  }
   std::unordered_map<Value*, size_t> index;
   std::vector<graph::Lifetime> lifetimes;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -140,7 +147,7 @@ Program capture(const std::function<TensorList()>& step) {
     for (const auto& v : ops[i].out) {
       if (roots.contains(v.get())) continue;
       index[v.get()] = lifetimes.size();
-      lifetimes.push_back({v.get(), aligned(v->spec.bytes()), is_kept[i] ? -1 : now, is_kept[i] ? kForever : now});
+      lifetimes.push_back({aligned(v->spec.bytes()), is_kept[i] ? -1 : now, is_kept[i] ? kForever : now});
       p.stats.unplanned_bytes += lifetimes.back().bytes;
     }
     for (const auto& v : ops[i].in) {
@@ -162,7 +169,7 @@ Program capture(const std::function<TensorList()>& step) {
   const auto address = [&](Value* v) -> void* {
     Value* root = v->root();
     if (const auto it = index.find(root); it != index.end()) {
-      return static_cast<char*>(p.arena->data) + lifetimes[it->second].offset;
+      return static_cast<char*>(p.arena.get()) + lifetimes[it->second].offset;
     }
     if (const auto it = roots.find(root); it != roots.end()) return it->second->data;
     return root->data;
@@ -177,11 +184,10 @@ Program capture(const std::function<TensorList()>& step) {
     for (const auto& v : ops[i].out) p.pointers.push_back(address(v.get()));
     const Prepared* prepared = ops[i].kernel.get();
     (is_kept[i] ? p.packers : p.steps)
-        .push_back({prepared->kernel.get(), {in, out, p.workspace->data}, prepared, ops[i].phase});
+        .push_back({prepared->kernel.get(), {in, out, p.workspace.get()}, prepared, ops[i].phase});
     p.kernels.push_back(ops[i].kernel);
   }
   p.stats.steps = static_cast<int64_t>(p.steps.size());
-  p.stats.packs_kept = static_cast<int64_t>(p.packers.size());
   return program;
 }
 
@@ -205,8 +211,6 @@ StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> input
   all_.push_back(std::move(fresh));
   return *all_.back();
 }
-
-Program& StaticFunction::program(std::span<const Tensor> inputs) { return captured(inputs).program; }
 
 const TensorList& StaticFunction::operator()(std::span<const Tensor> inputs) {
   Captured& c = captured(inputs);

@@ -12,7 +12,6 @@ namespace plumb {
 struct ProgramStats {
   int64_t recorded = 0;        ///< kernels that the function ran
   int64_t steps = 0;           ///< of which a run executes this many
-  int64_t packs_kept = 0;      ///< packs of weights that the program does not write: renewed only when these change
   size_t arena_bytes = 0;      ///< memory of all intermediate values together
   size_t unplanned_bytes = 0;  ///< what they would take without sharing memory
   size_t workspace_bytes = 0;
@@ -28,7 +27,8 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Does the work of the captured function once more. An empty program (default-made, or moved from) throws.
+  /// Does the work of the captured function once more. Throws on an empty program (default-made, or moved from), and
+  /// while the thread captures.
   void run();
   /// What the function returned; filled by run().
   const TensorList& outputs() const;
@@ -57,8 +57,6 @@ class StaticFunction {
   const TensorList& operator()(std::initializer_list<Tensor> inputs) {
     return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size()));
   }
-  /// The program for these inputs; captured now if it was not yet.
-  Program& program(std::span<const Tensor> inputs);
 
  private:
   struct Captured {

@@ -26,12 +26,27 @@ void Recording::keep_pack(Value* plain, const Ref<Value>& packed) {
   packs_.push_back({Ref<Value>(plain), plain->version(), packed});
 }
 
+uint32_t Recording::references(const Value* v) const {
+  uint32_t count = 0;
+  for (const RecordedOp& op : ops) {
+    for (const auto* list : {&op.in, &op.out}) {
+      for (const auto& each : *list) count += each.get() == v;
+    }
+  }
+  for (const Pack& p : packs_) count += (p.plain.get() == v) + (p.packed.get() == v);
+  return count;
+}
+
 void prune(std::vector<RecordedOp>& ops, const TensorList& outputs) {
   std::unordered_set<Value*> needed;
   for (const Tensor& t : outputs) needed.insert(t.value->root());
   std::vector<RecordedOp> live;
   for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
-    bool is_live = op->writes.count > 0;
+    bool is_live = false;
+    for (uint32_t i = op->writes.first; i < op->writes.first + op->writes.count; ++i) {
+      Value* root = op->in[i]->root();  // a value of the capture's own lives by who reads it
+      is_live |= !root->is_symbolic() || needed.contains(root);
+    }
     for (const auto& v : op->out) is_live |= needed.contains(v->root());
     if (!is_live) continue;
     for (const auto& v : op->in) needed.insert(v->root());

@@ -19,6 +19,7 @@ class Recording final : public Recorder {
   void append(Prepared* kernel, Inputs in, std::span<const Ref<Value>> out, Writes writes) override;
   Ref<Value> find_pack(Value* plain, Layout pack) override;
   void keep_pack(Value* plain, const Ref<Value>& packed) override;
+  uint32_t references(const Value* v) const override;
 
   std::vector<RecordedOp> ops;
 
@@ -36,7 +37,6 @@ void prune(std::vector<RecordedOp>& ops, const TensorList& outputs);
 
 /// A value's place in time: from the step that makes it to the last that reads it.
 struct Lifetime {
-  Value* value;
   size_t bytes;
   int first, last;
   size_t offset = 0;  ///< found by plan_memory

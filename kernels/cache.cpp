@@ -102,10 +102,13 @@ void evict_old(Shared& s) {
 template <class SpecAt>
 Ref<Prepared> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt in) {
   Shared& s = shared();
-  const std::lock_guard lock(s.mutex);
+  const std::lock_guard lock(s.mutex);  // while measuring, too: one at a time, or they would measure each other
   const auto [first, last] = s.kernels.equal_range(hash);
   for (auto it = first; it != last; ++it) {
-    if (same(*it->second, key, n_in, in)) return it->second;
+    if (!same(*it->second, key, n_in, in)) continue;
+    clock_of_uses.fetch_add(1, std::memory_order_relaxed);
+    stamp(*it->second);
+    return it->second;
   }
   auto p = Ref<Prepared>::adopt(new Prepared);
   p->kind = &key.kind;
@@ -138,8 +141,6 @@ Front& front() {
   Front& f = front();
   Shared& s = shared();
   Ref<Prepared> p = find_or_prepare(key, hash, in.size(), at);
-  clock_of_uses.fetch_add(1, std::memory_order_relaxed);
-  stamp(*p);
   if (const uint64_t now = s.epoch.load(std::memory_order_acquire); f.epoch != now) {
     f = Front();  // others were evicted: start again, keeping nothing alive that the cache has dropped
     f.epoch = now;

@@ -1,7 +1,6 @@
 #include "kernels/choose.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "core/memory.h"
 #include "kernels/choices.h"
@@ -87,8 +86,6 @@ Made by_name(const std::vector<Candidates::Candidate>& order, const std::string&
 }
 
 Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order) {
-  static std::mutex* measuring = new std::mutex;  // one at a time, or they would measure each other
-  const std::lock_guard lock(*measuring);
   const std::string work = describe(p);
   Made best;
   const auto is_offered = [&](const std::string& algorithm) {
@@ -106,7 +103,9 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
     if (!made.empty()) break;
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
-  cpu_memory().trim();  // measuring takes blocks of other sizes than what came before and comes after
+  detail::release_workspace();  // measuring has its own, and takes blocks of other sizes than what comes before and
+                                // after
+  cpu_memory().trim();
   best = std::move(made[fastest(p, made)]);
   made.clear();
   cpu_memory().trim();

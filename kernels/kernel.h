@@ -25,6 +25,7 @@ struct PackRequest {
   Layout layout;
 };
 
+/// What a prepared kernel says of itself. It goes into every benchmark row and profile: what ran is never hidden.
 struct KernelInfo {
   std::string name;            ///< the implementation, "onednn:brgconv:avx512_core"
   std::string algorithm;       ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
@@ -35,6 +36,8 @@ struct KernelInfo {
   std::vector<PackRequest> packs;
 };
 
+/// One piece of work, prepared for fixed specs on one target: what can be decided from these is decided when it is
+/// made. The gate keeps it, and runs it any number of times.
 class Kernel {
  public:
   virtual ~Kernel() = default;

@@ -1,4 +1,5 @@
-// The fully connected layer: y = x w^T + b with w as (OUT, IN), the three products of a training step.
+// The fully connected layer: y = x w^T + b with w as (OUT, IN), the three products of a training step, and the two of
+// backward in one pass.
 #pragma once
 
 #include "kernels/conv2d.h"
@@ -36,5 +37,23 @@ struct LinearBackwardWeight {
   static void cpu(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
+
+/// {dx, dw} from {dy, x, w} in one pass, which reads w while it writes dw.
+struct LinearBackward {
+  static constexpr char kName[] = "linear_backward";
+  using Params = LinearParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  static void cpu(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
+/// Whether that is the better way: with few rows each product costs the passage of a large matrix, and memory reads the
+/// one while it takes the other.
+inline constexpr int64_t kMostJointRows = 2;  // the factors of two rows by four columns stay in registers
+constexpr bool prefers_joint_backward(const TensorSpec& x, const TensorSpec& w) {
+  constexpr int64_t kLeastColumns = 1024, kLeastBytes = 1 << 20;  // w does not stay in the caches
+  return x.dtype == DType::kF32 && x.shape[0] >= 1 && x.shape[0] <= kMostJointRows && w.shape[1] >= kLeastColumns &&
+         w.numel() * 4 >= kLeastBytes;
+}
 
 }  // namespace plumb

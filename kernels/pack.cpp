@@ -41,7 +41,9 @@ PacksOfValue& packs_of(Value* v) {
 }
 
 void repack_into(Value* plain, Value* pack) {
-  const Ref<Prepared> p = prepare<Repack>({}, {plain->spec}, {pack->spec});
+  const In in{plain};
+  const NoParams params;
+  const Prepared* p = detail::find_kernel(detail::kind_of<Repack>, &params, {&in, 1}, {&pack->spec, 1}, plain->device);
   detail::run_now(*p, &plain->data, &pack->data);
 }
 
@@ -92,6 +94,10 @@ Ref<Value> detail::packed(Value* plain, Layout pack) {
               plain->spec);
   PacksOfValue& packs = packs_of(plain->root());
   const std::lock_guard lock(packs.mutex);
+  // What was not renewed after the last write was not asked for between two: another layout's, or a short batch's.
+  std::erase_if(packs.all, [&](const PacksOfValue::Pack& p) {
+    return p.layout != pack && plain->version() - p.version > 1 && p.value.sole_owner();
+  });
   for (auto& p : packs.all) {
     if (p.layout != pack || !(p.value->spec == spec)) continue;
     if (p.version == plain->version()) return p.value;

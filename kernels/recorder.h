@@ -8,10 +8,14 @@ namespace plumb {
 /// Gathers the work of a step while it is captured, instead of running it.
 class Recorder {
  public:
+  /// A kernel that the gate would run now, on values that may be symbolic; the inputs in `writes` are written.
   virtual void append(Prepared* kernel, Inputs in, std::span<const Ref<Value>> out, Writes writes) = 0;
   /// A pack that this capture has made of the value as it is now, or null.
   virtual Ref<Value> find_pack(Value* plain, Layout pack) = 0;
+  /// Remembers a pack of the value as it is now, for find_pack.
   virtual void keep_pack(Value* plain, const Ref<Value>& packed) = 0;
+  /// How many references to a value the recorder holds itself.
+  virtual uint32_t references(const Value* v) const = 0;
 
  protected:
   ~Recorder() = default;
@@ -20,7 +24,10 @@ class Recorder {
 /// Told of every kernel that runs on the thread, eager or captured.
 class Observer {
  public:
+  /// The kernel is about to run.
   virtual void before(const Prepared&) {}
+  /// The kernel has run. The pointers of the launch are its inputs as it took them (packed ones as packs) and its
+  /// outputs, and hold until this returns.
   virtual void after(const Prepared&, const Launch&) {}
 
  protected:

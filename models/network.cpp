@@ -62,19 +62,38 @@ std::vector<LayerRow> Network::table() const {
   return rows;
 }
 
+namespace {
+
+template <class N, int... kDepth>
+std::unique_ptr<Network> make(ParameterMaker&& maker) {
+  return std::make_unique<N>(std::move(maker), kDepth...);
+}
+
+struct Known {
+  const char* name;
+  std::unique_ptr<Network> (*make)(ParameterMaker&&);
+};
+constexpr Known kNetworks[] = {{"alexnet", make<AlexNet>},     {"vgg16", make<Vgg16>},
+                               {"lenet", make<LeNet>},         {"resnet20", make<ResNet, 20>},
+                               {"resnet32", make<ResNet, 32>}, {"resnet44", make<ResNet, 44>},
+                               {"resnet56", make<ResNet, 56>}};
+
+}  // namespace
+
 std::unique_ptr<Network> make_network(std::string_view name, uint64_t seed, Convention convention) {
-  ParameterMaker maker(seed, convention);
-  if (name == "alexnet") return std::make_unique<AlexNet>(std::move(maker));
-  if (name == "vgg16" || name == "vgg") return std::make_unique<Vgg16>(std::move(maker));
-  if (name == "lenet") return std::make_unique<LeNet>(std::move(maker));
-  for (const int depth : {20, 32, 44, 56}) {
-    if (name == "resnet" + std::to_string(depth)) return std::make_unique<ResNet>(std::move(maker), depth);
+  const std::string_view wanted = name == "vgg" ? "vgg16" : name;
+  std::string all;
+  for (const Known& known : kNetworks) {
+    if (known.name == wanted) return known.make(ParameterMaker(seed, convention));
+    all += std::string(all.empty() ? "" : ", ") + known.name;
   }
-  fail("model \"{}\" is unknown; use alexnet, vgg16, lenet, resnet20, resnet32, resnet44 or resnet56", name);
+  fail("model \"{}\" is unknown; use one of {}", name, all);
 }
 
 std::vector<std::string> network_names() {
-  return {"alexnet", "vgg16", "lenet", "resnet20", "resnet32", "resnet44", "resnet56"};
+  std::vector<std::string> names;
+  for (const Known& known : kNetworks) names.emplace_back(known.name);
+  return names;
 }
 
 }  // namespace plumb::models

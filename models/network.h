@@ -96,7 +96,7 @@ class Network {
   TensorList trainable_;
 };
 
-/// "alexnet", "vgg16" (or "vgg"), "lenet", "resnet20", "resnet32", "resnet44" or "resnet56". Throws on another name.
+/// A network by one of network_names(), or "vgg", which is "vgg16". Throws on another name.
 std::unique_ptr<Network> make_network(std::string_view name, uint64_t seed = 0,
                                       Convention convention = Convention::kPyTorch);
 /// The names that make_network knows, without aliases.

@@ -73,7 +73,9 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
   return detail::record_activation(z, p.activation);
 }
 
-Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& p, const TensorSpec& x) {
+Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& with_activation,
+                             const TensorSpec& x) {
+  const Conv2dParams p = linear_part(with_activation);
   PLUMB_CHECK(dy && w, "conv2d_backward_input: {} is an empty tensor", dy ? "w" : "dy");
   check_gradient("conv2d_backward_input", dy, p, x, w.spec());
   return record(
@@ -81,7 +83,9 @@ Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dPara
       wrt(w, [p, dy = Kept(dy), s = w.spec()](const Tensor& g) { return conv2d_backward_weight(dy(), g, p, s); }));
 }
 
-Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& p, const TensorSpec& w) {
+Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& with_activation,
+                              const TensorSpec& w) {
+  const Conv2dParams p = linear_part(with_activation);
   PLUMB_CHECK(dy && x, "conv2d_backward_weight: {} is an empty tensor", dy ? "x" : "dy");
   check_gradient("conv2d_backward_weight", dy, p, x.spec(), w);
   return record(

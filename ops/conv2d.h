@@ -16,9 +16,10 @@ TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const Tenso
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dParams& p = {});
 inline Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dParams& p = {}) { return conv2d(x, w, Tensor(), p); }
 
-/// The gradient by x: dx of the spec `x`, from dy and w. Throws unless dy is of conv2d_output's spec.
+/// The gradient by x: dx of the spec `x`, from dy and w. dy is that of the convolution alone: an activation of p plays
+/// no part. Throws unless dy is of conv2d_output's spec.
 Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& p, const TensorSpec& x);
-/// The gradient by w: dw of the spec `w`, from dy and x. Throws unless dy is of conv2d_output's spec.
+/// The gradient by w: dw of the spec `w`, from dy and x, likewise.
 Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& p, const TensorSpec& w);
 
 }  // namespace plumb

@@ -75,25 +75,18 @@ Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) 
 }  // namespace detail
 
 /// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed where no
-/// gradient is asked for. Keeps a and b unless the functor's gradients look at neither.
+/// gradient is asked for. Keeps a and b; add and sub keep nothing.
 template <class F>
 Tensor binary(F f, const Tensor& a, const Tensor& b) {
   PLUMB_CHECK(a && b, "{}: an operand is an empty tensor", F::kName);
   const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(F::kName, a.spec(), b.spec());
   Tensor y = run<Binary<F, Stage::kForward>>(f, {a, b}, spec);
-  if constexpr (std::is_same_v<F, functors::Add>) {
+  constexpr bool kIsSub = std::is_same_v<F, functors::Sub>;
+  if constexpr (std::is_same_v<F, functors::Add> || kIsSub) {  // the gradient of a is dy itself
     return record(std::move(y), wrt(a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }),
-                  wrt(b, [s = b.spec()](const Tensor& dy) { return sum_to(dy, s); }));
-  } else if constexpr (F::kKeeps == Keeps::kNothing) {
-    return record(std::move(y),
-                  wrt(a,
-                      [f, s = a.spec()](const Tensor& dy) {
-                        const Tensor d = dy.detached();
-                        return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, d, d), s);
-                      }),
-                  wrt(b, [f, s = b.spec()](const Tensor& dy) {
-                    const Tensor d = dy.detached();
-                    return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, d, d), s);
+                  wrt(b, [s = b.spec()](const Tensor& dy) {
+                    const Tensor db = sum_to(dy, s);
+                    return kIsSub ? unary(functors::Affine{-1.0, 0.0}, db) : db;
                   }));
   } else {
     return record(std::move(y),

@@ -7,7 +7,9 @@ namespace plumb {
 
 /// Every element is `value`, rounded to the dtype as to(dtype) does. Any spec.
 Tensor full(const TensorSpec& spec, double value);
+/// Every element is 0.
 inline Tensor zeros(const TensorSpec& spec) { return full(spec, 0); }
+/// Every element is 1.
 inline Tensor ones(const TensorSpec& spec) { return full(spec, 1); }
 /// Of x's spec. Throws on an empty tensor.
 Tensor zeros_like(const Tensor& x);

@@ -3,12 +3,16 @@
 #include <algorithm>
 
 #include "kernels/accumulate.h"
-#include "kernels/gate.h"
+#include "kernels/recorder.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 
 namespace plumb {
 namespace {
+
+// What a capture holds is for its replay, in which the order is the same: it does not stand in the way of adding in
+// place.
+uint32_t recorded(const Value* v) { return ctx.recorder ? ctx.recorder->references(v) : 0; }
 
 bool earlier(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
@@ -44,7 +48,7 @@ class Engine final : public GradientSink {
     if (!n->pending) {
       n->pending = std::move(gradient.value);
       n->pending_node = std::move(gradient.node);
-    } else if (!create_graph && n->pending->is_private()) {
+    } else if (!create_graph && n->pending->is_private(recorded(n->pending.get()))) {
       const In in[2] = {{n->pending.get()}, {gradient.value.get()}};
       update<Accumulate>({}, in, Writes{0, 1});
     } else {

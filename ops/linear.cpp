@@ -28,6 +28,33 @@ void check_gradient(const char* op, const char* name, const Tensor& dy, const Te
               "{}: dy is {} and {} is {}; they do not fit together", op, dy.spec(), name, t.spec());
 }
 
+using Gradients = std::array<Tensor, 3>;  // by x, w and b
+
+Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool needs_db) {
+  Tensor db = needs_db ? sum(dy, {0}) : Tensor();
+  if (ctx.recording) return {linear_backward_input(dy, w), linear_backward_weight(dy, x), std::move(db)};
+  auto [dx, dw] = run<LinearBackward>({}, {dy, x, w}, {x.spec(), w.spec()});
+  return {std::move(dx), std::move(dw), std::move(db)};
+}
+
+Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
+  static constexpr char kName[] = "linear";
+  const bool is_free = ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
+  if (is_free && x.requires_grad() && w.requires_grad() && prefers_joint_backward(x.spec(), w.spec())) {
+    return record_joint<3>(std::move(y), {&x, &w, &b},
+                           [x = Kept(x, kName), w = Kept(w, kName)](const Tensor& dy, const Needs<3>& needs) {
+                             return backward(dy, x(), w(), needs[2]);
+                           });
+  }
+  return record(std::move(y),
+                wrt(
+                    x, [w = Kept(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }, kName),
+                wrt(
+                    w, [x = Kept(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }, kName),
+                wrt(
+                    b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation) {
@@ -41,11 +68,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
   const LinearParams p{activation};
   const TensorSpec spec(Shape{x.shape()[0], w.shape()[0]}, x.dtype());
   Tensor y = b ? run<LinearForward>(p, {x, w, b}, spec) : run<LinearForward>(p, {x, w}, spec);
-  const Tensor z =
-      record(std::move(y), wrt(x, [w = Kept(w)](const Tensor& dy) { return linear_backward_input(dy, w()); }),
-             wrt(w, [x = Kept(x)](const Tensor& dy) { return linear_backward_weight(dy, x()); }),
-             wrt(b, [](const Tensor& dy) { return sum(dy, {0}); }));
-  return detail::record_activation(z, activation);
+  return detail::record_activation(with_gradients(std::move(y), x, w, b), activation);
 }
 
 Tensor linear_backward_input(const Tensor& dy, const Tensor& w) {

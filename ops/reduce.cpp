@@ -61,6 +61,15 @@ Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims
   return keepdims ? y : drop(y, x.shape(), mask);
 }
 
+// dy shared equally among the elements of x that are equal to y, all in one layout. Linear in dy, so that the gradient
+// by dy is a product with the shares of ones; it changes with x and y only where maxima meet.
+Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
+  return record(run<MaxBackward>({}, {dy, x, y}, x.spec()),
+                wrt(dy, [x = Kept(x, "max"), y = Kept(y, "max")](const Tensor& g) {
+                  return sum_to(mul(max_backward(ones_like(y()), x(), y()), g), y().spec());
+                }));
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x, Dims dims, bool keepdims) {
@@ -85,14 +94,8 @@ Tensor max(const Tensor& x, Dims dims, bool keepdims) {
   const Layout layout = keepdims ? x.layout() : Layout::kNchw;
   Tensor y = reduce_kept(Reduction::kMax, x, mask, layout);
   y = record(std::move(y), wrt(x, [x = Kept(x)](const Tensor& dy, const Tensor& out) {
-               const Tensor &from = x(), d = dy.detached();
-               const auto in_layout = [&](const Tensor& t) {
-                 return t.layout() == from.layout() ? t : to(t, from.layout());
-               };
-               // dx is linear in dy: its own gradient by dy is that of a product with the shares.
-               const Tensor ones =
-                   run<MaxBackward>({}, {in_layout(ones_like(d)), from, in_layout(out.detached())}, from.spec());
-               return mul(ones, in_layout(dy));
+               const Tensor from = x().detached();
+               return max_backward(to(dy, from.layout()), from, to(out.detached(), from.layout()));
              }));
   return keepdims ? y : drop(y, x.shape(), mask);
 }

@@ -22,6 +22,7 @@ class Adam : public Optimizer {
     double epsilon = 1e-8;
     double weight_decay = 0;  ///< not in TensorFlow 1
     Convention convention = Convention::kPyTorch;
+    /// The framework's own defaults.
     static Options defaults(Convention convention);
   };
   /// Throws on options that are out of range or that the convention does not have.

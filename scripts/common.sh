@@ -13,6 +13,15 @@ die() {
   exit 1
 }
 
+# clang_format_14: where clang-format 14 is: on the PATH, or where scripts/setup --format leaves it. Fails without one.
+clang_format_14() {
+  local tool
+  for tool in clang-format-14 clang-format build/deps/clang-format/clang-format; do
+    if [[ $("$tool" --version 2>/dev/null) == *"version 14."* ]]; then type -P "$tool" && return; fi
+  done
+  return 1
+}
+
 # build PRESET [TARGET...]: configures build/PRESET and builds it, or some targets of it.
 build() {
   local preset=$1

@@ -13,9 +13,7 @@ void add(const Axes& axes) {
         const TensorSpec x(p.shape, t, layout), c(Shape{p.shape[1]}, t == DType::kBf16 ? DType::kF32 : t);
         const auto rows = [&](const char* direction, Job j) {
           j.low = 0.1, j.high = 1;  // a running variance is positive
-          const Path path("batch_norm", direction, x, p.name);
-          add_kernel_rows(path, j);
-          add_floor_row(path, j);
+          add_memory_rows(Path("batch_norm", direction, x, p.name), j);
         };
         BatchNormParams train, inference;
         inference.train = 0;

@@ -38,18 +38,36 @@ std::function<void()> eager(Direction d, const Conv2dParams& p, const TensorSpec
   return {};
 }
 
+// A layer as networks have it: bias and ReLU in the kernel of the convolution.
+void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const ConvProblem& c) {
+  const TensorSpec b(Shape{w.shape[0]}, w.dtype);
+  Conv2dParams p = c.params;
+  p.activation = Activation::kRelu;
+  const Path path("conv2d", "forward_bias_relu", x, c.name);
+  const Job work = job<Conv2dForward>(p, {x, w, b}, {y});
+  add_kernel_rows(path, work);
+  add_eager_row(path, work, [=] {
+    return [p, x = uniform(x, -1, 1, 1), w = uniform(w, -1, 1, 2), b = uniform(b, -1, 1, 3)] {
+      w.value->bump_version();
+      conv2d(x, w, b, p);
+    };
+  });
+  add_raw_rows(path, work, app::RawConv2d{Direction::kForward, x, w, y, p, true});
+}
+
 void add(const Axes& axes) {
   for (const ConvProblem& c : axes.problems.conv2d) {
-    for (const Direction d : app::kDirections) {
-      for (const Layout layout : axes.layouts) {
-        for (const DType t : axes.dtypes) {
-          const TensorSpec x(c.x, t, layout), w(c.w, t), y(c.y, t, layout);
+    for (const Layout layout : axes.layouts) {
+      for (const DType t : axes.dtypes) {
+        const TensorSpec x(c.x, t, layout), w(c.w, t), y(c.y, t, layout);
+        for (const Direction d : app::kDirections) {
           const Path path("conv2d", to_string(d), x, c.name);
           const Job work = job_of(d, c.params, x, w, y);
           add_kernel_rows(path, work);
           add_eager_row(path, work, [=, p = c.params] { return eager(d, p, x, w, y); });
           add_raw_rows(path, work, app::RawConv2d{d, x, w, y, c.params});
         }
+        add_fused(x, w, y, c);
       }
     }
   }

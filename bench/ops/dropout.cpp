@@ -11,9 +11,7 @@ void add(const Axes& axes) {
       for (const DType t : axes.dtypes) {
         const TensorSpec x(p.shape, t, layout), mask(p.shape, DType::kU8, layout), state(Shape{2}, DType::kI64);
         const auto rows = [&](const char* direction, const Job& j) {
-          const Path path("dropout", direction, x, p.name);
-          add_kernel_rows(path, j);
-          add_floor_row(path, j);
+          add_memory_rows(Path("dropout", direction, x, p.name), j);
         };
         rows("forward", job<DropoutForward>({}, {x, state}, {x, mask}));
         rows("backward", job<DropoutBackward>({}, {x, mask}, {x}));

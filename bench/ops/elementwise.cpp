@@ -14,9 +14,7 @@ void choose_range(Job& j, std::string_view op) {
 
 void add_rows(const char* op, const char* direction, const TensorSpec& x, const std::string& problem, Job j) {
   choose_range(j, op);
-  const Path path(op, direction, x, problem);
-  add_kernel_rows(path, j);
-  add_floor_row(path, j);
+  add_memory_rows(Path(op, direction, x, problem), j);
 }
 
 void add_all(const TensorSpec& x, const std::string& problem) {

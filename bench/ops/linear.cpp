@@ -38,17 +38,35 @@ std::function<void()> eager(Direction d, const TensorSpec& xs, const TensorSpec&
   return {};
 }
 
+// A layer as networks have it: bias and ReLU in the kernel of the product.
+void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const std::string& problem) {
+  const TensorSpec b(Shape{w.shape[0]}, w.dtype);
+  const Path path("linear", "forward_bias_relu", x, problem);
+  const Job work = job<LinearForward>({.activation = Activation::kRelu}, {x, w, b}, {y});
+  add_kernel_rows(path, work);
+  add_eager_row(path, work, [=] {
+    return [x = uniform(x, -1, 1, 1), w = uniform(w, -1, 1, 2), b = uniform(b, -1, 1, 3)] {
+      w.value->bump_version();
+      linear(x, w, b, Activation::kRelu);
+    };
+  });
+  add_raw_rows(path, work, app::RawLinear{Direction::kForward, x, w, y, true, Activation::kRelu});
+}
+
 void add(const Axes& axes) {
   for (const LinearProblem& l : axes.problems.linear) {
-    for (const Direction d : app::kDirections) {
-      for (const DType t : axes.dtypes) {
-        const TensorSpec x(Shape{l.n, l.in}, t), w(Shape{l.out, l.in}, t), y(Shape{l.n, l.out}, t);
+    for (const DType t : axes.dtypes) {
+      const TensorSpec x(Shape{l.n, l.in}, t), w(Shape{l.out, l.in}, t), y(Shape{l.n, l.out}, t);
+      for (const Direction d : app::kDirections) {
         const Path path("linear", to_string(d), x, l.name);
         const Job work = job_of(d, x, w, y);
         add_kernel_rows(path, work);
         add_eager_row(path, work, [=] { return eager(d, x, w, y); });
         add_raw_rows(path, work, app::RawLinear{d, x, w, y});
       }
+      add_fused(x, w, y, l.name);
+      if (!prefers_joint_backward(x, w)) continue;
+      add_kernel_rows(Path("linear", "backward", x, l.name), job<LinearBackward>({}, {y, x, w}, {x, w}));
     }
   }
 }

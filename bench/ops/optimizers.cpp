@@ -13,9 +13,7 @@ void add_rows(const char* op, const typename K::Params& params, int states, cons
   Job j = job<K>(params, in, {});
   j.updated_bytes = static_cast<size_t>(states + 1) * w.bytes();
   j.low = 0.1, j.high = 1;  // mean squares are positive
-  const Path path(op, "update", w, problem);
-  add_kernel_rows(path, j);
-  add_floor_row(path, j);
+  add_memory_rows(Path(op, "update", w, problem), j);
 }
 
 void add_all(const TensorSpec& w, const std::string& problem) {

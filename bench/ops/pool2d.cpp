@@ -11,9 +11,7 @@ void add(const Axes& axes) {
       for (const DType t : axes.dtypes) {
         const TensorSpec x(p.x, t, layout), y(p.y, t, layout), index(p.y, pool2d_index_dtype(p.params), layout);
         const auto rows = [&](const char* op, const char* direction, const Job& j) {
-          const Path path(op, direction, x, p.name);
-          add_kernel_rows(path, j);
-          add_floor_row(path, j);
+          add_memory_rows(Path(op, direction, x, p.name), j);
         };
         rows("max_pool2d", "forward", job<MaxPool2dForward>(p.params, {x}, {y, index}));
         rows("max_pool2d", "inference", job<MaxPool2dForward>(p.params, {x}, {y}));

@@ -21,11 +21,7 @@ void add(const Axes& axes) {
           }
           return TensorSpec(y, result, layout);
         };
-        const auto rows = [&](const char* op, const Job& j) {
-          const Path path(op, "forward", x, p.name);
-          add_kernel_rows(path, j);
-          add_floor_row(path, j);
-        };
+        const auto rows = [&](const char* op, const Job& j) { add_memory_rows(Path(op, "forward", x, p.name), j); };
         rows("sum", job<Reduce>({Reduction::kSum, all}, {x}, {reduced(all, t)}));
         rows("max", job<Reduce>({Reduction::kMax, all}, {x}, {reduced(all, t)}));
         if (x.rank() > kChannels) {

@@ -7,9 +7,7 @@ namespace plumb::bench {
 namespace {
 
 void add_rows(const char* op, const char* direction, const TensorSpec& x, const std::string& problem, const Job& j) {
-  const Path path(op, direction, x, problem);
-  add_kernel_rows(path, j);
-  add_floor_row(path, j);
+  add_memory_rows(Path(op, direction, x, problem), j);
 }
 
 // The classes are dimension 1, of logits (N, K) and of images alike.

@@ -1,4 +1,4 @@
-"""Prints what calls cost in plumbline and in libtorch, and their ratios, from the rounds that overhead.sh ran."""
+"""Prints what calls cost in Plumbline and in libtorch, and their ratios, from the rounds that overhead.sh ran."""
 
 import glob
 import json

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_line.h"
+#include "app/fastest_layout.h"
 #include "app/options.h"
 #include "app/report.h"
 #include "app/trainer.h"
@@ -32,7 +33,6 @@ struct Options {
 };
 
 void serve(const Options& o) {
-  flush_denormals();
   set_threads(o.threads);
   const ChoiceScope choice(app::choice_of(o.algorithm));
   const DType dtype = dtype_from_string(o.dtype);

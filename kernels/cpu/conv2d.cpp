@@ -126,31 +126,22 @@ void finish(DnnlKernel& k, const Output& out, const MemoryDesc& own) {
   if (out.converted) k.append_reorder(out.arg, {0, own, DnnlArg::kOut, 0});
 }
 template <class Pd>
-DnnlArg scratchpad(DnnlKernel& k, const Pd& pd) {
-  const MemoryDesc desc = pd.scratchpad_desc();
-  return {DNNL_ARG_SCRATCHPAD, desc, DnnlArg::kWorkspace, k.reserve(desc.get_size())};
-}
-template <class Pd>
 std::unique_ptr<DnnlKernel> named(const Pd& pd) {
   return std::make_unique<DnnlKernel>(std::string("onednn:") + pd.impl_info_str());
 }
 void pack_weight(DnnlKernel& k, const Conv& c, const MemoryDesc& wanted) {
   if (const Layout pack = dnnl_pack(wanted, c.weight_plain()); is_pack(pack)) k.info().packs.push_back({1, pack});
 }
-template <class Pd>
-bool is_plain_loops(const Pd& pd) {
-  return std::string_view(pd.impl_info_str()).starts_with("ref");
-}
 
-// `blocked`: every format is left to oneDNN. Null when it has no fast implementation for the tensors as they are.
+// `blocked`: every format is left to oneDNN. Null when it has no fast implementation in those formats.
 std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
   const auto pd = blocked ? forward_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : forward_pd(c, x, y);
-  if (!blocked && is_plain_loops(pd)) return nullptr;
+  if (is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
   const Output out = output_for(*k, DNNL_ARG_DST, y, pd.dst_desc());
-  const DnnlArg scratch = scratchpad(*k, pd);
+  const DnnlArg scratch = k->scratchpad(pd);
   k->append(Forward(pd), {source,
                           {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1},
                           {DNNL_ARG_BIAS, c.bias_desc(), DnnlArg::kIn, 2},
@@ -166,11 +157,11 @@ std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
   const auto pd =
       blocked ? backward_pd<BackwardInput>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardInput>(c, x, y);
-  if (!blocked && is_plain_loops(pd)) return nullptr;
+  if (is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
   const Output out = output_for(*k, DNNL_ARG_DIFF_SRC, x, pd.diff_src_desc());
-  const DnnlArg scratch = scratchpad(*k, pd);
+  const DnnlArg scratch = k->scratchpad(pd);
   k->append(BackwardInput(pd), {gradient, {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1}, out.arg, scratch});
   finish(*k, out, x);
   pack_weight(*k, c, pd.weights_desc());
@@ -181,12 +172,12 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
   const auto pd =
       blocked ? backward_pd<BackwardWeight>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardWeight>(c, x, y);
-  if (!blocked && is_plain_loops(pd)) return nullptr;
+  if (is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
   const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 1, x, pd.src_desc());
   const Output out = output_for(*k, DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc());
-  const DnnlArg scratch = scratchpad(*k, pd);
+  const DnnlArg scratch = k->scratchpad(pd);
   k->append(BackwardWeight(pd), {gradient, source, out.arg, scratch});
   finish(*k, out, c.weight_plain());
   return k;

@@ -103,7 +103,9 @@ class ThinConvolution final : public Kernel {
       : Kernel("plumb:thin_product:im2col"), which_(which), v_(windows), bias_(bias) {
     windows_bytes_ = aligned(static_cast<size_t>(v_.pixels() * v_.taps()) * sizeof(float));
     info().workspace_bytes = windows_bytes_;
-    if (!v_.y_is_rows()) info().workspace_bytes += static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);
+    if (v_.y_is_rows()) return;
+    info().workspace_bytes += static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);
+    info().conversions = 1;
   }
   void run(const Launch& l) const override {
     auto* windows = static_cast<float*>(l.workspace);

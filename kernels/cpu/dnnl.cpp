@@ -80,6 +80,10 @@ dnnl::primitive_attr dnnl_attr(MathMode math) {
   return attr;
 }
 
+bool is_plain_loops(const dnnl::primitive_desc_base& pd) {
+  return std::string_view(pd.impl_info_str()).starts_with("ref");
+}
+
 struct DnnlKernel::Bound {
   uint64_t id = 0;
   std::vector<memory> memories;  // of all steps, in order
@@ -129,8 +133,7 @@ void DnnlKernel::append_reorder(DnnlArg from, DnnlArg to) {
   const dnnl::reorder::primitive_desc pd(dnnl_engine(), from.desc, dnnl_engine(), to.desc, dnnl_attr());
   from.name = DNNL_ARG_FROM;
   to.name = DNNL_ARG_TO;
-  const size_t scratch = reserve(pd.scratchpad_desc().get_size());
-  append(dnnl::reorder(pd), {from, to, {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), DnnlArg::kWorkspace, scratch}});
+  append(dnnl::reorder(pd), {from, to, scratchpad(pd)});
   ++info().conversions;
 }
 
@@ -138,6 +141,11 @@ size_t DnnlKernel::reserve(size_t bytes) {
   const size_t at = info().workspace_bytes;
   info().workspace_bytes += aligned(bytes);
   return at;
+}
+
+DnnlArg DnnlKernel::scratchpad(const dnnl::primitive_desc_base& pd) {
+  const MemoryDesc desc = pd.scratchpad_desc();
+  return {DNNL_ARG_SCRATCHPAD, desc, DnnlArg::kWorkspace, reserve(desc.get_size())};
 }
 
 DnnlKernel::Bound& DnnlKernel::bound() const {

@@ -41,6 +41,9 @@ void check_ran(std::string_view name, dnnl_status_t status);
 /// primitive, and is allocated behind our back.
 dnnl::primitive_attr dnnl_attr(MathMode math = MathMode::kStrict);
 
+/// Whether what oneDNN has for this are its plain loops, which take hundreds of times as long as anything else.
+bool is_plain_loops(const dnnl::primitive_desc_base& pd);
+
 /// make(), or null where oneDNN says (by an exception) that it has no implementation.
 template <class Make>
 std::unique_ptr<Kernel> declining(Make make) {
@@ -71,6 +74,8 @@ class DnnlKernel final : public Kernel {
   void append_reorder(DnnlArg from, DnnlArg to);
   /// Reserves `bytes` of the workspace and returns their offset.
   size_t reserve(size_t bytes);
+  /// Reserves the scratchpad of a primitive, which is one of its arguments.
+  DnnlArg scratchpad(const dnnl::primitive_desc_base& pd);
   void run(const Launch&) const override;
 
  private:

@@ -12,30 +12,35 @@ inline constexpr int64_t kLanes = 32;
 /// At most so many numbers go into the lanes before these are added up in double.
 inline constexpr int64_t kShortSum = 4096;
 
-/// The largest of term(0), ..., term(n - 1); -infinity if there are none. A NaN is passed over.
-template <class C, class Term>
-C lane_max(int64_t n, const Term& term) {
-  C lane[kLanes];
-  std::fill_n(lane, kLanes, -std::numeric_limits<C>::infinity());
+/// The larger of two numbers; a NaN is passed over.
+struct Larger {
+  template <class C>
+  C operator()(C a, C v) const {
+    return v > a ? v : a;
+  }
+};
+
+/// The largest of term(0), ..., term(n - 1) by larger(a, v); -infinity if there are none.
+template <class C, int64_t kWidth = kLanes, class Term, class Rule = Larger>
+C lane_max(int64_t n, const Term& term, const Rule& larger = {}) {
+  C lane[kWidth];
+  std::fill_n(lane, kWidth, -std::numeric_limits<C>::infinity());
   const auto step = [&](int64_t i, int64_t width) {
-    for (int64_t k = 0; k < width; ++k) {
-      const C v = term(i + k);
-      lane[k] = v > lane[k] ? v : lane[k];
-    }
+    for (int64_t k = 0; k < width; ++k) lane[k] = larger(lane[k], term(i + k));
   };
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) step(i, kLanes);
+  for (; i + kWidth <= n; i += kWidth) step(i, kWidth);
   step(i, n - i);
-  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (int64_t k = 0; k < width; ++k) lane[k] = lane[k + width] > lane[k] ? lane[k + width] : lane[k];
+  for (int64_t width = kWidth / 2; width > 0; width /= 2) {
+    for (int64_t k = 0; k < width; ++k) lane[k] = larger(lane[k], lane[k + width]);
   }
   return lane[0];
 }
 
 /// N sums that grow side by side.
-template <class C, size_t N>
+template <class C, size_t N, int64_t kWidth = kLanes>
 struct Lanes {
-  C lane[N][kLanes] = {};
+  C lane[N][kWidth] = {};
 
   /// Adds the arrays term(0), ..., term(n - 1). term may write what nobody reads before the end.
   template <class Term>
@@ -48,27 +53,27 @@ struct Lanes {
       }
     };
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) step(i, kLanes);
+    for (; i + kWidth <= n; i += kWidth) step(i, kWidth);
     step(i, n - i);
   }
   /// Adds the sums to `total` and starts again from zero.
   void move_to(std::array<double, N>& total) {
     for (size_t s = 0; s < N; ++s) {
-      for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      for (int64_t width = kWidth / 2; width > 0; width /= 2) {
         for (int64_t k = 0; k < width; ++k) lane[s][k] += lane[s][k + width];
       }
       total[s] += static_cast<double>(lane[s][0]);
-      std::fill_n(lane[s], kLanes, C(0));
+      std::fill_n(lane[s], kWidth, C(0));
     }
   }
 };
 
 /// The sum of term(0), ..., term(n - 1). term may write what nobody reads before the end.
-template <class C, class Term>
+template <class C, int64_t kWidth = kLanes, class Term>
 double lane_sum(int64_t n, const Term& term) {
   std::array<double, 1> total{};
   for (int64_t begin = 0; begin < n; begin += kShortSum) {
-    Lanes<C, 1> lanes;
+    Lanes<C, 1, kWidth> lanes;
     lanes.add(std::min(kShortSum, n - begin), [&](int64_t i) { return std::array<C, 1>{term(begin + i)}; });
     lanes.move_to(total);
   }

@@ -55,4 +55,10 @@ void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates)
   offer(product, InnerProduct::kBackwardWeight, x, w, y, candidates);
 }
 
+void LinearBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec &x = p.in[1], &w = p.in[2];
+  candidates.add("thin", [=] { return cpu::thin_linear_backward(x, w, true); });
+  candidates.add("thin_apart", [=] { return cpu::thin_linear_backward(x, w, false); });
+}
+
 }  // namespace plumb

@@ -55,15 +55,14 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
   const auto desc = p.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
   const dnnl::matmul::primitive_desc pd(desc, attr, dnnl_engine());
 #endif
-  if (std::string_view(pd.impl_info_str()).starts_with("ref")) return nullptr;
+  if (is_plain_loops(pd)) return nullptr;
   auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:matmul:") + pd.impl_info_str());
-  const MemoryDesc scratch = pd.scratchpad_desc();
-  const size_t at = kernel->reserve(scratch.get_size());
+  const DnnlArg scratch = kernel->scratchpad(pd);
   kernel->append(dnnl::matmul(pd), {{DNNL_ARG_SRC, a, DnnlArg::kIn, 0},
                                     {DNNL_ARG_WEIGHTS, b, DnnlArg::kIn, 1},
                                     {DNNL_ARG_BIAS, bias, DnnlArg::kIn, 2},
                                     {DNNL_ARG_DST, c, DnnlArg::kOut, 0},
-                                    {DNNL_ARG_SCRATCHPAD, scratch, DnnlArg::kWorkspace, at}});
+                                    scratch});
   return kernel;
 }
 
@@ -88,10 +87,9 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
   const auto build = [&](const auto& pd, auto primitive, int first, const MemoryDesc& first_desc, int second,
                          const MemoryDesc& second_desc, int result, const MemoryDesc& result_desc,
                          const MemoryDesc& plain_result) -> std::unique_ptr<Kernel> {
-    if (std::string_view(pd.impl_info_str()).starts_with("ref")) return nullptr;
+    if (is_plain_loops(pd)) return nullptr;
     auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:inner_product:") + pd.impl_info_str());
-    const MemoryDesc scratch = pd.scratchpad_desc();
-    const size_t at = kernel->reserve(scratch.get_size());
+    const DnnlArg scratch = kernel->scratchpad(pd);
     const bool plain = result_desc == plain_result;
     const DnnlArg out{result, result_desc, plain ? DnnlArg::kOut : DnnlArg::kWorkspace,
                       plain ? 0 : kernel->reserve(result_desc.get_size())};
@@ -99,7 +97,7 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
                                {second, second_desc, DnnlArg::kIn, 1},
                                {DNNL_ARG_BIAS, bd, DnnlArg::kIn, 2},
                                out,
-                               {DNNL_ARG_SCRATCHPAD, scratch, DnnlArg::kWorkspace, at}});
+                               scratch});
     if (!plain) kernel->append_reorder(out, {0, plain_result, DnnlArg::kOut, 0});
     if (which != InnerProduct::kBackwardWeight) {
       if (const Layout pack = dnnl_pack(second_desc, wd); is_pack(pack)) kernel->info().packs.push_back({1, pack});

@@ -3,25 +3,36 @@
 #include <limits>
 
 #include "kernels/cpu/element.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduce_plan.h"
 
 namespace plumb::cpu {
 namespace {
 
+constexpr int64_t kRunLanes = 64;  // twice as many as elsewhere: with fewer, additions wait for each other
+
 template <class T>
 struct Sum {
   using Total = double;
   static constexpr Compute<T> kStart = 0;
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return a + v; }
-  static Total total(Total a, Compute<T> v) { return a + static_cast<double>(v); }
+  static Total total(Total a, Total v) { return a + v; }
+  template <class Term>
+  static Total of_run(int64_t n, const Term& term) {
+    return lane_sum<Compute<T>, kRunLanes>(n, term);
+  }
 };
 template <class T>
 struct Max {
   using Total = Compute<T>;
   static constexpr Compute<T> kStart = -std::numeric_limits<Compute<T>>::infinity();
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return v > a || v != v ? v : a; }
-  static Total total(Total a, Compute<T> v) { return combine(a, v); }
+  static Total total(Total a, Total v) { return combine(a, v); }
+  template <class Term>
+  static Total of_run(int64_t n, const Term& term) {
+    return lane_max<Compute<T>, kRunLanes>(n, term, [](Compute<T> a, Compute<T> v) { return combine(a, v); });
+  }
 };
 
 // The innermost dimension is reduced: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
@@ -63,14 +74,7 @@ class RunsKernel final : public Kernel {
     if (pieces_ == 1) return;
     for (int64_t o = 0; o < plan_.outputs; ++o) {
       Total t = Op::kStart;
-      for (int64_t p = 0; p < pieces_; ++p) {
-        const Total part = partial[o * pieces_ + p];
-        if constexpr (std::is_same_v<Op, Sum<T>>) {
-          t += part;
-        } else {
-          t = Op::combine(t, part);
-        }
-      }
+      for (int64_t p = 0; p < pieces_; ++p) t = Op::total(t, partial[o * pieces_ + p]);
       write(o, t);
     }
   }
@@ -90,21 +94,9 @@ class RunsKernel final : public Kernel {
     return t;
   }
   static Total add_run(Total t, const T* x, int64_t n) {
-    constexpr int kLanes = 64;
-    int64_t i = 0;
-    while (n - i >= kLanes) {
-      Compute<T> lane[kLanes];
-      for (Compute<T>& v : lane) v = Op::kStart;
-      const int64_t stop = std::min(n, i + 4096);  // short sums in the narrow type, then one in the wide
-      for (; i + kLanes <= stop; i += kLanes) {
-        for (int k = 0; k < kLanes; ++k) lane[k] = Op::combine(lane[k], load(x + i + k));
-      }
-      for (int width = kLanes / 2; width > 0; width /= 2) {
-        for (int k = 0; k < width; ++k) lane[k] = Op::combine(lane[k], lane[k + width]);
-      }
-      t = Op::total(t, lane[0]);
-    }
-    for (; i < n; ++i) t = Op::total(t, load(x + i));
+    const int64_t whole = n - n % kRunLanes;
+    if (whole) t = Op::total(t, Op::of_run(whole, [x](int64_t i) { return load(x + i); }));
+    for (int64_t i = whole; i < n; ++i) t = Op::total(t, static_cast<Total>(load(x + i)));
     return t;
   }
 

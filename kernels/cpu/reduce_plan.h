@@ -32,7 +32,6 @@ struct ReducePlan {
       (is_reduced ? reduced : kept).push_back(axis);
       (is_reduced ? terms : outputs) *= axis.extent;
     }
-    if (loop.rank == 0) kept.push_back({1, 1, 1});  // one element
   }
 };
 

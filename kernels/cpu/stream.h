@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #endif
 
+#include <bit>
 #include <cstring>
 
 #include "kernels/cpu/parallel.h"
@@ -38,6 +39,19 @@ inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
 #else
   std::memcpy(to, from, static_cast<size_t>(bytes));
 #endif
+}
+
+/// A vector to an address that is a multiple of its size.
+template <class V>
+void stream(float* to, V v) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) return _mm512_stream_ps(to, std::bit_cast<__m512>(v));
+#elif defined(__AVX__)
+  if constexpr (sizeof(V) == 32) return _mm256_stream_ps(to, std::bit_cast<__m256>(v));
+#elif defined(__SSE2__)
+  if constexpr (sizeof(V) == 16) return _mm_stream_ps(to, std::bit_cast<__m128>(v));
+#endif
+  std::memcpy(to, &v, sizeof v);
 }
 
 inline void stream_fence() {

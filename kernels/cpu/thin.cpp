@@ -84,6 +84,44 @@ void combine(float* to, const float* a, int64_t a_step, const float* b, int64_t 
   }
 }
 
+// Both gradients for S rows of w, for j in a range: dw_s[j] = the sum of dy[r][s] x_r[j] over R rows, and
+// dx_r[j] += the sum of dy[r][s] w_s[j].
+template <int R, int S>
+void both_gradients(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t n, int64_t k,
+                    Range columns, bool past_caches) {
+  Vec factors[R][S];
+  for (int r = 0; r < R; ++r) {
+    for (int s = 0; s < S; ++s) factors[r][s] = simd::broadcast(dy + r * n + s);
+  }
+  const auto step = [&](int64_t j, auto load, auto store, auto store_dw) {
+    Vec to_dw[S] = {}, from_w[S];
+    for (int s = 0; s < S; ++s) from_w[s] = load(w + s * k + j);
+    for (int r = 0; r < R; ++r) {
+      const Vec from_x = load(x + r * k + j);
+      Vec sum = load(dx + r * k + j);
+      for (int s = 0; s < S; ++s) {
+        sum += factors[r][s] * from_w[s];
+        to_dw[s] += factors[r][s] * from_x;
+      }
+      store(dx + r * k + j, sum);
+    }
+    for (int s = 0; s < S; ++s) store_dw(dw + s * k + j, to_dw[s]);
+  };
+  const auto load = [](const float* p) { return simd::load(p); };
+  const auto store = [](float* p, Vec v) { simd::store(p, v); };
+  const int64_t whole = columns.begin + columns.size() / kLanes * kLanes, rest = columns.end - whole;
+  if (past_caches) {
+    for (int64_t j = columns.begin; j < whole; j += kLanes) step(j, load, store, [](float* p, Vec v) { stream(p, v); });
+  } else {
+    for (int64_t j = columns.begin; j < whole; j += kLanes) step(j, load, store, store);
+  }
+  if (rest > 0) {
+    const auto store_rest = [rest](float* p, Vec v) { simd::store(p, v, rest); };
+    step(
+        whole, [rest](const float* p) { return simd::load(p, rest); }, store_rest, store_rest);
+  }
+}
+
 // f.template operator()<R, S>() with R from 1 to kRows and S from 1 to kStreams.
 template <class F>
 void with_counts(int64_t r, int64_t s, const F& f) {
@@ -122,6 +160,28 @@ class ThinLinear final : public Kernel {
   InnerProduct which_;
   int64_t m_, n_, k_;
   bool bias_;
+};
+
+class ThinLinearBackward final : public Kernel {
+ public:
+  ThinLinearBackward(int64_t m, int64_t n, int64_t k, bool in_one_pass)
+      : Kernel(in_one_pass ? "plumb:thin_products" : "plumb:thin_product+thin_product"),
+        m_(m),
+        n_(n),
+        k_(k),
+        in_one_pass_(in_one_pass) {}
+  void run(const Launch& l) const override {
+    auto *dx = static_cast<float*>(l.out[0]), *dw = static_cast<float*>(l.out[1]);
+    const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]),
+               *w = static_cast<const float*>(l.in[2]);
+    if (in_one_pass_) return thin_backward(dx, dw, dy, x, w, m_, n_, k_);
+    thin_backward_input(dx, dy, w, m_, n_, k_);
+    thin_backward_weight(dw, dy, x, m_, n_, k_);
+  }
+
+ private:
+  int64_t m_, n_, k_;
+  bool in_one_pass_;
 };
 
 }  // namespace
@@ -171,9 +231,33 @@ void thin_backward_weight(float* w, const float* a, const float* b, int64_t m, i
   });
 }
 
+void thin_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
+                   int64_t k) {
+  constexpr int64_t kColumns = 4096;  // of w at once: a row of dx stays in the first-level cache
+  const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
+  const bool past_caches = n * k * 4 >= kStreamBytes && k % kLanes == 0;  // every row begins on a cache line
+  parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; j += kColumns) {
+      const Range columns{j, std::min(end, j + kColumns)};
+      for (int64_t r = 0; r < m; ++r) std::fill_n(dx + r * k + j, columns.size(), 0.0f);
+      for (int64_t s = 0; s < n; s += kStreams) {
+        with_counts(m, std::min<int64_t>(n - s, kStreams), [&]<int R, int S>() {
+          both_gradients<R, S>(dx, dw + s * k, dy + s, x, w + s * k, n, k, columns, past_caches);
+        });
+      }
+    }
+    if (past_caches) stream_fence();
+  });
+}
+
 std::unique_ptr<Kernel> thin_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias) {
   if (x.dtype != DType::kF32 || x.shape[0] > kMostThinRows) return nullptr;
   return std::make_unique<ThinLinear>(which, x.shape[0], w.shape[0], w.shape[1], bias);
+}
+
+std::unique_ptr<Kernel> thin_linear_backward(const TensorSpec& x, const TensorSpec& w, bool in_one_pass) {
+  if (x.dtype != DType::kF32 || x.shape[0] < 1 || x.shape[0] > kMostJointRows) return nullptr;
+  return std::make_unique<ThinLinearBackward>(x.shape[0], w.shape[0], w.shape[1], in_one_pass);
 }
 
 }  // namespace plumb::cpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/product.h"
+#include "kernels/linear.h"
 
 namespace plumb::cpu {
 
@@ -17,7 +18,16 @@ void thin_backward_input(float* y, const float* a, const float* w, int64_t m, in
 /// w (n, k) = a^T b for a (m, n) and b (m, k), written past the caches where it is large.
 void thin_backward_weight(float* w, const float* a, const float* b, int64_t m, int64_t n, int64_t k);
 
+/// dx (m, k) = dy (m, n) w and dw (n, k) = dy^T x in one pass over w and dw, for w (n, k) and x (m, k); m is from 1 to
+/// kMostJointRows.
+void thin_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
+                   int64_t k);
+
 /// linear's products for x (m, k), w (n, k) and y (m, n). Null if m is too large or the dtype is not f32.
 std::unique_ptr<Kernel> thin_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias);
+
+/// The two products of its backward, in one pass or one after the other. Null for more than kMostJointRows rows, or
+/// another dtype.
+std::unique_ptr<Kernel> thin_linear_backward(const TensorSpec& x, const TensorSpec& w, bool in_one_pass);
 
 }  // namespace plumb::cpu

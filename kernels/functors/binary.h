@@ -1,7 +1,6 @@
 // Elementwise functions of two numbers. One struct an op, listed once at the end.
 //
 // forward(a, b), and the gradients backward_a(dy, a, b) and backward_b(dy, a, b), for any T (float, double, Dual).
-// kKeeps is kNothing where the gradients look at neither operand.
 #pragma once
 
 #include <functional>
@@ -21,7 +20,6 @@ T wrapped(T a, T b, F f) {
 
 struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
   static constexpr char kName[] = "add";
-  static constexpr Keeps kKeeps = Keeps::kNothing;
   template <class T>
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -42,7 +40,6 @@ struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
 
 struct Sub {
   static constexpr char kName[] = "sub";
-  static constexpr Keeps kKeeps = Keeps::kNothing;
   template <class T>
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -63,7 +60,6 @@ struct Sub {
 
 struct Mul {
   static constexpr char kName[] = "mul";
-  static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -84,7 +80,6 @@ struct Mul {
 
 struct Div {  // integers: truncated; x / 0 is 0 there
   static constexpr char kName[] = "div";
-  static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -108,7 +103,6 @@ struct Div {  // integers: truncated; x / 0 is 0 there
 
 struct Maximum {  // ties go to a
   static constexpr char kName[] = "maximum";
-  static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
     return a >= b || !(a == a) ? a : b;
@@ -125,7 +119,6 @@ struct Maximum {  // ties go to a
 
 struct Minimum {  // ties go to a
   static constexpr char kName[] = "minimum";
-  static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
     return a <= b || !(a == a) ? a : b;
@@ -142,7 +135,6 @@ struct Minimum {  // ties go to a
 
 struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, so that 2^-1 is 0; 0^-1 is 0
   static constexpr char kName[] = "pow";
-  static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace plumb {
@@ -55,6 +56,31 @@ inline float exp(float x) {
 
 inline double log(double x) { return std::log(x); }
 inline float log(float x) { return std::log(x); }
+inline double log1p(double x) { return std::log1p(x); }
+/// 2 ulp. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial for log(1 + r); r has back what 1 + x
+/// was rounded by.
+inline float log1p(float x) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool is_inside = x > -1.0f && x < kInfinity;
+  const float inside = is_inside ? x : 0.0f, sum = 1.0f + inside, lost = inside - (sum - 1.0f);
+  constexpr int32_t kRootHalf = 0x3f3504f3;
+  const auto bits = std::bit_cast<int32_t>(sum);
+  const int32_t whole = (bits - kRootHalf) >> 23;
+  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
+  const float r = (mantissa - 1.0f) + lost * (mantissa / sum), n = static_cast<float>(whole);
+  float p = 7.0376836292e-2f;
+  p = p * r - 1.1514610310e-1f;
+  p = p * r + 1.1676998740e-1f;
+  p = p * r - 1.2420140846e-1f;
+  p = p * r + 1.4249322787e-1f;
+  p = p * r - 1.6668057665e-1f;
+  p = p * r + 2.0000714765e-1f;
+  p = p * r - 2.4999993993e-1f;
+  p = p * r + 3.3333331174e-1f;
+  const float small = p * r * r * r - n * 2.12194440e-4f - 0.5f * r * r;
+  const float outside = x == kInfinity ? x : (x == -1.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
+  return is_inside ? n * 0.693359375f + (r + small) : outside;
+}
 inline double sqrt(double x) { return std::sqrt(x); }
 inline float sqrt(float x) { return std::sqrt(x); }
 inline double tanh(double x) { return std::tanh(x); }
@@ -89,6 +115,10 @@ Dual<T> exp(Dual<T> x) {
 template <class T>
 Dual<T> log(Dual<T> x) {
   return {log(x.v), x.d / x.v};
+}
+template <class T>
+Dual<T> log1p(Dual<T> x) {
+  return {log1p(x.v), x.d / (T(1) + x.v)};
 }
 template <class T>
 Dual<T> sqrt(Dual<T> x) {

@@ -122,12 +122,12 @@ struct Silu {  // x sigmoid(x)
   }
 };
 
-struct Softplus {  // log(1 + e^x), from the larger of x and 0 so that it does not overflow
+struct Softplus {  // log(1 + e^x), from the larger of x and 0 so that it neither overflows nor loses its tail
   static constexpr char kName[] = "softplus";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   T forward(T x) const {
-    return (x > T(0) ? x : T(0)) + math::log(T(1) + math::exp(-math::abs(x)));
+    return (x > T(0) ? x : T(0)) + math::log1p(math::exp(-math::abs(x)));
   }
   template <class T>
   T backward(T dy, T x) const {

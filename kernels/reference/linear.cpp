@@ -9,6 +9,30 @@ double products(const Shape& x, const Shape& w) {
   return 2.0 * static_cast<double>(x[0]) * static_cast<double>(w[0]) * static_cast<double>(w[1]);
 }
 
+// dx from {dy, w}, and dw from {dy, x}.
+reference::ProductSpec input_product(const TensorSpec& dy, const TensorSpec& dx) {
+  return {.dtype = dx.dtype, .m = dx.shape[0], .n = dx.shape[1], .k = dy.shape[1]};
+}
+reference::ProductSpec weight_product(const TensorSpec& x, const TensorSpec& dw) {
+  reference::ProductSpec s{.dtype = dw.dtype, .m = dw.shape[0], .n = dw.shape[1], .k = x.shape[0]};
+  s.transpose_a = true;
+  return s;
+}
+
+class BothProducts final : public Kernel {
+ public:
+  BothProducts(const reference::ProductSpec& dx, const reference::ProductSpec& dw)
+      : Kernel("reference:both"), dx_(reference::product_kernel(dx)), dw_(reference::product_kernel(dw)) {}
+  void run(const Launch& l) const override {
+    void* const dy_w[] = {l.in[0], l.in[2]};
+    dx_->run({dy_w, l.out, nullptr});
+    dw_->run({l.in, l.out + 1, nullptr});
+  }
+
+ private:
+  std::unique_ptr<Kernel> dx_, dw_;
+};
+
 }  // namespace
 
 void LinearForward::reference(const Problem<Params>& p, Candidates& candidates) {
@@ -21,20 +45,23 @@ void LinearForward::reference(const Problem<Params>& p, Candidates& candidates) 
 }
 
 void LinearBackwardInput::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Shape &y = p.in[0].shape, &x = p.out[0].shape;
-  const reference::ProductSpec s{.dtype = p.out[0].dtype, .m = x[0], .n = x[1], .k = y[1]};
+  const reference::ProductSpec s = input_product(p.in[0], p.out[0]);
   candidates.add("reference", [s] { return reference::product_kernel(s); });
 }
 
 void LinearBackwardWeight::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Shape &x = p.in[1].shape, &w = p.out[0].shape;
-  reference::ProductSpec s{.dtype = p.out[0].dtype, .m = w[0], .n = w[1], .k = x[0]};
-  s.transpose_a = true;
+  const reference::ProductSpec s = weight_product(p.in[1], p.out[0]);
   candidates.add("reference", [s] { return reference::product_kernel(s); });
+}
+
+void LinearBackward::reference(const Problem<Params>& p, Candidates& candidates) {
+  const reference::ProductSpec dx = input_product(p.in[0], p.out[0]), dw = weight_product(p.in[1], p.out[1]);
+  candidates.add("reference", [dx, dw] { return std::make_unique<BothProducts>(dx, dw); });
 }
 
 double LinearForward::flops(const Problem<Params>& p) { return products(p.in[0].shape, p.in[1].shape); }
 double LinearBackwardInput::flops(const Problem<Params>& p) { return products(p.in[0].shape, p.in[1].shape); }
 double LinearBackwardWeight::flops(const Problem<Params>& p) { return products(p.in[1].shape, p.out[0].shape); }
+double LinearBackward::flops(const Problem<Params>& p) { return 2 * products(p.in[1].shape, p.out[1].shape); }
 
 }  // namespace plumb

@@ -37,6 +37,14 @@ TEST_F(CommandLineTest, TheVersionNamesTheLibraries) {
   for (const char* part : {"plumb ", "oneDNN ", "Eigen "}) EXPECT_NE(o.out.find(part), o.out.npos) << o;
 }
 
+TEST_F(CommandLineTest, ReportsBeginTheEnvironmentWithTheVersion) {
+  ASSERT_TRUE(works(test::kShortRun + "--json report.json"));
+
+  const auto environment = nlohmann::ordered_json::parse(read("report.json"))["environment"];
+  EXPECT_EQ(environment.begin().key(), "plumbline");
+  EXPECT_TRUE(run("--version").out.starts_with("plumb " + environment["plumbline"].get<std::string>() + "\n"));
+}
+
 TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
   refuse_all({
       {"", "give a subcommand: train, eval, info or layout"},
@@ -124,7 +132,8 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   std::istringstream words(o.out);
   for (std::string word; words >> word;) text += word + " ";
   for (const char* choices :
-       {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg", "auto, nchw, nhwc or chwn",
+       {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg",
+        "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
         "f32 or bf16", "measured, heuristic, direct, winograd or deterministic", "where FRAMEWORK is ref, this one"}) {
     EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;
   }

@@ -47,15 +47,41 @@ TEST_F(EvalTest, AgreesWithTheEvaluationInTraining) {
   EXPECT_NEAR(evaluated["loss"].get<double>(), trained["test_loss"].get<double>(), 1e-5);
 }
 
+// With the epsilon of batch normalization that it was trained with.
 TEST_F(EvalTest, OfACheckpointIsTheEvaluationInTraining) {
-  ASSERT_TRUE(
-      works("train resnet20 --limit 40 --batch 20 --epochs 1 --layout nchw --algorithm heuristic --checkpoint c "
-            "--json t.json"));
+  const std::string how = "--limit 40 --batch 20 --layout nchw --algorithm heuristic ";
+  for (const std::string convention : {"pytorch", "keras", "tensorflow1"}) {
+    ASSERT_TRUE(works("train resnet20 --epochs 1 --lr 0.01 --checkpoint c --json t.json " + how + "--convention " +
+                      convention));
 
-  const auto trained = read_json("t.json")["epochs"].back();
-  const auto evaluated = report_of("eval resnet20 --weights c --data synthetic --limit 40 --batch 20 --layout nchw");
-  EXPECT_EQ(evaluated["correct"].get<int>(), std::lround(40 * trained["test_accuracy"].get<double>()));
-  EXPECT_NEAR(evaluated["loss"].get<double>(), trained["test_loss"].get<double>(), 1e-4);
+    const auto trained = read_json("t.json")["epochs"].back();
+    for (const std::string weights : {"c", "c/checkpoint.safetensors"}) {
+      const auto evaluated = report_of("eval resnet20 --data synthetic " + how + "--weights " + weights);
+      EXPECT_EQ(evaluated["convention"], convention);
+      EXPECT_EQ(evaluated["correct"].get<int>(), std::lround(40 * trained["test_accuracy"].get<double>()));
+      EXPECT_NEAR(evaluated["loss"].get<double>(), trained["test_loss"].get<double>(), 1e-6) << convention;
+    }
+    const std::string other = convention == "pytorch" ? "keras" : "pytorch";
+    const auto evaluated = report_of("eval resnet20 --data synthetic --weights c " + how + "--convention " + other);
+    EXPECT_EQ(evaluated["convention"], other);
+    EXPECT_GT(std::abs(evaluated["loss"].get<double>() - trained["test_loss"].get<double>()), 2e-6) << convention;
+  }
+}
+
+TEST_F(EvalTest, WeightsByThemselvesAreOfPyTorchUnlessSaidOtherwise) {
+  save("resnet20");
+  const std::string line = "eval resnet20 --weights w --data synthetic --limit 8 --algorithm heuristic ";
+  const auto loss = report_of(line)["loss"];
+  EXPECT_EQ(report_of(line + "--convention pytorch")["loss"], loss);
+  EXPECT_NE(report_of(line + "--convention keras")["loss"], loss);
+}
+
+TEST_F(EvalTest, RefusesACheckpointOfAnUnknownConvention) {
+  const auto network = models::make_network("lenet");
+  models::save_safetensors(path("w"), network->parameters(),
+                           {{"format", std::string(models::kCheckpointFormat)}, {"config.convention", "caffe"}});
+  EXPECT_TRUE(refuses("eval lenet --weights w --data synthetic --limit 8",
+                      "w is not a valid checkpoint: its convention is \"caffe\""));
 }
 
 TEST_F(EvalTest, BatchLayoutAndAlgorithmChangeNoAnswer) {
@@ -98,6 +124,7 @@ TEST_F(EvalTest, RefusesWhatMakesNoSense) {
       {"--batch 0", "--batch: 0 is too small"},
       {"--layout auto", "--layout: \"auto\" is unknown; use nchw, nhwc or chwn"},
       {"--algorithm fft", "--algorithm: \"fft\" is unknown"},
+      {"--convention jax", "--convention: \"jax\" is unknown; use pytorch, keras or tensorflow1"},
       {"--threads -1", "--threads: -1 is too small"},
   };
   for (const auto& c : cases) {

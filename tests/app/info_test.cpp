@@ -79,6 +79,22 @@ TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {
   }
 }
 
+// Weights, images and gradients are narrowed and widened by kernels of their own.
+TEST_F(LayoutCommandTest, CountsCastsAmongTheConversions) {
+  const auto report = report_of("layout lenet --batch 1 --algorithm heuristic --dtype bf16");
+
+  std::map<std::string, double> casts_ms, conversions_ms;
+  for (const auto& row : report["rows"]) {
+    const bool is_cast = row["layer"] == "cast", is_conversion = is_cast || row["layer"] == "permute";
+    casts_ms[row["layout"]] += is_cast ? row["ms"].get<double>() : 0;
+    conversions_ms[row["layout"]] += row[is_conversion ? "ms" : "conversions_ms"].get<double>();
+  }
+  for (const std::string layout : {"nchw", "nhwc", "chwn"}) {
+    EXPECT_GT(casts_ms[layout], 0) << layout;
+    EXPECT_NEAR(report["totals"][layout]["conversions_ms"].get<double>(), conversions_ms[layout], 1e-6) << layout;
+  }
+}
+
 TEST_F(LayoutCommandTest, EveryWinogradRowHasItsErrorAgainstF64) {
   const auto report = report_of("layout resnet20 --batch 1 --algorithm winograd");
 

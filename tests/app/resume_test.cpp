@@ -79,6 +79,15 @@ TEST_F(ResumeTest, MeasuredKernelsAndLayoutAreThoseOfTheCheckpoint) {
   EXPECT_TRUE(read(std::string("a") + kFile) == read(std::string("b") + kFile));
 }
 
+TEST_F(ResumeTest, SaysWhoseLayoutItIs) {
+  train_one_epoch();
+  const std::string line = "train lenet --limit 20 --batch 8 --algorithm heuristic --checkpoint c --resume ";
+  const test::Outcome by_itself = run(line + "--epochs 2"), asked = run(line + "--epochs 3 --layout nchw");
+
+  EXPECT_NE(by_itself.out.find("layout nchw (the checkpoint's), "), by_itself.out.npos) << by_itself;
+  EXPECT_NE(asked.out.find("layout nchw, "), asked.out.npos) << asked;
+}
+
 // Whatever was fastest here, now or then: the table of the checkpoint decides.
 TEST_F(ResumeTest, KernelsAreThoseThatTheCheckpointNames) {
   const std::string line = "train lenet --limit 20 --batch 8 --layout nhwc --checkpoint c ";

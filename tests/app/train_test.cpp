@@ -154,6 +154,13 @@ TEST_F(TrainTest, AutoPrintsTheLayoutItChose) {
   EXPECT_EQ(run(kShortRun).out.find("fastest measured"), std::string::npos);
 }
 
+TEST_F(TrainTest, WhatIsDeterministicLeavesNoLayoutToTheClock) {
+  const test::Outcome o = run("train lenet --limit 8 --batch 8 --epochs 1 --algorithm deterministic");
+
+  EXPECT_EQ(o.status, 0) << o;
+  EXPECT_NE(o.out.find("layout nhwc, "), o.out.npos) << o;
+}
+
 TEST_F(TrainTest, MeasuresTheLayoutWithNoMoreImagesThanThereAre) {
   EXPECT_TRUE(works("train lenet --limit 8 --batch 2000000000 --epochs 1 --algorithm heuristic"));
 }

@@ -27,6 +27,8 @@ const RegisterCase linear_case([] {
   add(c, "one_output", {17, 10}, 1, true);
   add(c, "rank3", {2, 5, 10}, 17, true);
   add(c, "rank1", {10}, 3, true);
+  add(c, "joint_backward", {2, 1041}, 259, true);
+  add(c, "joint_backward_one_row", {1, 1024}, 258, true, Activation::kRelu);
   add(c, "no_images", {0, 10}, 3, true);
   return c;
 }());

@@ -2,6 +2,8 @@
 // dropout, running statistics, a learning rate that changes and a short last batch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/random.h"
 #include "graph/program.h"
 #include "models/network.h"
@@ -12,6 +14,7 @@
 #include "ops/reshape.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 #include "tests/support/training.h"
 
 namespace plumb {
@@ -196,6 +199,39 @@ TEST(CaptureTest, TensorsOfOneCaptureAreNotForAnother) {
 
   EXPECT_THROW(mul(leaked, x), Error);
   EXPECT_THROW(capture([&] { return TensorList{mul(leaked, x)}; }), Error);
+  EXPECT_TRUE(
+      test::refused([&] { capture([&] { return TensorList{leaked}; }); }, "from an earlier capture was returned"));
+  EXPECT_THROW(capture([&] { return TensorList{leaked, mul(leaked, x)}; }), Error);
+}
+
+TEST(CaptureTest, ProgramsDoNotRunInsideACapture) {
+  const Tensor x = Tensor::from<float>({2}, Shape{1});
+  StaticFunction square([](std::span<const Tensor> in) { return TensorList{mul(in[0], in[0])}; });
+  square({x});
+
+  EXPECT_TRUE(test::refused([&] { capture([&] { return square({x}); }); }, "run: a capture is under way"));
+}
+
+// Gradients of a value that is used twice are added in place in both modes.
+TEST(CaptureTest, RunsTheKernelsOfEagerMode) {
+  const Tensor x = Tensor::from<float>({1, -2, 3, 4}, Shape{2, 2}).require_grad();
+  const auto step = [&] {
+    const Tensor y = relu(mul(x, x));
+    const Tensor loss = sum(add(mul(y, y), exp(y)));
+    return TensorList{loss.detached(), grad(loss, {x})[0]};
+  };
+  test::KernelLog eager;
+  const TensorList expected = step();
+
+  Program p = capture(step);
+
+  std::vector<std::string> captured;
+  for (const Prepared* k : p.kernels())
+    captured.push_back(std::string(k->kind->name) + ":" + k->kernel->info().algorithm);
+  EXPECT_EQ(captured, eager.ran);
+  EXPECT_TRUE(std::ranges::any_of(eager.ran, [](const auto& k) { return k.starts_with("accumulate:"); }));
+  p.run();
+  EXPECT_TRUE(test::bitwise_equal(p.outputs()[1], expected[1]));
 }
 
 // A run writes the memory of its outputs: what was kept or packed of them before is of the past.

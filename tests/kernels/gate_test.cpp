@@ -200,6 +200,27 @@ TEST(Gate, ConvolutionsUseTheWeightsAsTheyAreNow) {
   EXPECT_TRUE(test::equal(conv2d(x, w), before * 2.0));
 }
 
+// A pack that nobody asked for between two writes is of another layout, or of a short batch.
+TEST(Gate, PacksThatTwoWritesHavePassedGo) {
+  const Tensor x = test::small_integers(TensorSpec(Shape{2, 16, 8, 8}, DType::kF32, Layout::kNhwc), 1);
+  Tensor w = test::small_integers(TensorSpec(Shape{32, 16, 3, 3}), 2);
+  const int64_t before = live(MemoryClass::kPack);
+  const auto bytes_after = [&](const char* algorithm) {
+    const ChoiceScope choice({.algorithm = algorithm_id(algorithm)});
+    conv2d(x, w);
+    return live(MemoryClass::kPack) - before;
+  };
+  const int64_t direct = bytes_after("direct"), both = bytes_after("winograd_f2x2");
+  ASSERT_GT(direct, 0);
+  ASSERT_GT(both, direct);
+
+  w.mutable_data<float>();
+  EXPECT_EQ(bytes_after("winograd_f2x2"), both);
+  w.mutable_data<float>();
+  EXPECT_EQ(bytes_after("winograd_f2x2"), both - direct);
+  EXPECT_EQ(bytes_after("direct"), both);
+}
+
 TEST(Gate, ObserversSeeEveryKernelAndItsInfo) {
   struct Watch final : Observer {
     void before(const Prepared& p) override { names.push_back(std::string("before ") + p.kind->name); }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/compare.h"
+
 namespace plumb::models {
 namespace {
 
@@ -14,6 +16,13 @@ TEST(Networks, TakeAnEmptyBatch) {
 
     EXPECT_EQ(network->forward(x, Pass{}).shape(), Shape({0, network->classes()})) << name;
   }
+}
+
+TEST(Networks, AreListedWhereAnotherIsAskedFor) {
+  const std::string error = test::error_of([] { make_network("lenet5"); });
+  EXPECT_NE(error.find("model \"lenet5\" is unknown; use one of alexnet, vgg16, lenet"), error.npos) << error;
+  for (const std::string& name : network_names()) EXPECT_NE(error.find(name), error.npos) << error;
+  EXPECT_EQ(make_network("vgg")->name(), "vgg16");
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // What is written is read back, and a file is whole or not there.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -164,6 +167,24 @@ TEST_F(SafetensorsSave, RefusesPlacesThatCannotBeWritten) {
   EXPECT_EQ(content(file_), "old");
   fs::create_directory(file_.string() + ".partial");
   EXPECT_TRUE(refused([&] { save_safetensors(file_, x); }, "a.safetensors.partial is in the way"));
+}
+
+TEST_F(SafetensorsSave, RefusesWhileAnotherRunWritesTheFile) {
+  put_bytes("old");
+  const std::vector<NamedTensor> x{{"x", Tensor::from({1.f}, Shape{1})}};
+  const std::string aside = file_.string() + ".partial";
+  const int other = ::open(aside.c_str(), O_RDWR | O_CREAT, 0644);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  ASSERT_EQ(::write(other, "half", 4), 4);
+
+  EXPECT_TRUE(refused([&] { save_safetensors(file_, x); }, "cannot be written: another run is writing it"));
+  EXPECT_EQ(content(file_), "old");
+  EXPECT_EQ(content(aside), "half");
+
+  ::close(other);  // as when it was stopped
+  save_safetensors(file_, x);
+  EXPECT_EQ(load_safetensors(file_).tensors[0].tensor.data<float>()[0], 1.f);
+  EXPECT_FALSE(fs::exists(aside));
 }
 
 TEST_F(SafetensorsSave, FollowsLinksAndLeavesThem) {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "kernels/cache.h"
+#include "kernels/machine.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
@@ -18,6 +21,12 @@ using test::refused;
 
 Choice forced(const char* algorithm) { return {.algorithm = algorithm_id(algorithm)}; }
 Conv2dParams padded(int32_t by) { return {.padding = {by, by, by, by}}; }
+// Forward and both backwards.
+std::array<Ref<Prepared>, 3> kernels_of(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
+  const TensorSpec y = conv2d_output(p, x, w);
+  return {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
+          prepare<Conv2dBackwardWeight>(p, {y, x}, {w})};
+}
 
 // x = 1 2 3   w = 1 0   b = 10: y = 1*1 + 5*2 = 11 at the top left, with nothing turned round.
 //     4 5 6       0 2
@@ -112,9 +121,7 @@ TEST_P(Conv2dAlgorithms, AreTheOnesThatAreNamed) {
   const TensorSpec x(Shape{2, 32, 12, 12}, a.dtype, a.layout), w(Shape{16, 32, a.kernel, a.kernel}, a.dtype);
   const TensorSpec y = conv2d_output(p, x, w);
   const ChoiceScope scope(forced(a.algorithm));
-  for (const Ref<Prepared>& kernel :
-       {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
-        prepare<Conv2dBackwardWeight>(p, {y, x}, {w})}) {
+  for (const Ref<Prepared>& kernel : kernels_of(p, x, w)) {
     const KernelInfo& info = kernel->kernel->info();
     EXPECT_TRUE(info.algorithm.starts_with(a.runs))
         << kernel->kind->name << " is " << info.algorithm << ", " << info.name;
@@ -167,23 +174,69 @@ TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
   EXPECT_EQ(odd->kernel->info().conversions, 2);  // oneDNN computes nothing on CHWN itself
 }
 
+// A thin product has the pixels of y as its rows, which they are in NHWC, and in NCHW where images are single pixels.
+TEST(Conv2d, ConversionsInsideAThinProductAreCounted) {
+  const auto conversions = [](int64_t size, Layout layout) {
+    const TensorSpec x(Shape{1, 3, size, size}, DType::kF32, layout), w(Shape{5, 3, 3, 3});
+    std::vector<int> counted;
+    const ChoiceScope thin(forced("thin"));
+    for (const Ref<Prepared>& kernel : kernels_of({}, x, w)) {
+      EXPECT_EQ(kernel->kernel->info().algorithm, "thin");
+      counted.push_back(kernel->kernel->info().conversions);
+    }
+    return counted;
+  };
+  const std::vector<int> none{0, 0, 0}, one{1, 1, 1};
+  EXPECT_EQ(conversions(8, Layout::kNhwc), none);
+  EXPECT_EQ(conversions(8, Layout::kNchw), one);
+  EXPECT_EQ(conversions(8, Layout::kChwn), one);
+  EXPECT_EQ(conversions(3, Layout::kNchw), none);
+}
+
+void expect_no_plain_loops(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
+  for (const Ref<Prepared>& kernel : kernels_of(p, x, w)) {
+    const KernelInfo& info = kernel->kernel->info();
+    const std::string what = message("{} {} {}", kernel->kind->name, to_string(x), to_string(w));
+    EXPECT_NE(info.algorithm, "reference") << what;
+    EXPECT_EQ(info.name.find("ref"), std::string::npos) << what << " " << info.name;
+  }
+}
+
 // A slow fallback hides behind an innocent descriptor: no algorithm of oneDNN may be its plain loops, but by name.
 TEST(Conv2d, TheDefaultIsNeverAPlainLoop) {
+  const bool has_bf16 = cpu_isa().find("avx512f") != std::string::npos;  // without, oneDNN has none
   for (const Layout layout : kPublicLayouts) {
     for (const int64_t channels : {3, 10, 16, 17, 64}) {
       for (const int32_t stride : {1, 2}) {
-        const Conv2dParams p{.stride = {stride, stride}, .padding = {1, 1, 1, 1}};
-        const TensorSpec x(Shape{4, channels, 9, 9}, DType::kF32, layout), w(Shape{16, channels, 3, 3}),
-            y = conv2d_output(p, x, w);
-        for (const Ref<Prepared>& kernel :
-             {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
-              prepare<Conv2dBackwardWeight>(p, {y, x}, {w})}) {
-          const KernelInfo& info = kernel->kernel->info();
-          EXPECT_NE(info.algorithm, "reference") << kernel->kind->name << " " << to_string(x);
-          EXPECT_EQ(info.name.find("ref"), std::string::npos)
-              << kernel->kind->name << " " << to_string(x) << " " << info.name;
+        for (const int32_t dilation : {1, 2}) {
+          const Conv2dParams p{.stride = {stride, stride},
+                               .dilation = {dilation, dilation},
+                               .padding = {dilation, dilation, dilation, dilation}};
+          const TensorSpec x(Shape{4, channels, 9, 9}, DType::kF32, layout), w(Shape{16, channels, 3, 3});
+          expect_no_plain_loops(p, x, w);
+          if (has_bf16) expect_no_plain_loops(p, x.with(DType::kBf16), w.with(DType::kBf16));
         }
       }
+    }
+    for (const int64_t of_group : {1, 5, 16, 17}) {
+      const Conv2dParams p{.padding = {1, 1, 1, 1}, .groups = 2};
+      const TensorSpec x(Shape{4, 2 * of_group, 9, 9}, DType::kF32, layout), w(Shape{16, of_group, 3, 3});
+      expect_no_plain_loops(p, x, w);
+      if (has_bf16) expect_no_plain_loops(p, x.with(DType::kBf16), w.with(DType::kBf16));
+    }
+  }
+}
+
+// Weights so large that in row-major oneDNN has nothing else for their gradient, with its own formats neither: what is
+// offered is never that. Nothing is run here, and no memory is taken.
+TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
+  const Conv2dParams p{.padding = {3, 3, 3, 3}, .groups = 2};
+  const TensorSpec x(Shape{1, 2002, 8, 8}), w(Shape{2002, 1001, 7, 7}), y = conv2d_output(p, x, w);
+  for (const DType t : {DType::kF32, DType::kBf16}) {
+    for (const char* algorithm : {"", "direct", "blocked", "as_f32_direct", "as_f32_blocked"}) {
+      const ChoiceScope scope(forced(algorithm));
+      const auto kernel = prepare<Conv2dBackwardWeight>(p, {y.with(t), x.with(t)}, {w.with(t)});
+      EXPECT_EQ(kernel->kernel->info().name.find("onednn:ref"), std::string::npos) << to_string(t) << " " << algorithm;
     }
   }
 }

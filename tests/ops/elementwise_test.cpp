@@ -9,6 +9,7 @@
 
 #include "ops/grad.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
@@ -66,17 +67,41 @@ TEST(Elementwise, FloatFunctionsAreAccurateToFewUlp) {
                         static_cast<double>(std::abs(rounded));
     return std::abs(static_cast<double>(got) - expected) / unit;
   };
-  double worst_exp = 0, worst_tanh = 0;
+  double worst_exp = 0, worst_tanh = 0, worst_log1p = 0;
   for (int i = 0; i < 200000; ++i) {
     const float x = -87.0f + 175.5f * static_cast<float>(i) / 200000.0f;
     worst_exp = std::max(worst_exp, ulps(math::exp(x), std::exp(static_cast<double>(x))));
     const float t = x / 8;
     worst_tanh = std::max(worst_tanh, ulps(math::tanh(t), std::tanh(static_cast<double>(t))));
+    for (const float v : {math::exp(x), -math::exp(-std::abs(x))}) {  // from the smallest numbers to the largest
+      if (v > -1.0f) worst_log1p = std::max(worst_log1p, ulps(math::log1p(v), std::log1p(static_cast<double>(v))));
+    }
   }
   EXPECT_LT(worst_exp, 2.5);
   EXPECT_LT(worst_tanh, 2.5);
+  EXPECT_LT(worst_log1p, 2.5);
   EXPECT_EQ(math::exp(0.0f), 1.0f);
   EXPECT_EQ(math::tanh(0.0f), 0.0f);
+  EXPECT_EQ(math::log1p(0.0f), 0.0f);
+  EXPECT_EQ(math::log1p(-1.0f), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(math::log1p(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
+  for (const float none : {-1.5f, -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_TRUE(std::isnan(math::log1p(none))) << none;
+}
+
+TEST(Elementwise, Log1pOfADualNumberHasItsDerivative) {
+  const auto y = math::log1p(Dual<double>(0.5, 3.0));
+  EXPECT_DOUBLE_EQ(y.v, std::log1p(0.5));
+  EXPECT_DOUBLE_EQ(y.d, 2);  // 3 / (1 + 0.5)
+}
+
+// e^x is lost in 1 + e^x from x = -17 on in f32, and its last digits long before.
+TEST(Elementwise, SoftplusKeepsItsTail) {
+  for (const double x : {-5.0, -20.0, -50.0, -80.0}) {
+    const double y = std::log1p(std::exp(x));  // 2.06e-9 of -20
+    EXPECT_NEAR(apply(softplus, x, DType::kF32), y, 4e-7 * y) << x;
+    EXPECT_NEAR(apply(softplus, x), y, 1e-14 * y) << x;
+  }
 }
 
 TEST(Elementwise, ExtremeArgumentsGiveTheLimit) {
@@ -150,6 +175,25 @@ TEST(Elementwise, BroadcastsAlignAtTheRight) {
   EXPECT_EQ(broadcast_spec("add", TensorSpec(Shape{}), TensorSpec(Shape{0})).shape, Shape({0}));
   const TensorSpec image(Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc);
   EXPECT_EQ(broadcast_spec("add", TensorSpec(Shape{5}), image).layout, Layout::kNhwc);
+}
+
+// The gradient of a is dy itself, and that of b is dy with the other sign: none looks at the operands.
+TEST(Elementwise, TheGradientsOfADifferenceAreDyAndItsNegative) {
+  const Tensor a = test::random_tensor(TensorSpec(Shape{2, 3}), 1).require_grad(),
+               b = test::random_tensor(TensorSpec(Shape{3}), 2).require_grad();
+  const Tensor dy = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3});
+  {
+    const Tensor y = a - dy;
+    test::KernelLog log;
+    EXPECT_EQ(grad(y, {a}, dy)[0].value.get(), dy.value.get());
+    EXPECT_EQ(log.ran, std::vector<std::string>{});
+  }
+  const Tensor y = a - b;
+  test::KernelLog log;
+  const TensorList g = grad(y, {a, b}, dy);
+  EXPECT_EQ(log.ran, (std::vector<std::string>{"reduce:loop", "affine:loop"}));
+  EXPECT_TRUE(test::equal(g[0], dy));
+  EXPECT_TRUE(test::equal(g[1], Tensor::from<float>({-5, -7, -9}, Shape{3})));
 }
 
 TEST(Elementwise, RefusesWhatDoesNotFitTogether) {

@@ -11,6 +11,7 @@
 #include "ops/convert.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
@@ -134,6 +135,30 @@ TEST(Reduce, TheGradientOfAMaximumIsSharedAmongEquals) {
   const Tensor x = Tensor::from<float>({1, 4, 4, 2, 3, 1}, Shape{2, 3}).require_grad();
   const Tensor dy = Tensor::from<float>({6, 10}, Shape{2});
   EXPECT_TRUE(test::equal(grad(max(x, {1}), {x}, dy)[0], Tensor::from<float>({0, 3, 3, 0, 10, 0}, Shape{2, 3})));
+}
+
+TEST(Reduce, TheGradientOfAMaximumIsOneKernel) {
+  const Tensor x = Tensor::from<float>({1, 4, 4, 2, 3, 1}, Shape{2, 3}).require_grad();
+  const Tensor dy = Tensor::from<float>({6, 10}, Shape{2, 1}), y = max(x, {1}, true);
+  test::KernelLog log;
+  grad(y, {x}, dy);
+  EXPECT_EQ(log.ran, std::vector<std::string>{"max_backward:loop"});
+}
+
+// dx is linear in dy; by x nothing is left but where maxima meet.
+TEST(Reduce, TheGradientOfAMaximumHasAGradientByDy) {
+  for (const Layout layout : kPublicLayouts) {
+    const TensorSpec spec(Shape{1, 2, 1, 3}, DType::kF32, layout);
+    const Tensor x = test::from_doubles(std::vector<double>{1, 4, 4, 2, 3, 1}, spec).require_grad();
+    const Tensor y = max(x, {3});
+    const Tensor dy = test::from_doubles(std::vector<double>{6, 10}, y.spec()).require_grad();
+    const Tensor dx = grad(y, {x}, dy, {.create_graph = true})[0];
+    EXPECT_EQ(test::to_doubles(dx), (std::vector<double>{0, 3, 3, 0, 10, 0})) << to_string(layout);
+    const Tensor g = test::from_doubles(std::vector<double>{1, 2, 3, 4, 5, 6}, spec).require_grad();
+    const Tensor by_dy = grad(dx, {dy}, g, {.create_graph = true})[0];
+    EXPECT_EQ(test::to_doubles(by_dy), (std::vector<double>{2.5, 5})) << to_string(layout);
+    EXPECT_EQ(test::to_doubles(grad(sum(by_dy), {g})[0]), (std::vector<double>{0, 0.5, 0.5, 0, 1, 0}));
+  }
 }
 
 TEST(Reduce, RefusesWrongDimensions) {

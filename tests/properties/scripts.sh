@@ -10,7 +10,8 @@ export WORK=$work REAL_BASH
 REAL_BASH=$(type -P bash)
 repo=$work/repo
 mkdir "$repo" "$work/bin"
-cp -r scripts "$repo"
+cp -r scripts .ci "$repo"
+mkdir "$repo/bench" && cp -r bench/peers "$repo/bench"
 failures=0
 
 for script in scripts/{common.sh,setup,demo,test,format} .ci/run tests/*/*.sh bench/peers/*.sh; do
@@ -19,7 +20,8 @@ for script in scripts/{common.sh,setup,demo,test,format} .ci/run tests/*/*.sh be
 done
 
 # ---- the machine that they see
-for tool in bash cat cp dirname echo env grep gzip ln mkdir mv nproc realpath rm sed sort tar touch tr xargs; do
+for tool in bash cat chmod cp dirname echo env grep gzip ln mkdir mktemp mv nproc realpath rm sed seq sort tar touch tr \
+  wc xargs; do
   ln -s "$(type -P $tool)" "$work/bin/$tool"
 done
 # stub NAME TEXT: a program that notes its arguments and runs TEXT.
@@ -35,14 +37,23 @@ libraries+=" libbenchmark-dev"
 all="g++ cmake ninja-build $libraries"
 # bare_machine PACKAGE...: root's, with these packages and nothing to build with.
 bare_machine() {
-  remove g++ cmake ninja ctest curl wget clang-format clang-format-14 sudo md5sum
+  remove g++ cmake ninja ctest curl wget clang-format clang-format-14 git sudo md5sum xz
   rm -rf "$repo/build"
   printf '%s\n' "$@" >"$work/installed"
   stub id 'echo 0'
   stub dpkg-query 'grep -qxF -- "${!#}" "$WORK/installed" && echo -n installed'
   stub apt-get '[[ $* != *install* ]] || printf "%s\n" "$@" >>"$WORK/installed"'
-  stub python3 '[[ $* != *zipfile* ]] || mkdir -p "${!#}/x.data/data/lib"'  # unpacks oneDNN 3.2
+  stub python3 "$unpack"
 }
+# What python3 makes of wheels: oneDNN 3.2, and a clang-format that notes its arguments.
+unpack='[[ $* = *zipfile* ]] || exit 0
+if [[ $* = *onednn3* ]]; then mkdir -p "${!#}/x.data/data/lib" && exit; fi
+bin=${!#}/clang_format/data/bin
+mkdir -p "$bin" && cp "$WORK/clang-format" "$bin"'
+# clang_format NAME VERSION: a stub.
+clang_format() { stub "$1" '[ "$1" != --version ] || echo "clang-format version '"$2"'"'; }
+clang_format clang-format 14.0.6
+mv "$work/bin/clang-format" "$work/clang-format" && chmod -x "$work/clang-format"  # as it comes out of a wheel
 # ready_machine: with all that the build needs. The build makes a plumb that notes its arguments.
 ready_machine() {
   # shellcheck disable=SC2086 # one word a package
@@ -99,7 +110,10 @@ refuses_at_once "an option" "the argument --what is unknown; use --download, --s
 refuses_at_once "two options" "give one argument at most" demo --download --synthetic
 refuses_at_once "an option" "the argument --what is unknown; use --check or none" format --what
 refuses_at_once "a second argument" "give one argument at most" format --check x
-refuses_at_once "no clang-format" "clang-format 14 is missing; scripts/setup --format installs it" format
+no_format="clang-format 14 is missing; scripts/setup --format fetches it"
+refuses_at_once "no clang-format" "$no_format" format
+clang_format clang-format 16.0.6
+refuses "another clang-format" "$no_format" format
 presets="cpu, asan, tsan, onednn3 or cuda"
 refuses_at_once "a preset" "the preset nowhere is unknown; use $presets" test nowhere
 refuses_at_once "a preset without tests" "preset release has no tests; use $presets" test release
@@ -134,8 +148,33 @@ check "--download" called "recommends curl ca-certificates\$"
 ready_machine && stub wget ''
 accepts "--download with wget" setup --download
 check "--download with wget" never_called "^apt-get"
+
+fetched="pip download .*--require-hashes .*-r scripts/clang-format.txt\$"
+ready_machine && stub git 'echo a.cpp'
 accepts "--format" setup --format
-check "--format" called "recommends clang-format-14\$"
+check "--format" called "$fetched"
+check "--format" never_called "^apt-get"
+check "--format" [ "$(cd "$repo/build/deps/clang-format" && echo *)" = clang-format ]
+accepts "--format, and there it is" setup --format
+check "--format, and there it is" never_called "$fetched"
+accepts "format by what was fetched" format
+check "format by what was fetched" called "^clang-format -i a.cpp\$"
+for name in clang-format clang-format-14; do
+  ready_machine && clang_format $name 14.0.6
+  accepts "--format with $name" setup --format
+  check "--format with $name" never_called "pip"
+done
+ready_machine && clang_format clang-format 16.0.6
+accepts "--format with another version" setup --format
+check "--format with another version" called "$fetched"
+ready_machine && stub python3 "[[ \$* != *--version* ]] || exit 1; $unpack"
+accepts "--format without pip" setup --format
+check "--format without pip" called "recommends python3-pip\$"
+ready_machine && stub python3 '[[ $* != *download* ]]'
+no_wheel="pip could not fetch the packages of scripts/clang-format.txt; its reason is above"
+refuses "pip fails" "$no_wheel" setup --format
+refuses "pip failed" "$no_format" format --check
+
 bare_machine && stub apt-get 'exit 100'
 refuses "apt-get fails" "apt-get could not install: $all; its reason is above" setup
 bare_machine && remove apt-get
@@ -190,4 +229,44 @@ check "data that are there" called "^plumb train alexnet --data build/data "
 ready_machine && stub curl 'exit 22'
 refuses "no network" "$url cannot be fetched; the reason is above" demo --download
 check "no network" [ -z "$(builds)" ]
+
+# ---- the whole
+# accepts_ci WHAT SAID DATA: says this, and tests on this folder of data.
+accepts_ci() {
+  ready_machine && stub git 'echo a.cpp' && stub xz ''
+  stub ctest 'echo "tested on ${PLUMB_DATA:-none}" >>"$WORK/called"'
+  accepts "$1" ../.ci/run
+  check "$1" says "$2"
+  check "$1" [ "$(grep -cx "tested on $3" "$work/called")" = 4 ]
+  check "$1" called "^clang-format --dry-run a.cpp\$"
+}
+accepts_ci "no data sets" "there are no real data sets, PLUMB_DATA being unset: their tests will be skipped" none
+mkdir -p "$work/shared/data" && echo 'mkdir -p "$1"' >"$work/shared/data/unpack.sh"
+accepts_ci "data sets to unpack" "unpacking the real data sets into build/data" "$repo/build/data"
+PLUMB_DATA=data accepts_ci "PLUMB_DATA" "taking the real data sets of $work/data" "$work/data"
+
+# ---- the comparison with libtorch
+overhead=../bench/peers/overhead.sh
+# refuses_overhead WHAT SENTENCE ARGUMENT...
+refuses_overhead() {
+  call $overhead "${@:3}"
+  check "$1" [ "$status" = 2 ]
+  check "$1" [ -z "$output" ]
+  check "$1" [ "$errors" = "overhead.sh: $2" ]
+}
+usage="give PYTHON BUILD_DIR, and after them THREADS and ROUNDS if need be"
+ready_machine
+refuses_overhead "one argument" "$usage" python3
+refuses_overhead "five arguments" "$usage" python3 b 1 1 1
+refuses_overhead "no program" "there is no program b/bin/plumb_bench_overhead; build it first" python3 b
+refuses_overhead "no number" "many is not a whole number of at least 1" python3 b many
+refuses_overhead "no round" "0 is not a whole number of at least 1" python3 b 1 0
+mkdir -p "$work/b/bin" && cp "$work/bin/plumb" "$work/b/bin/plumb_bench_overhead"
+stub g++ 'while [ "$1" != -o ]; do shift; done; cp "$WORK/bin/plumb" "$2"'
+for python in python3 "$work/bin/python3"; do
+  accepts "libtorch's program is built for $python" $overhead "$python" b 1 2
+  check "libtorch's program is built for $python" called "^g[+][+] .*libtorch_overhead.cpp"
+  check "libtorch's program is built for $python" [ "$(grep -c "^plumb " "$work/called")" = 4 ]
+  check "libtorch's program is built for $python" [ "$(cd "$work/b/bin" && echo *)" = plumb_bench_overhead ]
+done
 exit $((failures > 0))

@@ -1,0 +1,56 @@
+#include "app/fastest_layout.h"
+
+#include <algorithm>
+
+#include "app/options.h"
+#include "app/trainer.h"
+#include "core/random.h"
+#include "core/stopwatch.h"
+#include "kernels/choices.h"
+
+namespace plumb::app {
+
+double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch) {
+  const Shape& in = network.input();
+  const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
+  Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
+  Generator generator(0);
+  const models::Pass pass = models::Pass::training(generator);
+  std::vector<Tensor> saved;  // a training pass writes the running statistics
+  for (const auto& b : network.buffers()) saved.push_back(Tensor::from(b.tensor.data<float>(), b.tensor.spec()));
+  double best = 1e30;
+  for (int i = 0; i < 4; ++i) {
+    for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: packs are renewed
+    const double seconds = seconds_of([&] { forward_backward(network, pass, images, labels); });
+    if (i > 0) best = std::min(best, seconds);  // the first one prepares
+  }
+  for (size_t i = 0; i < saved.size(); ++i) {
+    Tensor b = network.buffers()[i].tensor;
+    std::copy(saved[i].data<float>().begin(), saved[i].data<float>().end(), b.mutable_data<float>().begin());
+  }
+  return best;
+}
+
+Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
+  const std::string work =
+      message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
+              static_cast<int>(ctx.choice.search), algorithm_name(ctx.choice.algorithm));
+  const std::vector<std::string> names = layout_choices();
+  const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  if (const auto known = remembered_choice(work, is_layout)) return layout_from_string(*known);
+  Layout best = Layout::kNhwc;
+  double best_seconds = 1e30;
+  for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
+    const double seconds = time_of_layout(network, l, dtype, batch);
+    detail::release_workspace();  // the next layout takes blocks of other sizes
+    cpu_memory().trim();
+    if (seconds < best_seconds) {
+      best_seconds = seconds;
+      best = l;
+    }
+  }
+  remember_choice(work, to_string(best));
+  return best;
+}
+
+}  // namespace plumb::app

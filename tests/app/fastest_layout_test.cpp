@@ -1,0 +1,55 @@
+#include "app/fastest_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "ops/linear.h"
+#include "ops/reduce.h"
+
+namespace plumb::app {
+namespace {
+
+// A network of one linear layer that is slow in all layouts but one, and counts its forward passes.
+class SlowOutside final : public models::Network {
+ public:
+  SlowOutside(std::string name, Layout fast) : Network(std::move(name), Shape{3, 4, 4}, 2), fast_(fast) {
+    models::ParameterMaker made;
+    w_ = made.weight("weight", Shape{2, 3}, 3, 2);
+    finish(std::move(made));
+  }
+  Tensor forward(const Tensor& x, const models::Pass&) const override {
+    ++passes[x.layout()];
+    if (x.layout() != fast_) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    return linear(mean(x, {2, 3}), w_);
+  }
+  mutable std::map<Layout, int> passes;
+
+ private:
+  Layout fast_;
+  Tensor w_;
+};
+
+TEST(FastestLayoutTest, IsTheOneThatTookLeast) {
+  for (const Layout fast : kPublicLayouts) {
+    const SlowOutside network("fast in " + to_string(fast), fast);
+    EXPECT_EQ(fastest_layout(network, DType::kF32, 8), fast);
+    EXPECT_EQ(network.passes.size(), 3u);
+  }
+}
+
+TEST(FastestLayoutTest, IsMeasuredOnceForABatch) {
+  const SlowOutside network("measured once", Layout::kChwn);
+  fastest_layout(network, DType::kF32, 8);
+  const auto passes = network.passes;
+
+  EXPECT_EQ(fastest_layout(network, DType::kF32, 8), Layout::kChwn);
+  EXPECT_EQ(network.passes, passes);
+  fastest_layout(network, DType::kF32, 9);
+  EXPECT_NE(network.passes, passes);
+}
+
+}  // namespace
+}  // namespace plumb::app

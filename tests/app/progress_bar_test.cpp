@@ -1,0 +1,71 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "app/report.h"
+
+namespace plumb::app {
+namespace {
+
+// Standard error goes to a file descriptor for a while.
+class ErrorsTo {
+ public:
+  explicit ErrorsTo(int fd) : old_(dup(STDERR_FILENO)) { dup2(fd, STDERR_FILENO); }
+  ~ErrorsTo() {
+    dup2(old_, STDERR_FILENO);
+    close(old_);
+  }
+
+ private:
+  int old_;
+};
+
+void show_a_bar() {
+  ProgressBar bar("epoch 1/5");
+  bar.update(1, 4, "loss 2.3");
+  bar.update(2, 4, "too soon after the last one");
+  bar.update(4, 4, "loss 1.2");
+}
+
+std::string read_all(int fd) {
+  std::string text(4096, '\0');
+  const ssize_t n = read(fd, text.data(), text.size());
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  return text;
+}
+
+TEST(ProgressBarTest, IsDrawnOnATerminalAndWipedAway) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal), 0);
+  ASSERT_EQ(unlockpt(terminal), 0);
+  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  ASSERT_GE(end, 0);
+  {
+    const ErrorsTo redirected(end);
+    show_a_bar();
+  }
+  const std::string wipe = "\r\033[K";
+  EXPECT_EQ(read_all(terminal), wipe + "epoch 1/5 [#######.......................] 1/4 loss 2.3" +  //
+                                    wipe + "epoch 1/5 [##############################] 4/4 loss 1.2" + wipe);
+  close(end);
+  close(terminal);
+}
+
+TEST(ProgressBarTest, IsSilentElsewhere) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  {
+    const ErrorsTo redirected(ends[1]);
+    show_a_bar();
+  }
+  close(ends[1]);
+  EXPECT_EQ(read_all(ends[0]), "");
+  close(ends[0]);
+}
+
+}  // namespace
+}  // namespace plumb::app
