@@ -24,7 +24,8 @@ void add_all(const TensorSpec& x, const std::string& problem) {
   });
   BinaryFunctors::for_each([&]<class F>() {
     add_rows(F::kName, "forward", x, problem, job<Binary<F, Stage::kForward>>(F{}, {x, x}, {x}));
-    if (std::is_same_v<F, functors::Add>) return;  // its gradients are dy itself
+    const bool is_linear = std::is_same_v<F, functors::Add> || std::is_same_v<F, functors::Sub>;
+    if (is_linear) return;  // their gradients are dy itself, or its negative
     add_rows(F::kName, "backward_a", x, problem, job<Binary<F, Stage::kBackward>>(F{}, {x, x, x}, {x}));
     add_rows(F::kName, "backward_b", x, problem, job<Binary<F, Stage::kBackwardB>>(F{}, {x, x, x}, {x}));
   });

@@ -1,4 +1,5 @@
-// The mean squared error, which is a subtraction, a square and a mean: the public op beside the copy floor of its inputs.
+// The mean squared error, which is a subtraction, a square and a mean: the public op beside the copy floor of its
+// inputs.
 #include "ops/mse.h"
 
 #include "bench/job.h"

@@ -36,7 +36,7 @@ void serve(const Options& o) {
   set_threads(o.threads);
   const ChoiceScope choice(app::choice_of(o.algorithm));
   const DType dtype = dtype_from_string(o.dtype);
-  const auto network = models::make_network(o.model);
+  const auto network = models::make_network(o.model, 0, convention_from_string(o.convention));
   models::load_weights(*network, o.weights);
   const Layout layout =
       o.layout == "auto" ? app::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
