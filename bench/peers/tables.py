@@ -67,7 +67,7 @@ def summary_line(name, report, link):
 def summary(reports, folder):
     lines = ["| report | Plumbline eager, ms (p10, p90) | fastest mode of the framework | times | other modes of Plumbline | "
              "peak MB, of the leanest mode's |", "|---|---|---|---|---|---|"]
-    lines += [summary_line(name, report, f"{folder}/README.md") for name, report in reports.items()]
+    lines += [summary_line(name, report, f"{folder}/README.md#{name}") for name, report in reports.items()]
     return "\n".join(lines) + "\n"
 
 
