@@ -108,6 +108,10 @@ void* Allocator::get(size_t bytes, MemoryClass c) {
 void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c) {
   constexpr size_t kLargest = size_t{1} << 62;
   const size_t asked = kCaching ? block_bytes : bytes;
+  // Blocks of sizes that are not asked for any more would pile up where sizes keep changing.
+  constexpr int64_t kMostIdle = int64_t{1} << 30;
+  const MemoryStats now = stats();
+  if (now.reserved_bytes - now.live_total() > kMostIdle + now.live_total()) trim();
   void* block = bytes < kLargest ? system_get(asked) : nullptr;
   if (!block && bytes < kLargest) {
     trim();

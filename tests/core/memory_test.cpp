@@ -142,5 +142,15 @@ TEST(Memory, TensorsTooLargeForTheMachineAreRefused) {
   EXPECT_TRUE(test::refused([&] { Tensor::empty(TensorSpec(shape)); }, "out of memory"));
 }
 
+// Sizes that keep changing leave blocks behind that fit nothing.
+TEST(Memory, WhatLiesIdleIsBounded) {
+  constexpr size_t kMegabyte = size_t{1} << 20;
+  for (size_t bytes = 64 * kMegabyte; bytes < 2000 * kMegabyte; bytes += bytes / 4) {
+    cpu_memory().put(cpu_memory().get(bytes, MemoryClass::kWorkspace), bytes, MemoryClass::kWorkspace);
+    const MemoryStats s = cpu_memory().stats();
+    EXPECT_LE(s.reserved_bytes - s.live_total(), static_cast<int64_t>(3500 * kMegabyte)) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace plumb
