@@ -9,7 +9,9 @@
 #include "kernels/choices.h"
 
 namespace plumb::app {
+namespace {
 
+// The seconds of one training step on random numbers in a layout, without changing the network.
 double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch) {
   const Shape& in = network.input();
   const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
@@ -31,6 +33,8 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   return best;
 }
 
+}  // namespace
+
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
   const std::string work =
       message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
@@ -42,8 +46,7 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   double best_seconds = 1e30;
   for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
     const double seconds = time_of_layout(network, l, dtype, batch);
-    detail::release_workspace();  // the next layout takes blocks of other sizes
-    cpu_memory().trim();
+    detail::release_idle_memory();  // the next layout takes blocks of other sizes
     if (seconds < best_seconds) {
       best_seconds = seconds;
       best = l;

@@ -4,14 +4,13 @@
 
 #include "app/command.h"
 #include "app/command_line.h"
-#include "app/report.h"
 #include "core/error.h"
 #include "kernels/machine.h"
 
 namespace {
 
 std::string versions() {
-  std::string text = std::string("plumb ") + plumb::app::version();
+  std::string text = "plumb " + plumb::version();
   for (const std::string& v : plumb::library_versions()) text += "\n" + v;
   return text + fmt::format("\nfmt {}.{}.{}\nCLI11 {}\nnlohmann-json {}.{}.{}\nOpenMP {}", FMT_VERSION / 10000,
                             FMT_VERSION / 100 % 100, FMT_VERSION % 100, CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR,

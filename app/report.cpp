@@ -38,8 +38,6 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return place(a) == place(b) || place(a + ".partial") == place(b) || place(a) == place(b + ".partial");
 }
 
-const char* version() { return PLUMB_VERSION_STRING; }
-
 nlohmann::ordered_json environment_json() {
   return {{"plumbline", version()},          {"processor", cpu_model()}, {"isa", cpu_isa()},
           {"libraries", library_versions()}, {"threads", threads()},     {"compiler", __VERSION__}};

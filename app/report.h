@@ -10,8 +10,6 @@
 
 namespace plumb::app {
 
-/// Plumbline's version, "0.1.0".
-const char* version();
 /// Plumbline's version, processor, instructions, libraries, threads, compiler.
 nlohmann::ordered_json environment_json();
 /// Bytes by class at the peak, and what the process took from the system.

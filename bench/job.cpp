@@ -2,7 +2,6 @@
 
 #include "app/conv2d_error.h"
 #include "app/roofs.h"
-#include "kernels/trial.h"
 
 namespace plumb::bench {
 namespace {
@@ -66,7 +65,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   Work w = described(j);
   const int sets = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes));
   for (int i = 0; i < sets; ++i) {
-    r->scratches.push_back(std::make_unique<Scratch>(j.in, j.out, j.low, j.high));
+    r->scratches.push_back(std::make_unique<Scratch>(j.in, j.out, j.values));
     r->trials.emplace_back(*r->scratches.back(), j.in, *r->kernel->kernel);
     w.held_bytes += r->scratches.back()->bytes();
   }

@@ -3,6 +3,7 @@
 
 #include "bench/row.h"
 #include "kernels/cache.h"
+#include "kernels/trial.h"
 
 namespace plumb::bench {
 
@@ -11,8 +12,8 @@ struct Job {
   const KernelKind* kind;
   std::vector<uint64_t> params;
   std::vector<TensorSpec> in, out;
-  double low = -1, high = 1;  ///< floating inputs are random numbers from [low, high)
-  size_t updated_bytes = 0;   ///< of the inputs, which are written as well; there are no outputs then
+  Values values{};
+  size_t updated_bytes = 0;  ///< of the inputs, which are written as well; there are no outputs then
 };
 
 template <class K>

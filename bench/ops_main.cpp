@@ -42,7 +42,7 @@ Axes axes_of(const Options& o) {
 }
 
 void add_context() {
-  benchmark::AddCustomContext("plumbline", app::version());
+  benchmark::AddCustomContext("plumbline", version());
   benchmark::AddCustomContext("processor", cpu_model());
   benchmark::AddCustomContext("isa", cpu_isa());
   benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));

@@ -95,7 +95,7 @@ int judge() {
     if (w.nominal || amount / rate / 1e9 < kTooShort || rate <= roof_of(w)) continue;
     std::fprintf(stderr, "%s: %.4g a second is above the roof of %.4g: the roof is wrong\n", path.c_str(), rate,
                  roof_of(w));
-    status = 1;
+    if (status == 0) status = 3;
   }
   return status;
 }

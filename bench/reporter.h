@@ -26,8 +26,9 @@ class RoofReporter final : public benchmark::BenchmarkReporter {
   std::unique_ptr<Context> context_;
 };
 
-/// Says on stderr how many rows declined or failed, and which passed their roof: then the roof is wrong. Returns the
-/// exit status of the program, 0 if all is well.
+/// Says on stderr how many rows declined or failed, and which passed their roof: then the roof is wrong, for instance
+/// because others used the machine while it was measured. Returns the exit status of the program: 1 if rows failed,
+/// otherwise 3 if a roof is wrong, otherwise 0.
 int judge();
 
 }  // namespace plumb::bench

@@ -119,8 +119,13 @@ bool declined(const std::string& path) { return global().declined.contains(path)
 
 RowCounts row_counts() { return {static_cast<int>(global().declined.size()), global().failed}; }
 
-std::vector<Layout> Axes::layouts_of(int rank) const {
-  return rank == 4 ? layouts : std::vector<Layout>{Layout::kNchw};
+void Axes::for_each_tensor(const std::function<void(const TensorSpec&, const std::string&)>& f) const {
+  const std::vector<Layout> row_major{Layout::kNchw};
+  for (const TensorProblem& p : problems.tensor) {
+    for (const Layout layout : p.shape.rank() == 4 ? layouts : row_major) {
+      for (const DType t : dtypes) f(TensorSpec(p.shape, t, layout), p.name);
+    }
+  }
 }
 
 Path::Path(std::string op_, std::string direction_, const TensorSpec& x, std::string problem_)

@@ -47,8 +47,9 @@ struct Axes {
   Problems problems;
   std::vector<Layout> layouts;
   std::vector<DType> dtypes;
-  /// The layouts in which a tensor of this rank can be: all for rank 4, row-major otherwise.
-  std::vector<Layout> layouts_of(int rank) const;
+  /// Calls f(x, name of the problem) for every tensor problem, in every layout in which a tensor of its rank can be
+  /// (all for rank 4, row-major otherwise), of every dtype.
+  void for_each_tensor(const std::function<void(const TensorSpec& x, const std::string& problem)>& f) const;
 };
 
 /// The parts of a row's path.

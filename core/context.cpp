@@ -24,11 +24,17 @@ Names& names() {
 
 constinit std::atomic<void (*)(void*)> front_deleter{nullptr};  // every thread that has a table sets the same
 
+void release_workspace() {
+  if (ctx.workspace)
+    cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
+  ctx.workspace_bytes = 0;
+}
+
 struct ThreadEnd {
   bool watched = false;
   ~ThreadEnd() {
     if (ctx.front) front_deleter.load(std::memory_order_relaxed)(std::exchange(ctx.front, nullptr));
-    detail::release_workspace();
+    release_workspace();
     ctx.pool.drain();
   }
 };
@@ -83,10 +89,9 @@ void grow_workspace(size_t bytes) {
   ctx.workspace_bytes = bytes;
 }
 
-void release_workspace() {
-  if (ctx.workspace)
-    cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
-  ctx.workspace_bytes = 0;
+void release_idle_memory() {
+  release_workspace();
+  cpu_memory().trim();
 }
 
 }  // namespace detail

@@ -118,8 +118,8 @@ namespace detail {
 void watch_thread_end(void (*release_front)(void*) = nullptr);
 /// Makes the workspace of this thread at least `bytes` large.
 void grow_workspace(size_t bytes);
-/// Gives it back; the next kernel that needs one gets a new one.
-void release_workspace();
+/// Gives back the workspace of this thread, until a kernel needs one again, and all memory that lies idle.
+void release_idle_memory();
 }  // namespace detail
 
 }  // namespace plumb

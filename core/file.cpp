@@ -80,8 +80,8 @@ class Aside {
       const int descriptor = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
       PLUMB_CHECK(descriptor >= 0, "{} cannot be written: {}", file_, reason(errno));
       const bool is_busy = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-      struct stat own {
-      }, named{};
+      using Status = struct stat;
+      Status own{}, named{};
       const bool is_named = ::fstat(descriptor, &own) == 0 && ::stat(aside_.c_str(), &named) == 0 &&
                             own.st_dev == named.st_dev && own.st_ino == named.st_ino;
       if (!is_busy && is_named && ::ftruncate(descriptor, 0) == 0) return descriptor;

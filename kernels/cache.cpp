@@ -16,6 +16,10 @@ void stamp(Prepared& p) {
   const uint64_t now = clock_of_uses.load(std::memory_order_relaxed);
   if (p.last_used.load(std::memory_order_relaxed) != now) p.last_used.store(now, std::memory_order_relaxed);
 }
+void stamp_later(Prepared& p) {
+  clock_of_uses.fetch_add(1, std::memory_order_relaxed);
+  stamp(p);
+}
 
 struct Shared {
   std::mutex mutex;
@@ -106,8 +110,7 @@ Ref<Prepared> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt
   const auto [first, last] = s.kernels.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (!same(*it->second, key, n_in, in)) continue;
-    clock_of_uses.fetch_add(1, std::memory_order_relaxed);
-    stamp(*it->second);
+    stamp_later(*it->second);
     return it->second;
   }
   auto p = Ref<Prepared>::adopt(new Prepared);
@@ -120,8 +123,7 @@ Ref<Prepared> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt
   for (size_t i = 0; i < n_in; ++i) p->specs.push_back(*in(i));
   p->specs.insert(p->specs.end(), key.out.begin(), key.out.end());
   p->kernel = choose_kernel(*p);
-  clock_of_uses.fetch_add(1, std::memory_order_relaxed);
-  stamp(*p);
+  stamp_later(*p);
   ++s.prepared;
   s.kernels.emplace(hash, p);
   evict_old(s);

@@ -103,9 +103,7 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
     if (!made.empty()) break;
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
-  detail::release_workspace();  // measuring has its own, and takes blocks of other sizes than what comes before and
-                                // after
-  cpu_memory().trim();
+  detail::release_idle_memory();  // measuring takes blocks of other sizes than what comes before and after
   best = std::move(made[fastest(p, made)]);
   made.clear();
   cpu_memory().trim();

@@ -6,6 +6,8 @@
 
 namespace plumb {
 
+/// Plumbline's version, "0.1.0".
+std::string version();
 /// The model of the processor, as the system names it.
 std::string cpu_model();
 /// The widest vector instructions of the processor that matter here, widest first: "amx_bf16 avx512_bf16 avx512f avx2".

@@ -10,9 +10,9 @@
 #include "kernels/pack.h"
 
 namespace plumb {
-Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, double low, double high) {
-  for (const TensorSpec& s : in) in_.push_back(filled(s, low, high));
-  for (const TensorSpec& s : out) out_.push_back(filled(s, low, high));  // no page faults in the first timed run
+Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values) {
+  for (const TensorSpec& s : in) in_.push_back(filled(s, values));
+  for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // no page faults in the first timed run
 }
 
 void* Scratch::block(size_t bytes) { return blocks_.emplace_back(block_of(bytes)).get(); }
@@ -22,10 +22,10 @@ size_t Scratch::bytes() const {
                          [](size_t n, const Block& b) { return n + b.get_deleter().bytes; });
 }
 
-void* Scratch::filled(const TensorSpec& s, double low, double high) {
+void* Scratch::filled(const TensorSpec& s, Values values) {
   void* data = block(s.bytes());
-  if (!is_floating(s.dtype)) low = 0, high = 1;
-  fill_uniform(data, s.dtype, s.numel(), low, high, ++seed_);
+  if (!is_floating(s.dtype)) values.low = 0, values.high = static_cast<double>(values.most);
+  fill_uniform(data, s.dtype, s.numel(), values.low, values.high, ++seed_);
   return data;
 }
 

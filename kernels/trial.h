@@ -6,11 +6,16 @@
 
 namespace plumb {
 
+/// The random numbers that operands are filled with: floating ones are from U[low, high), integers from {0, ..., most}.
+struct Values {
+  double low = -1, high = 1;
+  int64_t most = 1;  ///< labels, masks and positions that always exist
+};
+
 /// Inputs and outputs of a piece of work, filled with random numbers: timing on zeros flatters.
 class Scratch {
  public:
-  /// Floating inputs are from U[low, high), integers from {0, 1}: labels, masks and positions that always exist.
-  Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, double low = -1, double high = 1);
+  Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values = {});
 
   /// Uninitialised memory that lives as long as the scratch.
   void* block(size_t bytes);
@@ -20,7 +25,7 @@ class Scratch {
   size_t bytes() const;
 
  private:
-  void* filled(const TensorSpec& s, double low, double high);
+  void* filled(const TensorSpec& s, Values values);
   std::vector<void*> in_, out_;
   std::vector<Block> blocks_;
   uint64_t seed_ = 0;

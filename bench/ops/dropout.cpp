@@ -5,20 +5,16 @@
 namespace plumb::bench {
 namespace {
 
-void add(const Axes& axes) {
-  for (const TensorProblem& p : axes.problems.tensor) {
-    for (const Layout layout : axes.layouts_of(p.shape.rank())) {
-      for (const DType t : axes.dtypes) {
-        const TensorSpec x(p.shape, t, layout), mask(p.shape, DType::kU8, layout), state(Shape{2}, DType::kI64);
-        const auto rows = [&](const char* direction, const Job& j) {
-          add_memory_rows(Path("dropout", direction, x, p.name), j);
-        };
-        rows("forward", job<DropoutForward>({}, {x, state}, {x, mask}));
-        rows("backward", job<DropoutBackward>({}, {x, mask}, {x}));
-      }
-    }
-  }
+void add_all(const TensorSpec& x, const std::string& problem) {
+  const TensorSpec mask = x.with(DType::kU8), state(Shape{2}, DType::kI64);
+  const auto rows = [&](const char* direction, const Job& j) {
+    add_memory_rows(Path("dropout", direction, x, problem), j);
+  };
+  rows("forward", job<DropoutForward>({}, {x, state}, {x, mask}));
+  rows("backward", job<DropoutBackward>({}, {x, mask}, {x}));
 }
+
+void add(const Axes& axes) { axes.for_each_tensor(add_all); }
 
 const RowSource rows(&add);
 

@@ -8,7 +8,7 @@ namespace {
 // Random numbers for functions that want positive ones.
 void choose_range(Job& j, std::string_view op) {
   for (const std::string_view positive : {"log", "sqrt", "reciprocal", "pow_scalar", "pow", "div"}) {
-    if (op == positive) j.low = 0.5, j.high = 1.5;
+    if (op == positive) j.values = {0.5, 1.5};
   }
 }
 
@@ -31,13 +31,7 @@ void add_all(const TensorSpec& x, const std::string& problem) {
   });
 }
 
-void add(const Axes& axes) {
-  for (const TensorProblem& p : axes.problems.tensor) {
-    for (const Layout layout : axes.layouts_of(p.shape.rank())) {
-      for (const DType t : axes.dtypes) add_all(TensorSpec(p.shape, t, layout), p.name);
-    }
-  }
-}
+void add(const Axes& axes) { axes.for_each_tensor(add_all); }
 
 const RowSource rows(&add);
 

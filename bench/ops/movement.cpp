@@ -53,13 +53,7 @@ void add_rows_of(const TensorSpec& x, const std::string& problem) {
   add_rows("slice", padded, problem, job<Slice>(cut, {padded}, {x}));
 }
 
-void add(const Axes& axes) {
-  for (const TensorProblem& p : axes.problems.tensor) {
-    for (const Layout layout : axes.layouts_of(p.shape.rank())) {
-      for (const DType t : axes.dtypes) add_rows_of(TensorSpec(p.shape, t, layout), p.name);
-    }
-  }
-}
+void add(const Axes& axes) { axes.for_each_tensor(add_rows_of); }
 
 const RowSource rows(&add);
 

@@ -32,13 +32,7 @@ void add_rows(const TensorSpec& x, const std::string& problem) {
   add_floor_row(path, described(x));
 }
 
-void add(const Axes& axes) {
-  for (const TensorProblem& p : axes.problems.tensor) {
-    for (const Layout layout : axes.layouts_of(p.shape.rank())) {
-      for (const DType t : axes.dtypes) add_rows(TensorSpec(p.shape, t, layout), p.name);
-    }
-  }
-}
+void add(const Axes& axes) { axes.for_each_tensor(add_rows); }
 
 const RowSource rows(&add);
 

@@ -12,7 +12,7 @@ void add_rows(const char* op, const typename K::Params& params, int states, cons
   for (int i = 0; i < states + 2; ++i) in.push_back(w);
   Job j = job<K>(params, in, {});
   j.updated_bytes = static_cast<size_t>(states + 1) * w.bytes();
-  j.low = 0.1, j.high = 1;  // mean squares are positive
+  j.values = {0.1, 1};  // mean squares are positive
   add_memory_rows(Path(op, "update", w, problem), j);
 }
 

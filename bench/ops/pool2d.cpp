@@ -15,7 +15,9 @@ void add(const Axes& axes) {
         };
         rows("max_pool2d", "forward", job<MaxPool2dForward>(p.params, {x}, {y, index}));
         rows("max_pool2d", "inference", job<MaxPool2dForward>(p.params, {x}, {y}));
-        rows("max_pool2d", "backward", job<MaxPool2dBackward>(p.params, {y, index}, {x}));
+        Job backward = job<MaxPool2dBackward>(p.params, {y, index}, {x});
+        backward.values.most = int64_t{p.params.kernel[0]} * p.params.kernel[1] - 1;
+        rows("max_pool2d", "backward", backward);
         rows("avg_pool2d", "forward", job<AvgPool2dForward>(p.params, {x}, {y}));
         rows("avg_pool2d", "backward", job<AvgPool2dBackward>(p.params, {y}, {x}));
       }

@@ -11,27 +11,20 @@ void add_rows(const char* op, const char* direction, const TensorSpec& x, const 
 }
 
 // The classes are dimension 1, of logits (N, K) and of images alike.
-void add(const Axes& axes) {
-  for (const TensorProblem& p : axes.problems.tensor) {
-    if (p.shape.rank() < 2) continue;
-    for (const Layout layout : axes.layouts_of(p.shape.rank())) {
-      for (const DType t : axes.dtypes) {
-        const TensorSpec x(p.shape, t, layout);
-        add_rows("softmax", "forward", x, p.name, job<SoftmaxForward>({1, 0}, {x}, {x}));
-        add_rows("softmax", "backward", x, p.name, job<SoftmaxBackward>({1, 0}, {x, x}, {x}));
-        add_rows("log_softmax", "forward", x, p.name, job<SoftmaxForward>({1, 1}, {x}, {x}));
-        add_rows("log_softmax", "backward", x, p.name, job<SoftmaxBackward>({1, 1}, {x, x}, {x}));
-        if (x.rank() != 2 || p.shape[1] < 2) continue;  // the random labels want two classes
-        const DType wide = t == DType::kBf16 ? DType::kF32 : t;
-        const TensorSpec labels(Shape{p.shape[0]}, DType::kI64), loss(Shape{}, wide),
-            statistics(Shape{p.shape[0], 2}, wide);
-        add_rows("cross_entropy", "forward", x, p.name, job<CrossEntropyForward>({}, {x, labels}, {loss, statistics}));
-        add_rows("cross_entropy", "backward", x, p.name,
-                 job<CrossEntropyBackward>({}, {loss, x, labels, statistics}, {x}));
-      }
-    }
-  }
+void add_all(const TensorSpec& x, const std::string& problem) {
+  if (x.rank() < 2) return;
+  add_rows("softmax", "forward", x, problem, job<SoftmaxForward>({1, 0}, {x}, {x}));
+  add_rows("softmax", "backward", x, problem, job<SoftmaxBackward>({1, 0}, {x, x}, {x}));
+  add_rows("log_softmax", "forward", x, problem, job<SoftmaxForward>({1, 1}, {x}, {x}));
+  add_rows("log_softmax", "backward", x, problem, job<SoftmaxBackward>({1, 1}, {x, x}, {x}));
+  if (x.rank() != 2 || x.shape[1] < 2) return;  // the random labels want two classes
+  const DType wide = x.dtype == DType::kBf16 ? DType::kF32 : x.dtype;
+  const TensorSpec labels(Shape{x.shape[0]}, DType::kI64), loss(Shape{}, wide), statistics(Shape{x.shape[0], 2}, wide);
+  add_rows("cross_entropy", "forward", x, problem, job<CrossEntropyForward>({}, {x, labels}, {loss, statistics}));
+  add_rows("cross_entropy", "backward", x, problem, job<CrossEntropyBackward>({}, {loss, x, labels, statistics}, {x}));
 }
+
+void add(const Axes& axes) { axes.for_each_tensor(add_all); }
 
 const RowSource rows(&add);
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 from networks import write_problem
+from protocol import percentile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -48,11 +49,6 @@ class Worker:
     def close(self):
         self.process.stdin.close()
         self.process.wait()
-
-
-def percentile(values, q):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(q * len(values)))]
 
 
 def program(text):

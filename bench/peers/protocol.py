@@ -1,4 +1,4 @@
-"""What a worker says and hears.
+"""What a worker says and hears, and how its times are summed up. Standard library only: tables.py runs with any Python 3.
 
 A worker prints "ready {json}" when it can run. For every line "run N" on its standard input it does N training steps and
 prints "steps {json}" with the milliseconds and the loss of each. It ends with its standard input. Between lines it sleeps,
@@ -9,6 +9,11 @@ import json
 import resource
 import sys
 import time
+
+
+def percentile(values, share):
+    """The value that this share of the values stands below, as 0.9 for the 90th percentile: one of them, not between two."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def serve(description, step):

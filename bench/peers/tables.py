@@ -10,11 +10,9 @@ import pathlib
 import re
 import statistics
 
+from protocol import percentile
+
 BEGIN, END = "<!-- peers -->\n", "<!-- end of peers -->"
-
-
-def percentile(values, share):
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def ms_of(row):

@@ -77,12 +77,13 @@ TEST(RowsTest, CarryWhatTheyMeasuredAndAreJudgedByTheRoof) {
 
   run_rows("^bad/too_fast");
   testing::internal::CaptureStderr();
-  EXPECT_EQ(judge(), 1);
+  EXPECT_EQ(judge(), 3);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("bad/too_fast: "), std::string::npos);
 
   const nlohmann::json failed = run_rows("^bad/fails");
   EXPECT_EQ(failed["benchmarks"][0]["error_message"], "this row cannot be prepared");
   EXPECT_EQ(row_counts().failed, 1);
+  EXPECT_EQ(judge(), 1);
 }
 
 }  // namespace

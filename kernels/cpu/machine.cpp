@@ -11,6 +11,8 @@
 
 namespace plumb {
 
+std::string version() { return PLUMB_VERSION_STRING; }
+
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -45,7 +47,7 @@ std::vector<std::string> library_versions() {
 }
 
 std::string machine_signature() {
-  std::string text = cpu_model() + cpu_isa() + " " PLUMB_VERSION_STRING " " + cpu::simd::kIsa;
+  std::string text = cpu_model() + cpu_isa() + " " + version() + " " + cpu::simd::kIsa;
   for (const std::string& v : library_versions()) text += v;
   return std::to_string(std::hash<std::string>()(text));
 }

@@ -1,8 +1,8 @@
 // Pooling on the host: one pass over the result, vectorised over the innermost dimension of the layout.
 #include "kernels/pool2d.h"
 
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/pool2d_walks.h"
+#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 namespace pool {
@@ -42,48 +42,101 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
 
 namespace {
 
-// A walk, and the number of rows that it goes over.
+// A walk over the rows of the outputs, which stand one behind the other in them.
 struct Work {
   int64_t rows;
   void (*walk)(const Plan&, const Launch&, int64_t begin, int64_t end);
+  int64_t (*place)(const Plan&, int64_t row);  // the element of an output with which a row begins
 };
 
+// Runs a walk on all threads. Large results are written past the caches, by way of a small stage.
 class PoolKernel final : public Kernel {
  public:
-  PoolKernel(std::string name, Plan plan, Work work)
+  PoolKernel(std::string name, Plan plan, Work work, std::span<const TensorSpec> in, std::span<const TensorSpec> out)
       : Kernel(std::move(name)),
         plan_(std::move(plan)),
         work_(work),
-        grain_(std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, plan_.row_bytes))) {}
+        grain_(std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, plan_.row_bytes))) {
+    // What is read pushes what is written out of the caches, too.
+    if (bytes_of(out) < kStreamBytes && bytes_of(in) + bytes_of(out) < 2 * kStreamBytes) return;
+    int64_t element = 0, longest = 1;
+    for (const TensorSpec& s : out) {
+      sizes_.push_back(static_cast<int64_t>(size_of(s.dtype)));
+      element += sizes_.back();
+    }
+    for (int64_t row = 0; row < work_.rows / plan_.outer; ++row) longest = std::max(longest, elements(row, row + 1));
+    staged_rows_ = kStage / (longest * element);
+  }
   void run(const Launch& l) const override {
-    parallel_for(work_.rows, grain_, [&](int64_t begin, int64_t end) { work_.walk(plan_, l, begin, end); });
+    parallel_for(work_.rows, grain_, [&](int64_t begin, int64_t end) {
+      staged_rows_ > 0 ? walk_staged(l, begin, end) : work_.walk(plan_, l, begin, end);
+    });
   }
 
  private:
+  static constexpr int64_t kStage = 32 << 10;
+  static constexpr size_t kMostOutputs = 2;
+
+  static int64_t bytes_of(std::span<const TensorSpec> specs) {
+    size_t bytes = 0;
+    for (const TensorSpec& s : specs) bytes += s.bytes();
+    return static_cast<int64_t>(bytes);
+  }
+  int64_t elements(int64_t begin, int64_t end) const { return work_.place(plan_, end) - work_.place(plan_, begin); }
+
+  void walk_staged(const Launch& l, int64_t begin, int64_t end) const {
+    alignas(64) uint8_t stage[kStage];
+    for (int64_t next; begin < end; begin = next) {
+      next = std::min(end, begin + staged_rows_);
+      const int64_t first = work_.place(plan_, begin), n = elements(begin, next);
+      // A walk finds its rows from the first of all.
+      void* out[kMostOutputs];
+      int64_t used = 0;
+      for (size_t i = 0; i < sizes_.size(); used += n * sizes_[i++]) out[i] = stage + used - first * sizes_[i];
+      work_.walk(plan_, {l.in, out, l.workspace}, begin, next);
+      for (size_t i = 0; i < sizes_.size(); ++i) {
+        const int64_t bytes = first * sizes_[i];
+        stream(static_cast<uint8_t*>(l.out[i]) + bytes, static_cast<const uint8_t*>(out[i]) + bytes, n * sizes_[i]);
+      }
+    }
+    stream_fence();
+  }
+
   Plan plan_;
   Work work_;
-  int64_t grain_;
+  int64_t grain_, staged_rows_ = 0;
+  std::vector<int64_t> sizes_;  // of an element of each output
 };
+
+int64_t place_in_y(const Plan& g, int64_t row) { return row * g.OW * g.inner; }
+int64_t place_in_dx(const Plan& g, int64_t row) { return row * g.IW * g.inner; }
+int64_t place_of_tiles(const Plan& g, int64_t row) { return (row / g.OH * g.IH + row % g.OH * g.KH) * g.IW * g.inner; }
 
 template <class Rule>
 Work forward_work(const Plan& g) {
   const int64_t rows = g.outer * g.OH;
-  if (g.inner != 1) return {rows, &forward_lanes<Rule>};
+  if (g.inner != 1) return {rows, &forward_lanes<Rule>, &place_in_y};
   return {rows,
-          g.SW == 1 ? &forward_columns<Rule, 1> : (g.SW == 2 ? &forward_columns<Rule, 2> : &forward_columns<Rule, 0>)};
+          g.SW == 1 ? &forward_columns<Rule, 1> : (g.SW == 2 ? &forward_columns<Rule, 2> : &forward_columns<Rule, 0>),
+          &place_in_y};
 }
 template <class Rule>
 Work backward_work(const Plan& g) {
   const int64_t rows = g.outer * g.IH;
-  if (g.inner != 1) return {rows, &backward_lanes<Rule>};
-  if (g.tiles()) return {g.outer * g.OH, &backward_tiles<Rule>};
-  return {rows, g.SW == 1 ? &backward_columns<Rule, 1>
-                          : (g.SW == 2 ? &backward_columns<Rule, 2> : &backward_columns<Rule, 0>)};
+  if (g.tiles() && g.inner != 1) return {g.outer * g.OH, &backward_lane_tiles<Rule>, &place_of_tiles};
+  if (g.tiles() && g.KW == 2) return {g.outer * g.OH, &backward_column_pairs<Rule>, &place_of_tiles};
+  if (g.inner != 1) return {rows, &backward_lanes<Rule>, &place_in_dx};
+  return {
+      rows,
+      g.SW == 1 ? &backward_columns<Rule, 1> : (g.SW == 2 ? &backward_columns<Rule, 2> : &backward_columns<Rule, 0>),
+      &place_in_dx};
 }
 
-void offer(const char* op, const Plan& g, Work work, Candidates& candidates) {
-  candidates.add("loop", [=] {
-    return std::make_unique<PoolKernel>(message("plumb:{}:{}", op, g.inner != 1 ? "lanes" : "columns"), g, work);
+template <class Kind>
+void offer(const Problem<Pool2dParams>& p, const Plan& g, Work work, Candidates& candidates) {
+  candidates.add("loop", [=, in = p.in, out = p.out] {
+    return std::make_unique<PoolKernel>(message("plumb:{}:{}", Kind::kName, g.inner != 1 ? "lanes" : "columns"), g,
+                                        work, in, out);
   });
 }
 
@@ -107,7 +160,7 @@ void MaxPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
     const Work work = p.out.size() == 1              ? forward_work<MaxForward<T, NoIndex>>(g)
                       : p.out[1].dtype == DType::kU8 ? forward_work<MaxForward<T, uint8_t>>(g)
                                                      : forward_work<MaxForward<T, int32_t>>(g);
-    offer(kName, g, work, c);
+    offer<MaxPool2dForward>(p, g, work, c);
   });
 }
 
@@ -117,7 +170,7 @@ void MaxPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
     const Work work = u8 ? backward_work<MaxBackward<T, uint8_t>>(g) : backward_work<MaxBackward<T, int32_t>>(g);
-    offer(kName, g, work, c);
+    offer<MaxPool2dBackward>(p, g, work, c);
   });
 }
 
@@ -127,21 +180,21 @@ void MaxPool2dGather::cpu(const Problem<Params>& p, Candidates& c) {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
     const Work work = u8 ? forward_work<MaxGather<T, uint8_t>>(g) : forward_work<MaxGather<T, int32_t>>(g);
-    offer(kName, g, work, c);
+    offer<MaxPool2dGather>(p, g, work, c);
   });
 }
 
 void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
   const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
-    cpu::pool::offer(kName, g, cpu::pool::forward_work<cpu::pool::AvgForward<T>>(g), c);
+    cpu::pool::offer<AvgPool2dForward>(p, g, cpu::pool::forward_work<cpu::pool::AvgForward<T>>(g), c);
   });
 }
 
 void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
   const cpu::pool::Plan g(p.out[0], p.in[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
-    cpu::pool::offer(kName, g, cpu::pool::backward_work<cpu::pool::AvgBackward<T>>(g), c);
+    cpu::pool::offer<AvgPool2dBackward>(p, g, cpu::pool::backward_work<cpu::pool::AvgBackward<T>>(g), c);
   });
 }
 

@@ -152,6 +152,12 @@ class MaxBackward {
       sum[v] += at == static_cast<int32_t>(k) ? run.load(dy_ + from, v) : Vec{};
     });
   }
+  /// Fetches what the steps of the run at dy[from] will read.
+  template <class R>
+  void fetch(R run, int64_t from) const {
+    run.fetch(dy_, from);
+    run.fetch(index_, from);
+  }
 
  private:
   const T* dy_;
@@ -168,6 +174,10 @@ class AvgBackward {
   template <class R>
   void step(Vec* sum, R run, int64_t, int64_t from, const float* scale) const {
     run.each([&](int v) { sum[v] += run.load(dy_ + from, v) * run.of_windows(scale, v); });
+  }
+  template <class R>
+  void fetch(R run, int64_t from) const {
+    run.fetch(dy_, from);
   }
 
  private:

@@ -83,6 +83,12 @@ struct Run {
       return load(p, v);
     }
   }
+  /// Fetches the run at p + from, which need not exist, into the second cache.
+  template <class T>
+  [[gnu::always_inline]] static void fetch(const T* p, int64_t from) {
+    constexpr int64_t kLine = 64, kSize = static_cast<int64_t>(sizeof(T)), kBytes = kVectors * kLanes * kSize;
+    for (int64_t i = 0; i < kBytes; i += kLine) simd::fetch<2>(p, from * kSize + i);
+  }
   template <class T, class V>
   [[gnu::always_inline]] void store(T* p, int v, V value) const {
     whole ? simd::store(p + v * kLanes, value) : simd::store(p + v * kLanes, value, left(v));

@@ -19,10 +19,8 @@ struct Plan {
 
   Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p);
 
-  /// Whether windows of two columns stand side by side in x, and none reaches out of it.
-  bool tiles() const {
-    return inner == 1 && KW == 2 && SW == 2 && KH == SH && top == 0 && left == 0 && OH * KH <= IH && OW * KW <= IW;
-  }
+  /// Whether windows stand side by side in x, and none reaches out of it.
+  bool tiles() const { return KH == SH && KW == SW && top == 0 && left == 0 && OH * KH <= IH && OW * KW <= IW; }
   /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }
   Range columns(int64_t ow) const { return {std::max<int64_t>(0, left - ow * SW), std::min(KW, IW + left - ow * SW)}; }
@@ -50,11 +48,9 @@ template <class Body>
 /// processor foresees the next.
 template <class R, class T>
 [[gnu::always_inline]] inline void fetch_row_below(const Plan& g, const T* x, int64_t corner) {
-  constexpr int64_t kSize = static_cast<int64_t>(sizeof(T));
   for (int64_t kh = std::max(g.KH, g.SH); kh < g.KH + g.SH; ++kh) {
     for (int64_t kw = std::max<int64_t>(0, g.KW - g.SW); kw < g.KW; ++kw) {
-      const int64_t from = corner + (kh * g.IW + kw) * g.inner;
-      for (int v = 0; v < R::kVectors; ++v) simd::fetch<2>(x, (from + v * kLanes) * kSize);
+      R::fetch(x, corner + (kh * g.IW + kw) * g.inner);
     }
   }
 }
@@ -188,31 +184,58 @@ void backward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end
   }
 }
 
-/// The same where windows of two columns tile x (Plan::tiles): a row of windows has rows of dx to itself. Here [begin,
-/// end) are rows of dy.
-template <class Rule>
-void backward_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
-  const Rule rule(l);
-  auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
+/// The same where windows tile x (Plan::tiles): a row of windows has rows of dx to itself. Here [begin, end) are rows
+/// of dy. row_of(scale, kh, from, to) does row kh of a row of windows, of which the first is at dy[from].
+template <class Rule, class RowOf>
+[[gnu::always_inline]] inline void each_tile_row(const Plan& g, const Launch& l, int64_t begin, int64_t end,
+                                                 const RowOf& row_of) {
+  using T = typename Rule::Element;
+  const int64_t width = g.IW * g.inner, tiled = g.OW * g.KW * g.inner;
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
-    const float* scale = g.scale_of(oh);
-    auto* to = dx + (plane * g.IH + oh * g.KH) * g.IW;
-    for (int64_t kh = 0; kh < g.KH; ++kh, to += g.IW) {
-      for (int64_t ow = 0, n; ow < g.OW; ow += n) {
-        n = std::min(kLanes, g.OW - ow);
-        const auto sums = [&](auto run) {
-          Vec even{}, odd{};
-          rule.step(&even, run, 2 * kh, row * g.OW + ow, scale + ow);
-          rule.step(&odd, run, 2 * kh + 1, row * g.OW + ow, scale + ow);
-          store_in_turn(to + 2 * ow, even, odd, run);
-        };
-        n == kLanes ? sums(Run<Columns<1>, 1, true>{n}) : sums(Run<Columns<1>, 1, false>{n});
-      }
-      std::fill(to + 2 * g.OW, to + g.IW, typename Rule::Element{});
+    auto* to = static_cast<T*>(l.out[0]) + (plane * g.IH + oh * g.KH) * width;
+    for (int64_t kh = 0; kh < g.KH; ++kh, to += width) {
+      row_of(g.scale_of(oh), kh, row * g.OW * g.inner, to);
+      std::fill(to + tiled, to + width, T{});
     }
-    if (oh == g.OH - 1) std::fill(to, to + (g.IH - g.OH * g.KH) * g.IW, typename Rule::Element{});
+    if (oh == g.OH - 1) std::fill(to, to + (g.IH - g.OH * g.KH) * width, T{});
   }
+}
+
+template <class Rule>
+void backward_lane_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  const int64_t ahead = g.OW * g.inner;  // a row of windows
+  each_tile_row<Rule>(g, l, begin, end, [&](const float* scale, int64_t kh, int64_t from, auto* to) {
+    for (int64_t ow = 0; ow < g.OW; ++ow, from += g.inner) {
+      for (int64_t kw = 0; kw < g.KW; ++kw, to += g.inner) {
+        each_lane_run(g.inner, [&](auto run, int64_t lane) {
+          Vec sum[run.kVectors] = {};
+          rule.step(sum, run, kh * g.KW + kw, from + lane, scale + ow);
+          if (kh == g.KH - 1 && kw == 0) rule.fetch(run, from + ahead + lane);
+          run.each([&](int v) { run.store(to + lane, v, sum[v]); });
+        });
+      }
+    }
+  });
+}
+
+/// Windows of two columns.
+template <class Rule>
+void backward_column_pairs(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  each_tile_row<Rule>(g, l, begin, end, [&](const float* scale, int64_t kh, int64_t from, auto* to) {
+    for (int64_t ow = 0, n; ow < g.OW; ow += n) {
+      n = std::min(kLanes, g.OW - ow);
+      const auto sums = [&](auto run) {
+        Vec even{}, odd{};
+        rule.step(&even, run, 2 * kh, from + ow, scale + ow);
+        rule.step(&odd, run, 2 * kh + 1, from + ow, scale + ow);
+        store_in_turn(to + 2 * ow, even, odd, run);
+      };
+      n == kLanes ? sums(Run<Columns<1>, 1, true>{n}) : sums(Run<Columns<1>, 1, false>{n});
+    }
+  });
 }
 
 }  // namespace plumb::cpu::pool

@@ -95,8 +95,16 @@ struct Stored<int32_t> {
 template <>
 struct Stored<uint8_t> {
   using Bits = U8;
-  // By way of 16 bits: g++ 12 takes larger steps element by element.
-  static IntVec widen(U8 v) { return __builtin_convertvector(__builtin_convertvector(v, U16), IntVec); }
+  // g++ 12 takes large steps element by element.
+  static IntVec widen(U8 v) {
+#if defined(__AVX512F__)
+    return std::bit_cast<IntVec>(_mm512_maskz_cvtepu8_epi32(0xffff, std::bit_cast<__m128i>(v)));
+#elif defined(__AVX2__)
+    return std::bit_cast<IntVec>(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(std::bit_cast<int64_t>(v))));
+#else
+    return __builtin_convertvector(__builtin_convertvector(v, U16), IntVec);
+#endif
+  }
   static U8 narrow(IntVec v) {
 #if defined(__AVX512F__)
     return std::bit_cast<U8>(_mm512_maskz_cvtepi32_epi8(0xffff, std::bit_cast<__m512i>(v)));

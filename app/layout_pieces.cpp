@@ -1,0 +1,175 @@
+#include "app/layout_pieces.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "app/conv2d_error.h"
+#include "app/raw_onednn.h"
+#include "core/random.h"
+#include "core/stopwatch.h"
+#include "kernels/trial.h"
+#include "ops/convert.h"
+
+namespace plumb::app {
+namespace {
+
+bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") || kernel.starts_with("linear_"); }
+
+std::string direction_of(std::string_view kernel) {
+  for (const std::string_view d : {"backward_input", "backward_weight", "backward", "forward"}) {
+    if (kernel.ends_with(d)) return std::string(d);
+  }
+  return "";
+}
+
+std::vector<std::string> layers_with_weights(const models::Network& network) {
+  std::vector<std::string> names;
+  for (const auto& p : network.parameters()) {
+    if (p.tensor.rank() > 1) names.push_back(p.name.substr(0, p.name.rfind('.')));
+  }
+  return names;
+}
+
+template <class F>
+double best_of(F&& seconds) {
+  seconds();
+  double best = 1e30, spent = 0;
+  for (int i = 0; i < 20 && (i < 3 || spent < 0.3); ++i) {
+    const double s = seconds();
+    spent += s;
+    best = std::min(best, s);
+  }
+  return best;
+}
+
+Direction raw_direction(const std::string& direction) {
+  for (const Direction d : kDirections) {
+    if (direction == to_string(d)) return d;
+  }
+  fail("layout: direction {} is unknown", direction);
+}
+
+RawConv2d raw_conv2d(const Prepared& p, const std::string& direction) {
+  const auto in = p.in(), out = p.out();
+  Conv2dParams params;
+  std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
+  params.activation = Activation::kNone;
+  switch (const Direction d = raw_direction(direction)) {
+    case Direction::kForward: return {d, in[0], in[1], out[0], params};
+    case Direction::kBackwardInput: return {d, out[0], in[1], in[0], params};
+    case Direction::kBackwardWeight: return {d, in[1], out[0], in[0], params};
+  }
+  return {};
+}
+
+RawLinear raw_linear(const Prepared& p, const std::string& direction) {
+  const auto in = p.in(), out = p.out();
+  switch (const Direction d = raw_direction(direction)) {
+    case Direction::kForward: return {d, in[0], in[1], out[0]};
+    case Direction::kBackwardInput: return {d, out[0], in[1], in[0]};
+    case Direction::kBackwardWeight: return {d, in[1], out[0], in[0]};
+  }
+  return {};
+}
+
+// Casts of all operands to f32 and back, as a kernel makes them that computes bf16 as f32.
+double casts(const Prepared& p) {
+  const NoGrad no_grad;
+  double seconds = 0;
+  for (const TensorSpec& s : p.specs) {
+    const Tensor narrow = uniform(s, -1, 1, 1), wide = to(narrow, DType::kF32);
+    const bool is_input = &s < p.specs.data() + p.in().size();
+    seconds += best_of([&] { return seconds_of([&] { is_input ? to(narrow, DType::kF32) : to(wide, s.dtype); }); });
+  }
+  return seconds;
+}
+
+// Between the layout of the activations that a thin product writes or reads besides x, and rows of pixels.
+double rows_of_pixels(const Prepared& p) {
+  const NoGrad no_grad;
+  const bool is_forward = p.kind == &plumb::detail::kind_of<Conv2dForward>;
+  const TensorSpec& s = is_forward ? p.out()[0] : p.in()[0];
+  const Tensor given = uniform(is_forward ? s.with(Layout::kNhwc) : s, -1, 1, 1);
+  const Layout wanted = is_forward ? s.layout : Layout::kNhwc;
+  return best_of([&] { return seconds_of([&] { to(given, wanted); }); });
+}
+
+// Conversions inside a kernel are casts, or oneDNN's, and timed on the same work written against it alone.
+double inner_conversions(const Piece& piece) {
+  const KernelInfo& info = piece.kernel->kernel->info();
+  if (info.algorithm.starts_with("as_f32")) return casts(*piece.kernel);
+  if (info.algorithm == "thin") return rows_of_pixels(*piece.kernel);
+  const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
+                       ? raw_same(raw_conv2d(*piece.kernel, piece.direction), info.algorithm)
+                       : raw_same(raw_linear(*piece.kernel, piece.direction), info.algorithm);
+  if (!raw) return 0;
+  raw->run();
+  return best_of([&] { return raw->conversion_seconds(); });
+}
+
+template <class Raw>
+double seconds_of_best(const Raw& work) {
+  const auto raw = raw_best(work);
+  return raw ? best_of([&] { return seconds_of([&] { raw->run(); }); }) : 0;
+}
+
+}  // namespace
+
+// Backward meets the layers in the reverse of the order in which forward did.
+std::vector<Piece> pieces_of(const Program& program, const models::Network& network) {
+  const std::vector<std::string> names = layers_with_weights(network);
+  std::map<std::string, size_t> met;
+  std::vector<Piece> pieces;
+  for (const Prepared* p : program.kernels()) {
+    const std::string kernel = p->kind->name, direction = direction_of(kernel);
+    if (kernel == "repack") continue;  // timed with the kernel that wants the pack
+    if (!has_weight(kernel)) {
+      pieces.push_back({kernel, p, direction});
+      continue;
+    }
+    const bool is_both = direction == "backward";  // the two products of a gradient in one kernel
+    const size_t i = met[is_both ? "backward_weight" : direction]++;
+    if (is_both) ++met["backward_input"];
+    PLUMB_CHECK(i < names.size(), "layout: {} has more kernels with weights than layers", network.name());
+    pieces.push_back({direction == "forward" ? names[i] : names[names.size() - 1 - i], p, direction});
+  }
+  return pieces;
+}
+
+Timing time_of(const Piece& piece) {
+  const Prepared& p = *piece.kernel;
+  Scratch scratch(p.in(), p.out());
+  const Trial trial(scratch, p.in(), *p.kernel);
+  Timing t;
+  t.seconds = best_of([&] { return trial(); });
+  if (p.kernel->info().algorithm.find("winograd") != std::string::npos) {
+    t.error = conv2d_error(p, scratch.in(), scratch.out()[0]);
+  }
+  if (p.kernel->info().conversions) {
+    t.conversions = inner_conversions(piece);
+  } else if (!p.kernel->info().packs.empty()) {
+    t.conversions = best_of([&] { return seconds_of([&] { trial.pack(); }); });
+  }
+  return t;
+}
+
+double OnednnBest::seconds(const Piece& piece) {
+  if (!has_weight(piece.kernel->kind->name)) return 0;
+  const std::string key = piece.layer + " " + piece.direction;
+  const auto it = known_.find(key);
+  if (it != known_.end()) return it->second;
+  const Prepared& p = *piece.kernel;
+  if (std::string_view(p.kind->name).starts_with("conv2d")) {
+    known_[key] = seconds_of_best(raw_conv2d(p, piece.direction));
+  } else if (piece.direction != "backward") {
+    known_[key] = seconds_of_best(raw_linear(p, piece.direction));
+  } else {
+    for (const Direction d : {Direction::kBackwardInput, Direction::kBackwardWeight}) {
+      known_[key] += seconds_of_best(RawLinear{d, p.in()[1], p.in()[2], p.in()[0]});
+    }
+  }
+  return known_[key];
+}
+
+}  // namespace plumb::app
