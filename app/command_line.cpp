@@ -72,7 +72,7 @@ int run_program(const char* program, const std::function<int()>& work) {
     check_standard_output();
     return status;
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: out of memory; a smaller --batch or --limit takes less\n", program);
+    std::fprintf(stderr, "%s: out of memory\n", program);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", program, e.what());
   }

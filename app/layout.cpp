@@ -40,7 +40,7 @@ Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
   j["conversions"] = info.conversions + static_cast<int>(info.packs.size());
   j["conversions_ms"] = t.conversions * 1e3;
   if (best > 0) j["onednn_best_ms"] = best * 1e3;
-  if (t.error >= 0) j["error_f64"] = t.error;
+  if (t.error) j["error_f64"] = *t.error;  // a NaN is null in the file
   return j;
 }
 
@@ -54,7 +54,8 @@ void print(const Json& r) {
   const double rate = counts_flops ? r["gflops_per_s"].get<double>() : r["gbytes_per_s"].get<double>();
   const std::string best =
       r.contains("onednn_best_ms") ? fmt::format("{:.3f}", r["onednn_best_ms"].get<double>()) : "-";
-  const std::string error = r.contains("error_f64") ? fmt::format(", error {:.1e}", r["error_f64"].get<double>()) : "";
+  const std::string error =
+      r.contains("error_f64") ? fmt::format(", error {:.1e}", shown(r["error_f64"].get<double>())) : "";
   fmt::print("{:<22} {:<16} {:<5} {:>10.3f} {:>8.1f} {} {:>10.3f} {:>10}  {} {}\n", r["layer"].get<std::string>(),
              r["direction"].get<std::string>(), r["layout"].get<std::string>(), r["ms"].get<double>(), rate,
              counts_flops ? "GFLOP/s" : "GB/s   ", r["conversions_ms"].get<double>(), best,

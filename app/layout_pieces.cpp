@@ -95,17 +95,29 @@ double rows_of_pixels(const Prepared& p) {
   return best_of([&] { return seconds_of([&] { to(given, wanted); }); });
 }
 
-// Conversions inside a kernel are casts, or oneDNN's, and timed on the same work written against it alone.
-double inner_conversions(const Piece& piece) {
-  const KernelInfo& info = piece.kernel->kernel->info();
-  if (info.algorithm.starts_with("as_f32")) return casts(*piece.kernel);
-  if (info.algorithm == "thin") return rows_of_pixels(*piece.kernel);
-  const auto raw = std::string_view(piece.kernel->kind->name).starts_with("conv2d")
-                       ? raw_same(raw_conv2d(*piece.kernel, piece.direction), info.algorithm)
-                       : raw_same(raw_linear(*piece.kernel, piece.direction), info.algorithm);
+// Of an algorithm that converts between layouts: oneDNN's are timed on the same work written against it alone.
+double reorders(const Prepared& p, const std::string& direction, std::string_view algorithm) {
+  if (algorithm == "thin") return rows_of_pixels(p);
+  const auto raw = std::string_view(p.kind->name).starts_with("conv2d") ? raw_same(raw_conv2d(p, direction), algorithm)
+                                                                        : raw_same(raw_linear(p, direction), algorithm);
   if (!raw) return 0;
   raw->run();
   return best_of([&] { return raw->conversion_seconds(); });
+}
+
+// Conversions inside a kernel: casts of its operands, and what the algorithm converts between layouts.
+double inner_conversions(const Piece& piece) {
+  constexpr std::string_view kWidened = "as_f32_";
+  const Prepared& p = *piece.kernel;
+  const KernelInfo& info = p.kernel->info();
+  if (!info.algorithm.starts_with(kWidened)) return reorders(p, piece.direction, info.algorithm);
+  if (info.conversions == static_cast<int>(p.specs.size())) return casts(p);
+  Prepared wide;  // the work alone, without a kernel
+  wide.kind = p.kind;
+  wide.n_in = p.n_in;
+  wide.params = p.params;
+  for (const TensorSpec& s : p.specs) wide.specs.push_back(s.with(DType::kF32));
+  return casts(p) + reorders(wide, piece.direction, std::string_view(info.algorithm).substr(kWidened.size()));
 }
 
 template <class Raw>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,9 @@ struct Piece {
 std::vector<Piece> pieces_of(const Program& program, const models::Network& network);
 
 struct Timing {
-  double seconds = 0;      ///< of a run, packing of weights included
-  double conversions = 0;  ///< seconds of these for packing and for conversions inside the kernel
-  double error = -1;       ///< of a Winograd kernel, against f64
+  double seconds = 0;           ///< of a run, packing of weights included
+  double conversions = 0;       ///< seconds of these for packing and for conversions inside the kernel
+  std::optional<double> error;  ///< of a Winograd kernel, against f64; not finite where its result is not
 };
 /// The fastest of several runs.
 Timing time_of(const Piece& piece);

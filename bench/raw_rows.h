@@ -11,8 +11,8 @@ namespace plumb::bench {
 /// Raw work as the work of a row.
 Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw);
 
-/// The rows "raw_same" (of the class of algorithm that measuring picks, or where oneDNN has none, its direct one),
-/// "raw_same_CLASS" for every class among the library's algorithms, and "raw_best".
+/// The rows "raw_same" (of the class of algorithm that measuring picks, or where oneDNN has none of it, of "direct", or
+/// else of "blocked"), "raw_same_CLASS" for every class among the library's algorithms, and "raw_best".
 template <class Raw>
 void add_raw_rows(const Path& path, const Job& job, const Raw& raw) {
   if (job.in[0].dtype != DType::kF32 && job.in[0].dtype != DType::kBf16) return;

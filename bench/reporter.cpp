@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "bench/roof_book.h"
 
@@ -26,6 +27,13 @@ void add_share(benchmark::BenchmarkReporter::Run& run) {
   const benchmark::Counter* rate = rate_of(run);
   if (!w || !rate || run.aggregate_unit == benchmark::kPercentage) return;
   run.counters["roof_share"] = rate->value / roof_of(*w);
+}
+
+// Once: the context is the process's, and the display and the file have a reporter each.
+void add_roofs_to_context() {
+  static bool added = false;
+  if (std::exchange(added, true)) return;
+  for (const auto& [name, value] : roof_summary()) benchmark::AddCustomContext(name, std::to_string(value));
 }
 
 }  // namespace
@@ -67,9 +75,7 @@ void RoofReporter::Finalize() {
   if (at_end_) {
     to_->SetOutputStream(&GetOutputStream());
     to_->SetErrorStream(&GetErrorStream());
-    if (!held_.empty()) {
-      for (const auto& [name, value] : roof_summary()) benchmark::AddCustomContext(name, std::to_string(value));
-    }
+    if (!held_.empty()) add_roofs_to_context();
     to_->ReportContext(*context_);
     for (auto& runs : held_) {
       for (Run& run : runs) add_share(run);

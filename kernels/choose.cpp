@@ -29,14 +29,15 @@ struct Made {
   std::unique_ptr<Kernel> kernel;
 };
 
-// The fastest of several, each by its best time; a candidate that is far behind after its first run is not run again.
+// The fastest of several, each by its best time. A round leaves out those that are far behind by then.
 size_t fastest(const Prepared& p, const std::vector<Made>& made) {
   Scratch scratch(p.in(), p.out());
   std::vector<const Kernel*> kernels;
   for (const Made& m : made) kernels.push_back(m.kernel.get());
   const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
   std::vector<double> best;
-  for (const Trial& t : trials) {  // the first run prepares and warms up; one slow moment is no reason to drop a kernel
+  for (const Trial& t :
+       trials) {  // several short runs: one slow moment, or a cold start, is no reason to drop a kernel
     double spent = t();
     best.push_back(spent);
     for (int i = 0; i < 4 && spent < 0.02; ++i) {

@@ -52,7 +52,7 @@ inline constexpr int64_t kMostJointRows = 2;
 /// Whether one pass is the better way: with few rows each product costs the passage of a large matrix, and memory reads
 /// the one while it takes the other.
 constexpr bool prefers_joint_backward(const TensorSpec& x, const TensorSpec& w) {
-  constexpr int64_t kLeastColumns = 1024, kLeastBytes = 1 << 20;  // w does not stay in the caches
+  constexpr int64_t kLeastColumns = 1024, kLeastBytes = 1 << 20;  // w leaves the cache of a core in between
   return x.dtype == DType::kF32 && x.shape[0] >= 1 && x.shape[0] <= kMostJointRows && w.shape[1] >= kLeastColumns &&
          w.numel() * 4 >= kLeastBytes;
 }

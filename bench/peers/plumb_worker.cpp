@@ -1,9 +1,9 @@
 // The Plumbline side of compare.py: training steps on demand (protocol.py says how).
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -32,6 +32,84 @@ struct Options {
   int threads = 2;
 };
 
+struct Batch {
+  Tensor images, labels;
+};
+
+std::vector<Batch> read_batches(const Options& o, Layout layout, DType dtype) {
+  const models::TensorFile file = models::load_safetensors(o.batch_file);
+  const auto tensor = [&](std::string_view name) {
+    for (const auto& t : file.tensors) {
+      if (t.name == name) return t.tensor;
+    }
+    fail("{} has no tensor {}", o.batch_file, name);
+  };
+  const Tensor images = tensor("images"), labels = tensor("labels");
+  std::vector<Batch> batches;
+  for (int64_t i = 0; i + o.batch <= images.shape()[0]; i += o.batch) {
+    const Tensor part = slice(images, Shape{i, 0, 0, 0}, images.shape().with(0, o.batch));
+    batches.push_back({to(to(part, layout), dtype), slice(labels, Shape{i}, Shape{o.batch})});
+  }
+  PLUMB_CHECK(!batches.empty(), "{} has {} images, which are no batch of {}", o.batch_file, images.shape()[0], o.batch);
+  return batches;
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const Options& o, const models::Network& network) {
+  optim::Settings settings;
+  settings.learning_rate = o.lr;
+  settings.convention = convention_from_string(o.convention);
+  return optim::make(o.optimizer, network.trainable(), settings);
+}
+
+// Trains a network on its batches in turn.
+class Training {
+ public:
+  Training(const Options& o, const models::Network& network, std::vector<Batch> batches)
+      : network_(network),
+        batches_(std::move(batches)),
+        optimizer_(make_optimizer(o, network)),
+        is_captured_(o.mode == "captured") {}
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  // Returns the loss.
+  double step() {
+    const Batch& b = batches_[count_++ % batches_.size()];
+    return is_captured_ ? captured_({b.images, b.labels})[0].item() : train(b.images, b.labels)[0].item();
+  }
+
+ private:
+  TensorList train(const Tensor& x, const Tensor& y) {
+    TensorList result = app::forward_backward(network_, models::Pass::training(generator_), x, y);
+    optimizer_->step(std::span<const Tensor>(result).subspan(2));
+    result.resize(1);
+    return result;
+  }
+
+  const models::Network& network_;
+  std::vector<Batch> batches_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  Generator generator_{0};
+  StaticFunction captured_{[this](std::span<const Tensor> in) { return train(in[0], in[1]); }};
+  bool is_captured_;
+  size_t count_ = 0;
+};
+
+// What getrusage calls ru_maxrss begins at the peak of the process that started this one.
+int64_t peak_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  const std::string name = "VmHWM:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoll(line.substr(name.size())) * 1024;
+  }
+  fail("/proc/self/status has no line {}", name);
+}
+
+void say(const char* word, const nlohmann::json& what) {
+  fmt::print("{} {}\n", word, what.dump());
+  std::fflush(stdout);
+}
+
 void serve(const Options& o) {
   set_threads(o.threads);
   const ChoiceScope choice(app::choice_of(o.algorithm));
@@ -40,61 +118,24 @@ void serve(const Options& o) {
   models::load_weights(*network, o.weights);
   const Layout layout =
       o.layout == "auto" ? app::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
-  std::vector<Tensor> images, labels;
-  {
-    const models::TensorFile file = models::load_safetensors(o.batch_file);
-    const auto tensor = [&](std::string_view name) {
-      for (const auto& t : file.tensors) {
-        if (t.name == name) return t.tensor;
-      }
-      fail("{} has no tensor {}", o.batch_file, name);
-    };
-    const Tensor all = tensor("images"), classes = tensor("labels");
-    for (int64_t i = 0; i + o.batch <= all.shape()[0]; i += o.batch) {
-      images.push_back(to(to(slice(all, Shape{i, 0, 0, 0}, all.shape().with(0, o.batch)), layout), dtype));
-      labels.push_back(slice(classes, Shape{i}, Shape{o.batch}));
-    }
-  }
-  optim::Settings settings;
-  settings.learning_rate = o.lr;
-  settings.convention = convention_from_string(o.convention);
-  const auto optimizer = optim::make(o.optimizer, network->trainable(), settings);
-  Generator generator(0);
-  const auto train = [&](const Tensor& x, const Tensor& y) {
-    TensorList result = app::forward_backward(*network, models::Pass::training(generator), x, y);
-    optimizer->step(std::span<const Tensor>(result).subspan(2));
-    result.resize(1);
-    return result;
-  };
-  StaticFunction captured([&](std::span<const Tensor> in) { return train(in[0], in[1]); });
-  size_t count = 0;
-  const auto step = [&] {
-    const size_t i = count++ % images.size();
-    return o.mode == "captured" ? captured({images[i], labels[i]})[0].item() : train(images[i], labels[i])[0].item();
-  };
+  Training training(o, *network, read_batches(o, layout, dtype));
 
   double first_loss = 0;
-  const double first_seconds = seconds_of([&] { first_loss = step(); });
-  nlohmann::json ready{{"framework", "Plumbline"},
-                       {"mode", o.algorithm + "/" + o.mode},
-                       {"layout", to_string(layout)},
-                       {"environment", app::environment_json()},
-                       {"first_step_ms", first_seconds * 1e3},
-                       {"first_loss", first_loss}};
-  fmt::print("ready {}\n", ready.dump());
-  std::fflush(stdout);
+  const double first_seconds = seconds_of([&] { first_loss = training.step(); });
+  say("ready", {{"framework", "Plumbline"},
+                {"mode", o.algorithm + "/" + o.mode},
+                {"layout", to_string(layout)},
+                {"environment", app::environment_json()},
+                {"first_step_ms", first_seconds * 1e3},
+                {"first_loss", first_loss}});
   for (std::string word; std::cin >> word;) {
     int steps = 0;
     std::cin >> steps;
     std::vector<double> ms, losses;
     for (int i = 0; i < steps; ++i) {
-      ms.push_back(1e3 * seconds_of([&] { losses.push_back(step()); }));
+      ms.push_back(1e3 * seconds_of([&] { losses.push_back(training.step()); }));
     }
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    const nlohmann::json report{{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", usage.ru_maxrss * 1024}};
-    fmt::print("steps {}\n", report.dump());
-    std::fflush(stdout);
+    say("steps", {{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", peak_rss_bytes()}});
   }
 }
 

@@ -37,8 +37,14 @@ def title(report):
     return f"{a['model']}, batch {a['batch']}, {a['optimizer']}, {a['dtype']}, {a['threads']} threads, {libraries}"
 
 
-def versions(report):
-    return sorted({f"{r['info']['framework']} {r['info']['version']}" for r in report["rows"] if "version" in r["info"]})
+def peers_of(report):
+    return [r for r in report["rows"] if not is_ours(r)]
+
+
+def modes(report):
+    """The framework's, each once: without what was preloaded."""
+    names = [r["name"].partition(" + ")[0].partition(" ")[2] for r in peers_of(report)]
+    return ", ".join(dict.fromkeys(names))
 
 
 def whole_table(name, report):
@@ -52,19 +58,18 @@ def whole_table(name, report):
 
 
 def summary_line(name, report, link):
-    own = report["rows"][0]
-    peers = [r for r in report["rows"] if not is_ours(r)]
+    own, peers = report["rows"][0], peers_of(report)
     fastest, leanest = min(peers, key=ms_of), min(peers, key=megabytes)
     others = "; ".join(f"{r['name'].removeprefix('plumbline ')} {ms_of(fastest) / ms_of(r):.2f}"
                        for r in report["rows"][1:] if is_ours(r))
-    return (f"| [{name}]({link}) | {spread(own)} | {fastest['name']}: {spread(fastest)} | "
+    return (f"| [{name}]({link}) | {spread(own)} | {fastest['name']}: {spread(fastest)} | {modes(report)} | "
             f"**{ms_of(fastest) / ms_of(own):.2f}** | {others} | "
             f"{megabytes(own):.0f} of {megabytes(leanest):.0f}: {megabytes(own) / megabytes(leanest):.2f} |")
 
 
 def summary(reports, folder):
-    lines = ["| report | Plumbline eager, ms (p10, p90) | fastest mode of the framework | times | other modes of Plumbline | "
-             "peak MB, of the leanest mode's |", "|---|---|---|---|---|---|"]
+    lines = ["| report | Plumbline eager, ms (p10, p90) | fastest mode of the framework | of its modes | times | "
+             "other modes of Plumbline | peak MB, of the leanest mode's |", "|---|---|---|---|---|---|---|"]
     lines += [summary_line(name, report, f"{folder}/README.md#{name}") for name, report in reports.items()]
     return "\n".join(lines) + "\n"
 

@@ -51,12 +51,21 @@ def with_algorithm(path, algorithm):
     return "/".join(parts)
 
 
+def raw_class(algorithm):
+    """The CLASS of the row raw_same_CLASS beside an algorithm: raw_class of app/raw_onednn.cpp again, to be changed with it."""
+    if algorithm.startswith("winograd"):
+        return "winograd"
+    if algorithm in ("direct_chwn", "thin", "reference") or algorithm.startswith("as_f32"):
+        return "blocked"
+    return algorithm
+
+
 def twins_of(algorithm):
-    """The algorithms of the raw rows to hold a row against, the first that is there."""
+    """The algorithms of the raw rows to hold a row against, the first that is there: in the order in which bench/raw_rows.h
+    looks for the one behind raw_same."""
     if algorithm in ("measured", "eager"):
         return ["raw_same"]
-    kind = "winograd" if algorithm.startswith("winograd") else "blocked" if algorithm == "direct_chwn" else algorithm
-    return ["raw_same_" + kind, "raw_same_direct", "raw_same_blocked"]
+    return [f"raw_same_{kind}" for kind in (raw_class(algorithm), "direct", "blocked")]
 
 
 def is_reference(algorithm):

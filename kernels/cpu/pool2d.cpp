@@ -21,7 +21,6 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
   const int64_t N = x.shape[0], C = x.shape[1];
   outer = x.layout == Layout::kNchw ? N * C : (x.layout == Layout::kNhwc ? N : C);
   inner = x.layout == Layout::kNchw ? 1 : (x.layout == Layout::kNhwc ? C : N);
-  row_bytes = IW * inner * static_cast<int64_t>(size_of(x.dtype));
   const auto windows_of = [](int64_t extent, int64_t before, int64_t kernel, int64_t stride, int64_t windows) {
     std::vector<Range> of;
     for (int64_t i = 0; i < extent; ++i) {
@@ -29,6 +28,7 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
     }
     return of;
   };
+  if (is_squares()) squares = Squares(OW);
   windows_of_row = windows_of(IH, top, KH, SH, OH);
   windows_of_column = windows_of(IW, left, KW, SW, OW);
   for (int64_t height = 1; height <= KH; ++height) {
@@ -44,28 +44,33 @@ namespace {
 
 // A walk over the rows of the outputs, which stand one behind the other in them.
 struct Work {
-  int64_t rows;
+  const char* name;
+  int64_t rows, longest;  // their number, and the elements of the longest
   void (*walk)(const Plan&, const Launch&, int64_t begin, int64_t end);
   int64_t (*place)(const Plan&, int64_t row);  // the element of an output with which a row begins
 };
+
+int64_t bytes_of(std::span<const TensorSpec> specs) {
+  size_t bytes = 0;
+  for (const TensorSpec& s : specs) bytes += s.bytes();
+  return static_cast<int64_t>(bytes);
+}
 
 // Runs a walk on all threads. Large results are written past the caches, by way of a small stage.
 class PoolKernel final : public Kernel {
  public:
   PoolKernel(std::string name, Plan plan, Work work, std::span<const TensorSpec> in, std::span<const TensorSpec> out)
-      : Kernel(std::move(name)),
-        plan_(std::move(plan)),
-        work_(work),
-        grain_(std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, plan_.row_bytes))) {
+      : Kernel(std::move(name)), plan_(std::move(plan)), work_(work) {
+    const int64_t written = bytes_of(out), moved = bytes_of(in) + written;
+    grain_ = std::max<int64_t>(1, kGrainBytes * work.rows / std::max<int64_t>(1, moved));
     // What is read pushes what is written out of the caches, too.
-    if (bytes_of(out) < kStreamBytes && bytes_of(in) + bytes_of(out) < 2 * kStreamBytes) return;
-    int64_t element = 0, longest = 1;
+    if (written < kStreamBytes && moved < 2 * kStreamBytes) return;
+    int64_t size = 0;
     for (const TensorSpec& s : out) {
       sizes_.push_back(static_cast<int64_t>(size_of(s.dtype)));
-      element += sizes_.back();
+      size += sizes_.back();
     }
-    for (int64_t row = 0; row < work_.rows / plan_.outer; ++row) longest = std::max(longest, elements(row, row + 1));
-    staged_rows_ = kStage / (longest * element);
+    staged_rows_ = kStage / (work.longest * size);
   }
   void run(const Launch& l) const override {
     parallel_for(work_.rows, grain_, [&](int64_t begin, int64_t end) {
@@ -75,28 +80,22 @@ class PoolKernel final : public Kernel {
 
  private:
   static constexpr int64_t kStage = 32 << 10;
-  static constexpr size_t kMostOutputs = 2;
-
-  static int64_t bytes_of(std::span<const TensorSpec> specs) {
-    size_t bytes = 0;
-    for (const TensorSpec& s : specs) bytes += s.bytes();
-    return static_cast<int64_t>(bytes);
-  }
-  int64_t elements(int64_t begin, int64_t end) const { return work_.place(plan_, end) - work_.place(plan_, begin); }
 
   void walk_staged(const Launch& l, int64_t begin, int64_t end) const {
     alignas(64) uint8_t stage[kStage];
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + staged_rows_);
-      const int64_t first = work_.place(plan_, begin), n = elements(begin, next);
-      // A walk finds its rows from the first of all.
-      void* out[kMostOutputs];
+      const int64_t first = work_.place(plan_, begin), n = work_.place(plan_, next) - first;
+      void* out[2];  // a walk finds its rows from the first of all
       int64_t used = 0;
-      for (size_t i = 0; i < sizes_.size(); used += n * sizes_[i++]) out[i] = stage + used - first * sizes_[i];
+      for (size_t i = 0; i < sizes_.size(); ++i) {
+        out[i] = stage + used - first * sizes_[i];
+        used += n * sizes_[i];
+      }
       work_.walk(plan_, {l.in, out, l.workspace}, begin, next);
       for (size_t i = 0; i < sizes_.size(); ++i) {
-        const int64_t bytes = first * sizes_[i];
-        stream(static_cast<uint8_t*>(l.out[i]) + bytes, static_cast<const uint8_t*>(out[i]) + bytes, n * sizes_[i]);
+        const int64_t at = first * sizes_[i];
+        stream(static_cast<uint8_t*>(l.out[i]) + at, static_cast<const uint8_t*>(out[i]) + at, n * sizes_[i]);
       }
     }
     stream_fence();
@@ -105,38 +104,45 @@ class PoolKernel final : public Kernel {
   Plan plan_;
   Work work_;
   int64_t grain_, staged_rows_ = 0;
-  std::vector<int64_t> sizes_;  // of an element of each output
+  std::vector<int64_t> sizes_;  // of an element of each output, where they are staged
 };
-
-int64_t place_in_y(const Plan& g, int64_t row) { return row * g.OW * g.inner; }
-int64_t place_in_dx(const Plan& g, int64_t row) { return row * g.IW * g.inner; }
-int64_t place_of_tiles(const Plan& g, int64_t row) { return (row / g.OH * g.IH + row % g.OH * g.KH) * g.IW * g.inner; }
 
 template <class Rule>
 Work forward_work(const Plan& g) {
-  const int64_t rows = g.outer * g.OH;
-  if (g.inner != 1) return {rows, &forward_lanes<Rule>, &place_in_y};
-  return {rows,
-          g.SW == 1 ? &forward_columns<Rule, 1> : (g.SW == 2 ? &forward_columns<Rule, 2> : &forward_columns<Rule, 0>),
-          &place_in_y};
+  if (g.is_squares()) {
+    return {"squares", ceil_div(g.windows(), kLanes), kLanes, &forward_squares<Rule>,
+            [](const Plan& p, int64_t block) { return std::min(block * kLanes, p.windows()); }};
+  }
+  auto* walk = g.inner != 1 ? &forward_lanes<Rule>
+               : g.SW == 1  ? &forward_columns<Rule, 1>
+               : g.SW == 2  ? &forward_columns<Rule, 2>
+                            : &forward_columns<Rule, 0>;
+  return {g.inner != 1 ? "lanes" : "columns", g.outer * g.OH, g.OW * g.inner, walk,
+          [](const Plan& p, int64_t row) { return row * p.OW * p.inner; }};
 }
 template <class Rule>
 Work backward_work(const Plan& g) {
-  const int64_t rows = g.outer * g.IH;
-  if (g.tiles() && g.inner != 1) return {g.outer * g.OH, &backward_lane_tiles<Rule>, &place_of_tiles};
-  if (g.tiles() && g.KW == 2) return {g.outer * g.OH, &backward_column_pairs<Rule>, &place_of_tiles};
-  if (g.inner != 1) return {rows, &backward_lanes<Rule>, &place_in_dx};
-  return {
-      rows,
-      g.SW == 1 ? &backward_columns<Rule, 1> : (g.SW == 2 ? &backward_columns<Rule, 2> : &backward_columns<Rule, 0>),
-      &place_in_dx};
+  if (g.is_squares()) {
+    return {"squares", ceil_div(g.windows(), kLanes), 4 * kLanes, &backward_squares<Rule>,
+            [](const Plan& p, int64_t block) { return 4 * std::min(block * kLanes, p.windows()); }};
+  }
+  if (g.tiles() && (g.inner != 1 || g.KW == 2)) {
+    auto* walk = g.inner != 1 ? &backward_lane_tiles<Rule> : &backward_column_pairs<Rule>;
+    return {g.inner != 1 ? "lane_tiles" : "column_pairs", g.outer * g.OH, (g.KH + g.IH - g.OH * g.KH) * g.IW * g.inner,
+            walk, [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW * p.inner; }};
+  }
+  auto* walk = g.inner != 1 ? &backward_lanes<Rule>
+               : g.SW == 1  ? &backward_columns<Rule, 1>
+               : g.SW == 2  ? &backward_columns<Rule, 2>
+                            : &backward_columns<Rule, 0>;
+  return {g.inner != 1 ? "lanes" : "columns", g.outer * g.IH, g.IW * g.inner, walk,
+          [](const Plan& p, int64_t row) { return row * p.IW * p.inner; }};
 }
 
 template <class Kind>
 void offer(const Problem<Pool2dParams>& p, const Plan& g, Work work, Candidates& candidates) {
   candidates.add("loop", [=, in = p.in, out = p.out] {
-    return std::make_unique<PoolKernel>(message("plumb:{}:{}", Kind::kName, g.inner != 1 ? "lanes" : "columns"), g,
-                                        work, in, out);
+    return std::make_unique<PoolKernel>(message("plumb:{}:{}", Kind::kName, work.name), g, work, in, out);
   });
 }
 

@@ -34,6 +34,7 @@ inline constexpr auto kEven = lanes_of([](int32_t j) { return j < kHalf ? 2 * j 
 /// The elements of two vectors in turn: the first half of them, and the second.
 inline constexpr auto kLow = lanes_of([](int32_t j) { return j / 2 + (j % 2 ? 2 * kHalf : 0); });
 inline constexpr auto kHigh = lanes_of([](int32_t j) { return kHalf + j / 2 + (j % 2 ? 2 * kHalf : 0); });
+inline constexpr auto kFirstHalf = lanes_of([](int32_t j) { return j < kHalf ? -1 : 0; });
 }  // namespace detail
 
 /// n elements in `vectors` vectors, which they fill if `whole`.
@@ -102,5 +103,65 @@ template <class T, class Along, bool whole>
   both.store(p, 0, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(detail::kLow)));
   both.store(p, 1, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(detail::kHigh)));
 }
+
+/// Windows of 2x2 that tile planes of `width` windows a row, where whole rows of windows fill a vector: the windows of
+/// a block of kLanes have 4 * kLanes neighbouring elements. `pick` finds element k of every window in the first, or the
+/// second, two vectors of these; `spread` is the inverse, for each of the four vectors, from the elements of two
+/// columns.
+struct Squares {
+  std::array<std::array<int32_t, kLanes>, 4> pick{}, spread{}, below{};
+  Squares() = default;
+  explicit Squares(int64_t width) {
+    for (int64_t e = 0; e < 4 * kLanes; ++e) {
+      const int64_t row = e / (2 * width), column = e % (2 * width);
+      const int64_t window = row / 2 * width + column / 2, k = row % 2 * 2 + column % 2;
+      const auto vector = static_cast<size_t>(e / kLanes), lane = static_cast<size_t>(e % kLanes);
+      pick[static_cast<size_t>(k)][static_cast<size_t>(window)] = static_cast<int32_t>(e % (2 * kLanes));
+      spread[vector][lane] = static_cast<int32_t>(column % 2 * kLanes + window);
+      below[vector][lane] = row % 2 ? -1 : 0;
+    }
+  }
+};
+
+/// A block of n <= kLanes windows as a run, for element k of each.
+template <bool whole>
+struct SquareRun : Run<Columns<1>, 1, whole> {
+  const Squares& squares;
+  size_t k = 0;
+  SquareRun(int64_t windows, const Squares& s) : Run<Columns<1>, 1, whole>{windows}, squares(s) {}
+
+  int64_t left_of_elements(int64_t vector) const {
+    return whole ? kLanes : std::clamp<int64_t>(4 * this->n - vector * kLanes, 0, kLanes);
+  }
+  /// p is the first element of the block.
+  template <class T>
+  [[gnu::always_inline]] Vec in_windows(const T* p, int) const {
+    const auto pick = std::bit_cast<IntVec>(squares.pick[k]);
+    const auto vector = [&](int64_t i) { return load_part(p + i * kLanes, left_of_elements(i)); };
+    const Vec first = __builtin_shuffle(vector(0), vector(1), pick),
+              second = __builtin_shuffle(vector(2), vector(3), pick);
+    return std::bit_cast<IntVec>(detail::kFirstHalf) ? first : second;
+  }
+  /// All windows have the same.
+  [[gnu::always_inline]] Vec of_windows(const float* p, int) const { return *p - Vec{}; }
+  /// Stores elements 0 to 3 of the windows to the block at p.
+  template <class T>
+  [[gnu::always_inline]] void store_block(T* p, const Vec* elements) const {
+    for (int64_t i = 0; i < 4; ++i) {
+      const auto at = static_cast<size_t>(i);
+      const auto spread = std::bit_cast<IntVec>(squares.spread[at]), below = std::bit_cast<IntVec>(squares.below[at]);
+      const Vec upper = __builtin_shuffle(elements[0], elements[1], spread);
+      const Vec lower = __builtin_shuffle(elements[2], elements[3], spread);
+      const Vec v = below ? lower : upper;
+      whole ? simd::store(p + i * kLanes, v) : simd::store(p + i * kLanes, v, left_of_elements(i));
+    }
+  }
+
+ private:
+  template <class T>
+  [[gnu::always_inline]] static Vec load_part(const T* p, int64_t n) {
+    return whole ? simd::load(p) : simd::load(p, n);
+  }
+};
 
 }  // namespace plumb::cpu::pool

@@ -13,14 +13,21 @@ namespace plumb::cpu::pool {
 /// x (outer, IH, IW, inner) and y (outer, OH, OW, inner) with their windows.
 struct Plan {
   int64_t outer, inner, IH, IW, OH, OW, KH, KW, SH, SW, top, left;
-  int64_t row_bytes;                                     ///< of a row of x
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
   std::vector<float> scale;  ///< 1 / divisor, by the number of the window's rows inside x and then by ow
+
+  Squares squares;  ///< of blocks, if there are any
 
   Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p);
 
   /// Whether windows stand side by side in x, and none reaches out of it.
   bool tiles() const { return KH == SH && KW == SW && top == 0 && left == 0 && OH * KH <= IH && OW * KW <= IW; }
+  /// Whether all is blocks (Squares): rows are too short for vectors of their own.
+  bool is_squares() const {
+    return tiles() && inner == 1 && KH == 2 && KW == 2 && IH == 2 * OH && IW == 2 * OW && 2 * OW <= kLanes &&
+           kLanes % OW == 0;
+  }
+  int64_t windows() const { return outer * OH * OW; }
   /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }
   Range columns(int64_t ow) const { return {std::max<int64_t>(0, left - ow * SW), std::min(KW, IW + left - ow * SW)}; }
@@ -235,6 +242,37 @@ void backward_column_pairs(const Plan& g, const Launch& l, int64_t begin, int64_
       };
       n == kLanes ? sums(Run<Columns<1>, 1, true>{n}) : sums(Run<Columns<1>, 1, false>{n});
     }
+  });
+}
+
+/// body(run, window) for blocks [begin, end) of all windows (Plan::is_squares).
+template <class Body>
+[[gnu::always_inline]] inline void each_block(const Plan& g, int64_t begin, int64_t end, const Body& body) {
+  for (int64_t block = begin; block < end; ++block) {
+    const int64_t window = block * kLanes, n = std::min(kLanes, g.windows() - window);
+    n == kLanes ? body(SquareRun<true>(n, g.squares), window) : body(SquareRun<false>(n, g.squares), window);
+  }
+}
+
+template <class Rule>
+void forward_squares(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  each_block(g, begin, end, [&](auto run, int64_t window) {
+    typename Rule::template State<decltype(run)> state;
+    rule.begin(state, run, window, 0);
+    for (run.k = 0; run.k < 4; ++run.k) rule.step(state, run, static_cast<int64_t>(run.k), 4 * window);
+    rule.finish(state, run, window, g.scale_of(0));
+  });
+}
+
+template <class Rule>
+void backward_squares(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
+  const Rule rule(l);
+  auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
+  each_block(g, begin, end, [&](auto run, int64_t window) {
+    Vec elements[4] = {};
+    for (int64_t k = 0; k < 4; ++k) rule.step(elements + k, run, k, window, g.scale_of(0));
+    run.store_block(dx + 4 * window, elements);
   });
 }
 

@@ -145,14 +145,6 @@ void store(T* p, V v, int64_t n) {
   detail::store(p, detail::Stored<T>::narrow(v), n);
 }
 
-/// Writes v past the caches if it is one whole line of them, and as store() otherwise. Ends with stream_fence().
-inline void stream(float* p, Vec v) {
-#if defined(__AVX512F__)
-  if (reinterpret_cast<uintptr_t>(p) % sizeof(v) == 0) return _mm512_stream_ps(p, v);
-#endif
-  store(p, v);
-}
-
 /// max(v, 0), with NaN kept.
 inline Vec relu(Vec v) { return v < Vec{} ? Vec{} : v; }
 

@@ -41,16 +41,26 @@ inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
 #endif
 }
 
-/// A vector to an address that is a multiple of its size.
+/// Writes a vector past the caches where `to` is a multiple of its size, and into them otherwise. Its neighbours must
+/// follow at once: lines that are written in parts are slow.
 template <class V>
 void stream(float* to, V v) {
+  if (reinterpret_cast<uintptr_t>(to) % sizeof(V) == 0) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64) return _mm512_stream_ps(to, std::bit_cast<__m512>(v));
+    if constexpr (sizeof(V) == 64) return _mm512_stream_ps(to, std::bit_cast<__m512>(v));
 #elif defined(__AVX__)
-  if constexpr (sizeof(V) == 32) return _mm256_stream_ps(to, std::bit_cast<__m256>(v));
+    if constexpr (sizeof(V) == 32) return _mm256_stream_ps(to, std::bit_cast<__m256>(v));
 #elif defined(__SSE2__)
-  if constexpr (sizeof(V) == 16) return _mm_stream_ps(to, std::bit_cast<__m128>(v));
+    if constexpr (sizeof(V) == 16) return _mm_stream_ps(to, std::bit_cast<__m128>(v));
 #endif
+  }
+  std::memcpy(to, &v, sizeof v);
+}
+/// The same for a vector without neighbours: past the caches only if it is a whole line of them.
+template <class V>
+void stream_alone(float* to, V v) {
+  constexpr size_t kLine = 64;
+  if constexpr (sizeof(V) == kLine) return stream(to, v);
   std::memcpy(to, &v, sizeof v);
 }
 

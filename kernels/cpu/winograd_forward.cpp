@@ -156,7 +156,7 @@ class Convolution final : public Kernel {
                             if (task_.relu) value = relu(value);
                           }
                           if (!whole) return store(to, value, channels);
-                          stream_ ? stream(to, value) : store(to, value);
+                          stream_ ? stream_alone(to, value) : store(to, value);
                         });
     };
     constexpr std::true_type yes;

@@ -15,7 +15,6 @@ using simd::kRegisters;
 using simd::load;
 using simd::relu;
 using simd::store;
-using simd::stream;
 using simd::Vec;
 using simd::vectors_of;
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "kernels/conv2d.h"
 #include "kernels/trial.h"
 
@@ -41,6 +43,11 @@ TEST(Conv2dError, IsRoundingForTheReferenceAndSeesAWrongElement) {
     expect(error_of<Conv2dBackwardInput>(p, {y, w}, x, damage));
     expect(error_of<Conv2dBackwardWeight>(p, {y, x}, w, damage));
   }
+}
+
+TEST(Conv2dError, IsNanWhereTheResultIs) {
+  const TensorSpec x(Shape{1, 1, 4, 4}), w(Shape{1, 1, 1, 1});
+  EXPECT_TRUE(std::isnan(error_of<Conv2dForward>({}, {x, w}, x, std::nanf(""))));
 }
 
 }  // namespace

@@ -36,13 +36,16 @@ TEST_F(InfoTest, DescribesTheMachine) {
   const test::Outcome o = run("info --threads 1 --json r.json");
 
   ASSERT_EQ(o.status, 0) << o;
-  for (const char* part : {"processor", "threads     1\n", "library     oneDNN", "GFLOP/s f32", "GB/s"}) {
+  for (const char* part :
+       {"processor", "threads     1\n", "library     oneDNN", "GFLOP/s f32", "GFLOP/s bf16", "GB/s"}) {
     EXPECT_NE(o.out.find(part), o.out.npos) << part << "\n" << o;
   }
   const auto report = read_json("r.json");
   EXPECT_EQ(report["threads"], 1);
-  EXPECT_GT(report["roofs"]["gflops"], 0);
-  EXPECT_GT(report["roofs"]["copy_gbytes_per_second"], 0);
+  for (const char* roof :
+       {"gflops", "fma_gflops", "matmul_gflops", "bf16_gflops", "matmul_bf16_gflops", "copy_gbytes_per_second"}) {
+    EXPECT_GT(report["roofs"][roof], 0) << roof;
+  }
 }
 
 TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {

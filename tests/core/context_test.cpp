@@ -100,11 +100,9 @@ TEST(Context, SetThreadsHoldsForTheCallingThreadOnly) {
   EXPECT_EQ(ctx.choice.threads, 0);
 }
 
-TEST(Device, NamesGoBothWays) {
+TEST(Device, HasAName) {
   EXPECT_EQ(to_string(Device{}), "cpu");
   EXPECT_EQ(to_string(Device{DeviceType::kCuda, 1}), "cuda:1");
-  EXPECT_EQ(device_from_string("cpu"), Device{});
-  EXPECT_TRUE(test::refused([] { device_from_string("gpu"); }, "device \"gpu\" is unknown"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "kernels/cache.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
@@ -44,6 +45,16 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
     const Ref<Prepared> biased = prepare<LinearForward>({}, {x, w, b}, {y});
     EXPECT_EQ(biased->kernel->info().algorithm == algorithm, std::string(algorithm) != "gemm");
   }
+}
+
+// The gradient of a matrix of this size is written past the caches.
+TEST(Linear, JointGradientsOfALargeMatrixMatchTheReference) {
+  const TensorSpec x(Shape{2, 2048}), w(Shape{2053, 2048}), dy(Shape{2, 2053});
+  ASSERT_TRUE(prefers_joint_backward(x, w));
+  test::KernelCheck check(8);
+  const Tensor from_x = test::random_tensor(x, 1).require_grad(), from_w = test::random_tensor(w, 2).require_grad();
+  grad(linear(from_x, from_w), {from_x, from_w}, test::random_tensor(dy, 3));
+  EXPECT_TRUE(check.checked().contains("linear_backward:thin"));
 }
 
 TEST(Linear, LeadingDimensionsAreABatch) {

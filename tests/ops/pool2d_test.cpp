@@ -87,6 +87,20 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
   }
 }
 
+// What does not stay in the caches is written past them, by way of a stage.
+TEST(Pool2d, LargeResultsMatchTheReference) {
+  const auto check = [](Layout layout, const Pooling& pooling) {
+    SCOPED_TRACE(pooling.name);
+    const KernelCheck kernels(8);
+    const Tensor x = needing_grad(random_tensor(TensorSpec(pooling.x, DType::kF32, layout), 1));
+    const Tensor y = max_pool2d(x, pooling.p);
+    grad(y, {x}, random_tensor(y.spec(), 2));
+  };
+  check(Layout::kNchw, {"2x2", {104, 1030, 8, 8}});
+  check(Layout::kNhwc, {"2x2_rest", {75, 1033, 9, 10}});
+  check(Layout::kChwn, {"3x3_stride2", {104, 1030, 8, 8}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}}});
+}
+
 TEST(Pool2d, LayoutsAgreeExactly) {
   for (const Pooling& pooling : poolings()) {
     SCOPED_TRACE(pooling.name);

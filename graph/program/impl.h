@@ -1,0 +1,38 @@
+// What a program holds, and how it is made of what was recorded.
+#pragma once
+
+#include "core/block.h"
+#include "graph/program.h"
+#include "graph/recording.h"
+
+namespace plumb {
+
+struct Program::Impl {
+  struct Step {
+    const Kernel* kernel;
+    Launch launch;
+    const Prepared* prepared;
+    Phase phase;
+  };
+  struct Watched {  // a value whose pack is kept, and the version that the pack is of
+    Ref<Value> value;
+    uint32_t version;
+  };
+  std::vector<Step> steps, packers;
+  std::vector<void*> pointers;  // of all launches
+  std::vector<Watched> watched;
+  std::vector<Ref<Value>> written, held;
+  std::vector<Ref<Prepared>> kernels;
+  Block arena, workspace;
+  TensorList outputs;
+  ProgramStats stats;
+
+  /// Fills an empty program with the work of the ops, which are pruned already. Throws Error where a tensor of an
+  /// earlier capture is used or returned.
+  void build(const std::vector<graph::RecordedOp>& ops, const TensorList& returned);
+
+ private:
+  class Builder;
+};
+
+}  // namespace plumb

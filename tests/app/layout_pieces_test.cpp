@@ -1,0 +1,53 @@
+#include "app/layout_pieces.h"
+
+#include <gtest/gtest.h>
+
+#include "app/trainer.h"
+#include "core/random.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+
+namespace plumb::app {
+namespace {
+
+// The second layer is so large that one kernel makes both its gradients at a batch of one; the first has but one.
+class TwoLinear final : public models::Network {
+ public:
+  TwoLinear() : Network("two linear", Shape{3, 4, 4}, 256) {
+    models::ParameterMaker made;
+    first_ = made.weight("first.weight", Shape{1024, 3}, 3, 1024);
+    second_ = made.weight("second.weight", Shape{256, 1024}, 1024, 256);
+    finish(std::move(made));
+  }
+  Tensor forward(const Tensor& x, const models::Pass&) const override {
+    return linear(linear(mean(x, {2, 3}), first_), second_);
+  }
+
+ private:
+  Tensor first_, second_;
+};
+
+TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
+  const TwoLinear network;
+  const Tensor images = uniform(TensorSpec(Shape{1, 3, 4, 4}), 0, 1, 1);
+  const Tensor labels = uniform(TensorSpec(Shape{1}, DType::kI64), 0, 255, 2);
+  Generator generator(0);
+  const Program program =
+      capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
+
+  std::vector<std::string> with_weights;
+  OnednnBest best;
+  for (const Piece& piece : pieces_of(program, network)) {
+    const double onednn = best.seconds(piece);
+    EXPECT_GT(time_of(piece).seconds, 0) << piece.layer;
+    EXPECT_EQ(best.seconds(piece), onednn) << "measured once";
+    if (onednn > 0) with_weights.push_back(piece.layer + " " + piece.direction);
+  }
+
+  const std::vector<std::string> expected{"first forward", "second forward", "second backward",
+                                          "first backward_weight"};
+  EXPECT_EQ(with_weights, expected);
+}
+
+}  // namespace
+}  // namespace plumb::app
