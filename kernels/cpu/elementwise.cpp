@@ -1,6 +1,7 @@
 #include "kernels/cpu/elementwise.h"
 
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 namespace {
@@ -16,6 +17,8 @@ class ElementwiseKernel final : public Kernel {
     for (size_t k = 0; k + 1 < f.inputs; ++k) dense &= stride_[k] == 1;
     const int64_t last = stride_[f.inputs - 1];
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
+    const int64_t row_bytes = loop_.extent[0] * bytes_;
+    streams_ = loop_.rows() * row_bytes >= kStreamBytes && row_bytes >= kStage;
   }
   void run(const Launch& l) const override {
     const int64_t width = loop_.extent[0], grain = kGrainBytes / bytes_;
@@ -24,26 +27,49 @@ class ElementwiseKernel final : public Kernel {
         std::array<int64_t, kMaxOperands> at;
         for (size_t k = 0; k < kMaxOperands; ++k) at[k] = begin * stride_[k];
         run_row(l, begin, at, end - begin);
+        if (streams_) stream_fence();
       });
       return;
     }
     parallel_for(loop_.rows(), std::max<int64_t>(1, grain / std::max<int64_t>(width, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row) run_row(l, row * width, loop_.row_offsets(row), width);
+                   if (streams_) stream_fence();
                  });
   }
 
  private:
+  static constexpr int64_t kStage = 4 << 10;
+
   void run_row(const Launch& l, int64_t out_at, const std::array<int64_t, kMaxOperands>& at, int64_t n) const {
     const void* in[kMaxOperands];
     for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const char*>(l.in[k]) + at[k] * bytes_;
-    row_(f_.op.data(), static_cast<char*>(l.out[0]) + out_at * bytes_, in, stride_.data(), n);
+    auto* out = static_cast<uint8_t*>(l.out[0]) + out_at * bytes_;
+    streams_ ? stream_row(in, out, n) : row_(f_.op.data(), out, in, stride_.data(), n);
+  }
+  // Large results go past the caches, by way of a stage. While one piece is written, what the next is made of is read.
+  void stream_row(const void** in, uint8_t* out, int64_t n) const {
+    constexpr int64_t kLines = 256;
+    alignas(64) uint8_t stage[kStage];
+    for (int64_t left = n, now; left > 0; left -= now) {
+      now = std::min(left, kStage / bytes_);
+      row_(f_.op.data(), stage, in, stride_.data(), now);
+      for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
+      for (int64_t at = 0; at < now * bytes_; at += kLines) {
+        for (size_t k = 0; k < f_.inputs; ++k) {
+          for (int64_t line = 0; stride_[k] == 1 && line < kLines; line += 64) simd::fetch(in[k], at + line);
+        }
+        stream(out + at, stage + at, std::min(kLines, now * bytes_ - at));
+      }
+      out += now * bytes_;
+    }
   }
   RowFunction f_;
   Loop loop_;
   int64_t bytes_;
   std::array<int64_t, kMaxOperands> stride_;
   Row row_;
+  bool streams_;
 };
 
 }  // namespace

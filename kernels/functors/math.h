@@ -54,20 +54,10 @@ inline float exp(float x) {
   return p * power(half) * power(whole - half);
 }
 
-inline double log(double x) { return std::log(x); }
-inline float log(float x) { return std::log(x); }
-inline double log1p(double x) { return std::log1p(x); }
-/// 2 ulp. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial for log(1 + r); r has back what 1 + x
-/// was rounded by.
-inline float log1p(float x) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const bool is_inside = x > -1.0f && x < kInfinity;
-  const float inside = is_inside ? x : 0.0f, sum = 1.0f + inside, lost = inside - (sum - 1.0f);
-  constexpr int32_t kRootHalf = 0x3f3504f3;
-  const auto bits = std::bit_cast<int32_t>(sum);
-  const int32_t whole = (bits - kRootHalf) >> 23;
-  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
-  const float r = (mantissa - 1.0f) + lost * (mantissa / sum), n = static_cast<float>(whole);
+namespace detail {
+inline constexpr int32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt 1/2
+/// log(2^n (1 + r)) for 1 + r in [sqrt 1/2, sqrt 2): a polynomial.
+inline float log_of(float n, float r) {
   float p = 7.0376836292e-2f;
   p = p * r - 1.1514610310e-1f;
   p = p * r + 1.1676998740e-1f;
@@ -78,8 +68,36 @@ inline float log1p(float x) {
   p = p * r - 2.4999993993e-1f;
   p = p * r + 3.3333331174e-1f;
   const float small = p * r * r * r - n * 2.12194440e-4f - 0.5f * r * r;
+  return n * 0.693359375f + (r + small);
+}
+}  // namespace detail
+
+inline double log(double x) { return std::log(x); }
+/// 1 ulp. x = 2^n (1 + r); numbers too small to be normal are made so first.
+inline float log(float x) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool is_inside = x > 0.0f && x < kInfinity, is_tiny = x < std::numeric_limits<float>::min();
+  const float inside = is_inside ? (is_tiny ? x * 0x1p23f : x) : 1.0f;
+  const auto bits = std::bit_cast<int32_t>(inside);
+  const int32_t whole = (bits - detail::kRootHalf) >> 23;
+  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
+  const float n = static_cast<float>(is_tiny ? whole - 23 : whole);
+  const float outside = x == kInfinity ? x : (x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
+  return is_inside ? detail::log_of(n, mantissa - 1.0f) : outside;
+}
+inline double log1p(double x) { return std::log1p(x); }
+/// 2 ulp. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial for log(1 + r); r has back what 1 + x
+/// was rounded by.
+inline float log1p(float x) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool is_inside = x > -1.0f && x < kInfinity;
+  const float inside = is_inside ? x : 0.0f, sum = 1.0f + inside, lost = inside - (sum - 1.0f);
+  const auto bits = std::bit_cast<int32_t>(sum);
+  const int32_t whole = (bits - detail::kRootHalf) >> 23;
+  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
+  const float r = (mantissa - 1.0f) + lost * (mantissa / sum);
   const float outside = x == kInfinity ? x : (x == -1.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
-  return is_inside ? n * 0.693359375f + (r + small) : outside;
+  return is_inside ? detail::log_of(static_cast<float>(whole), r) : outside;
 }
 inline double sqrt(double x) { return std::sqrt(x); }
 inline float sqrt(float x) { return std::sqrt(x); }
@@ -98,7 +116,29 @@ inline float tanh(float x) {
   return a < 0.625f ? near : (x < 0 ? -far : far);
 }
 inline double erf(double x) { return std::erf(x); }
-inline float erf(float x) { return std::erf(x); }
+/// 2 ulp. An odd polynomial up to 1, and 1 - e^q from there, q a polynomial for log(1 - erf |x|), until that is 1.
+inline float erf(float x) {
+  const float s = x * x;
+  float p = 7.88911930e-5f;
+  p = p * s - 8.02084105e-4f;
+  p = p * s + 5.18953521e-3f;
+  p = p * s - 2.68544443e-2f;
+  p = p * s + 1.12836003e-1f;
+  p = p * s - 3.76126260e-1f;
+  p = p * s + 1.28379166e-1f;
+  const float a = x < 0 ? -x : x, t = a > 4.0f ? 4.0f : a;  // keeps NaN
+  float q = 1.86071725e-6f;
+  q = q * t - 3.01978562e-5f;
+  q = q * t + 1.91806481e-4f;
+  q = q * t - 4.21880191e-4f;
+  q = q * t - 2.00403226e-3f;
+  q = q * t + 2.15389971e-2f;
+  q = q * t - 1.04414709e-1f;
+  q = q * t - 6.35978341e-1f;
+  q = q * t - 1.12848902e+0f;
+  const float far = 1.0f - exp(q * t);
+  return a < 1.0f ? x + x * p : (x < 0 ? -far : far);
+}
 inline double pow(double x, double y) { return std::pow(x, y); }
 inline float pow(float x, float y) { return std::pow(x, y); }
 

@@ -67,12 +67,17 @@ TEST(Elementwise, FloatFunctionsAreAccurateToFewUlp) {
                         static_cast<double>(std::abs(rounded));
     return std::abs(static_cast<double>(got) - expected) / unit;
   };
-  double worst_exp = 0, worst_tanh = 0, worst_log1p = 0;
+  double worst_exp = 0, worst_tanh = 0, worst_log1p = 0, worst_log = 0, worst_erf = 0;
   for (int i = 0; i < 200000; ++i) {
     const float x = -87.0f + 175.5f * static_cast<float>(i) / 200000.0f;
     worst_exp = std::max(worst_exp, ulps(math::exp(x), std::exp(static_cast<double>(x))));
     const float t = x / 8;
     worst_tanh = std::max(worst_tanh, ulps(math::tanh(t), std::tanh(static_cast<double>(t))));
+    const float e = x / 16;
+    worst_erf = std::max(worst_erf, ulps(math::erf(e), std::erf(static_cast<double>(e))));
+    for (const float v : {math::exp(x), x / 1e38f / 100, 1 + x / 1000}) {
+      if (v > 0) worst_log = std::max(worst_log, ulps(math::log(v), std::log(static_cast<double>(v))));
+    }
     for (const float v : {math::exp(x), -math::exp(-std::abs(x))}) {  // from the smallest numbers to the largest
       if (v > -1.0f) worst_log1p = std::max(worst_log1p, ulps(math::log1p(v), std::log1p(static_cast<double>(v))));
     }
@@ -80,13 +85,31 @@ TEST(Elementwise, FloatFunctionsAreAccurateToFewUlp) {
   EXPECT_LT(worst_exp, 2.5);
   EXPECT_LT(worst_tanh, 2.5);
   EXPECT_LT(worst_log1p, 2.5);
+  EXPECT_LT(worst_log, 1.5);
+  EXPECT_LT(worst_erf, 2.5);
   EXPECT_EQ(math::exp(0.0f), 1.0f);
   EXPECT_EQ(math::tanh(0.0f), 0.0f);
   EXPECT_EQ(math::log1p(0.0f), 0.0f);
+  EXPECT_EQ(math::log(1.0f), 0.0f);
+  EXPECT_EQ(math::log(0.0f), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(math::log(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(math::erf(0.0f), 0.0f);
+  EXPECT_EQ(math::erf(std::numeric_limits<float>::infinity()), 1.0f);
+  EXPECT_EQ(math::erf(-std::numeric_limits<float>::infinity()), -1.0f);
+  EXPECT_TRUE(std::isnan(math::erf(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_EQ(math::log1p(-1.0f), -std::numeric_limits<float>::infinity());
   EXPECT_EQ(math::log1p(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
   for (const float none : {-1.5f, -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
-    EXPECT_TRUE(std::isnan(math::log1p(none))) << none;
+    EXPECT_TRUE(std::isnan(math::log1p(none)) && std::isnan(math::log(none))) << none;
+}
+
+// What does not stay in the caches is written past them, by way of a stage.
+TEST(Elementwise, LargeResultsMatchTheReference) {
+  const test::KernelCheck check(4);
+  const Tensor x = test::random_tensor(TensorSpec(Shape{1030, 4101}), 1);
+  relu(x);
+  add(x, test::random_tensor(TensorSpec(Shape{1030, 1}), 2));
+  mul(x, test::random_tensor(TensorSpec(Shape{4101}), 3));
 }
 
 TEST(Elementwise, Log1pOfADualNumberHasItsDerivative) {
