@@ -17,7 +17,7 @@ from compare import Worker, program
 from networks import write_problem
 
 MARGIN = 30       # times the distance of a framework's own two runs, at this step or before: Winograd rounds more than sums
-ROUNDINGS = 1e-5  # of the loss: some hundred roundings of f32, what sums of this length differ by
+ROUNDINGS = 2e-6  # of the loss: sixteen roundings of f32; a framework's own two runs are up to two apart (docs/measured.md)
 
 
 def losses_of(name, command, threads, steps):
