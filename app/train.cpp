@@ -26,10 +26,7 @@ const std::vector<std::string>& optimizers() {
   static const std::vector<std::string> names{"sgd", "adam", "adamw", "rmsprop"};
   return names;
 }
-const std::vector<std::string>& devices() {
-  static const std::vector<std::string> names{"cpu"};
-  return names;
-}
+std::string device(const std::string& name) { return to_string(device_from_string(name)); }
 
 // What scripts that drive several frameworks alike give: seven arguments in a row. This framework is "ref".
 void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
@@ -43,7 +40,7 @@ void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
   const auto choice = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
     return read(what, [&] { return check_choice(word, names), word; });
   };
-  c.device = choice("DEVICE", words[0], devices());
+  c.device = read("DEVICE", [&] { return device(words[0]); });
   choice("FRAMEWORK", words[1], {"ref"});
   c.model = choice("MODEL", words[2], model_choices());
   c.epochs = read("EPOCHS", [&] { return whole_number<int64_t>(words[3], 1); });
@@ -184,7 +181,7 @@ void add_train(CLI::App& app) {
   cmd->add_option("--data", c->data,
                   "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
       ->capture_default_str();
-  add_choice(*cmd, "--device", c->device, devices(), "Where to train: ");
+  cmd->add_option("--device", c->device, "Where to train: cpu")->transform(checked(device))->capture_default_str();
   add_batch_option(*cmd, c->batch, "Images a step");
   add_choice(*cmd, "--optimizer", c->optimizer, optimizers(), "");
   cmd->add_option("--lr", c->learning_rate, "Learning rate [the convention's default]")->transform(nonnegative());

@@ -6,12 +6,6 @@
 namespace plumb::bench {
 namespace {
 
-size_t bytes_of(const std::vector<TensorSpec>& specs) {
-  size_t n = 0;
-  for (const TensorSpec& s : specs) n += s.bytes();
-  return n;
-}
-
 double flops_of(const Job& j) { return j.kind->flops(j.params.data(), j.in, j.out); }
 
 Choice choice_for(const std::string& algorithm) {

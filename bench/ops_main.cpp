@@ -28,7 +28,8 @@ void add_options(CLI::App& app, Options& o) {
   app::add_threads_option(app);
   app.footer(std::string(kAboutFlags) +
              "\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
-             "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.");
+             "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.\n"
+             "Exit status: 1 if rows failed, 3 if a row passed the roof of the machine, which then is wrong.");
   app.allow_extras();
 }
 

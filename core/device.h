@@ -15,5 +15,7 @@ struct Device {
 };
 /// "cpu" or "cuda:0".
 std::string to_string(Device d);
+/// The inverse; throws on an unknown name, and on "cuda" and "cuda:0", for which this version has no kernels.
+Device device_from_string(std::string_view name);
 
 }  // namespace plumb

@@ -8,6 +8,12 @@ void TensorSpec::refuse_layout() const {
 
 std::string to_string(const TensorSpec& s) { return message("{} {} {}", s.dtype, s.shape, s.layout); }
 
+size_t bytes_of(std::span<const TensorSpec> specs) {
+  size_t bytes = 0;
+  for (const TensorSpec& s : specs) bytes += s.bytes();
+  return bytes;
+}
+
 DimOrder memory_order(Layout layout, int rank) {
   switch (layout) {
     case Layout::kNhwc: return {{0, 2, 3, 1}};

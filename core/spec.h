@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "core/dtype.h"
@@ -43,6 +44,8 @@ static_assert(sizeof(TensorSpec) == 64 && is_plain_bytes<TensorSpec>);
 
 /// "f32 (250, 64, 32, 32) nhwc".
 std::string to_string(const TensorSpec& s);
+/// What they take together.
+size_t bytes_of(std::span<const TensorSpec> specs);
 
 /// Distance in elements between neighbours along each logical dimension of a tensor in a public layout.
 struct Strides {

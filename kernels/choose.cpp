@@ -127,7 +127,7 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
-  for (const TensorSpec& s : p.specs) info.bytes += static_cast<double>(s.bytes());
+  info.bytes += static_cast<double>(bytes_of(p.specs));
   return std::move(made.kernel);
 }
 

@@ -1,6 +1,5 @@
 #include "kernels/cpu/elementwise.h"
 
-#include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
@@ -49,18 +48,17 @@ class ElementwiseKernel final : public Kernel {
   }
   // Large results go past the caches, by way of a stage. While one piece is written, what the next is made of is read.
   void stream_row(const void** in, uint8_t* out, int64_t n) const {
-    constexpr int64_t kLines = 256;
     alignas(64) uint8_t stage[kStage];
     for (int64_t left = n, now; left > 0; left -= now) {
       now = std::min(left, kStage / bytes_);
       row_(f_.op.data(), stage, in, stride_.data(), now);
-      for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
-      for (int64_t at = 0; at < now * bytes_; at += kLines) {
-        for (size_t k = 0; k < f_.inputs; ++k) {
-          for (int64_t line = 0; stride_[k] == 1 && line < kLines; line += 64) simd::fetch(in[k], at + line);
-        }
-        stream(out + at, stage + at, std::min(kLines, now * bytes_ - at));
+      const void* next[kMaxOperands];
+      size_t dense = 0;
+      for (size_t k = 0; k < f_.inputs; ++k) {
+        in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
+        if (stride_[k] == 1) next[dense++] = in[k];
       }
+      stream(out, stage, now * bytes_, std::span(next, dense));
       out += now * bytes_;
     }
   }

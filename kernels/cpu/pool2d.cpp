@@ -43,25 +43,20 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
 namespace {
 
 // A walk over the rows of the outputs, which stand one behind the other in them.
+using Walk = void (*)(const Plan&, const Launch&, int64_t begin, int64_t end);
 struct Work {
   const char* name;
   int64_t rows, longest;  // their number, and the elements of the longest
-  void (*walk)(const Plan&, const Launch&, int64_t begin, int64_t end);
+  Walk walk;
   int64_t (*place)(const Plan&, int64_t row);  // the element of an output with which a row begins
 };
-
-int64_t bytes_of(std::span<const TensorSpec> specs) {
-  size_t bytes = 0;
-  for (const TensorSpec& s : specs) bytes += s.bytes();
-  return static_cast<int64_t>(bytes);
-}
 
 // Runs a walk on all threads. Large results are written past the caches, by way of a small stage.
 class PoolKernel final : public Kernel {
  public:
   PoolKernel(std::string name, Plan plan, Work work, std::span<const TensorSpec> in, std::span<const TensorSpec> out)
       : Kernel(std::move(name)), plan_(std::move(plan)), work_(work) {
-    const int64_t written = bytes_of(out), moved = bytes_of(in) + written;
+    const auto written = static_cast<int64_t>(bytes_of(out)), moved = static_cast<int64_t>(bytes_of(in)) + written;
     grain_ = std::max<int64_t>(1, kGrainBytes * work.rows / std::max<int64_t>(1, moved));
     // What is read pushes what is written out of the caches, too.
     if (written < kStreamBytes && moved < 2 * kStreamBytes) return;
@@ -107,16 +102,24 @@ class PoolKernel final : public Kernel {
   std::vector<int64_t> sizes_;  // of an element of each output, where they are staged
 };
 
+// f.template operator()<stride>() for the strides of columns that are compiled, and <0>() for others.
+template <class F>
+Walk by_stride(int64_t stride, const F& f) {
+  switch (stride) {
+    case 1: return f.template operator()<1>();
+    case 2: return f.template operator()<2>();
+    default: return f.template operator()<0>();
+  }
+}
+
 template <class Rule>
 Work forward_work(const Plan& g) {
   if (g.is_squares()) {
     return {"squares", ceil_div(g.windows(), kLanes), kLanes, &forward_squares<Rule>,
             [](const Plan& p, int64_t block) { return std::min(block * kLanes, p.windows()); }};
   }
-  auto* walk = g.inner != 1 ? &forward_lanes<Rule>
-               : g.SW == 1  ? &forward_columns<Rule, 1>
-               : g.SW == 2  ? &forward_columns<Rule, 2>
-                            : &forward_columns<Rule, 0>;
+  const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &forward_columns<Rule, kStride>; });
+  const Walk walk = g.inner != 1 ? &forward_lanes<Rule> : columns;
   return {g.inner != 1 ? "lanes" : "columns", g.outer * g.OH, g.OW * g.inner, walk,
           [](const Plan& p, int64_t row) { return row * p.OW * p.inner; }};
 }
@@ -131,10 +134,8 @@ Work backward_work(const Plan& g) {
     return {g.inner != 1 ? "lane_tiles" : "column_pairs", g.outer * g.OH, (g.KH + g.IH - g.OH * g.KH) * g.IW * g.inner,
             walk, [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW * p.inner; }};
   }
-  auto* walk = g.inner != 1 ? &backward_lanes<Rule>
-               : g.SW == 1  ? &backward_columns<Rule, 1>
-               : g.SW == 2  ? &backward_columns<Rule, 2>
-                            : &backward_columns<Rule, 0>;
+  const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &backward_columns<Rule, kStride>; });
+  const Walk walk = g.inner != 1 ? &backward_lanes<Rule> : columns;
   return {g.inner != 1 ? "lanes" : "columns", g.outer * g.IH, g.IW * g.inner, walk,
           [](const Plan& p, int64_t row) { return row * p.IW * p.inner; }};
 }

@@ -7,8 +7,10 @@
 
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
 
 namespace plumb::cpu {
 
@@ -39,6 +41,17 @@ inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
 #else
   std::memcpy(to, from, static_cast<size_t>(bytes));
 #endif
+}
+
+/// The same, while as many bytes are fetched from each of `next`, which need not exist: what is worked on after this.
+inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const void* const> next) {
+  constexpr int64_t kPart = 256, kLine = 64;
+  for (int64_t i = 0; i < bytes; i += kPart) {
+    for (const void* const p : next) {
+      for (int64_t line = 0; line < kPart; line += kLine) simd::fetch(p, i + line);
+    }
+    stream(to + i, from + i, std::min(kPart, bytes - i));
+  }
 }
 
 /// Writes a vector past the caches where `to` is a multiple of its size, and into them otherwise. Its neighbours must

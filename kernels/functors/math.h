@@ -33,6 +33,16 @@ struct Dual {
 
 namespace math {
 
+namespace detail {
+/// The polynomial with these coefficients, the highest first, by Horner's scheme.
+template <class... Floats>
+constexpr float polynomial(float x, float highest, Floats... others) {
+  float p = highest;
+  ((p = p * x + others), ...);
+  return p;
+}
+}  // namespace detail
+
 // Float versions are branch-free, so that loops over them vectorise; double versions are the standard library's.
 
 inline double exp(double x) { return std::exp(x); }
@@ -41,13 +51,9 @@ inline float exp(float x) {
   const float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);  // keeps NaN; e^89 is infinite, e^-104 is zero
   const float n = std::rint(clamped * 1.44269504f);
   const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040.0f;
-  p = p * r + 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
-  p = p * r + 1.0f / 24.0f;
-  p = p * r + 1.0f / 6.0f;
-  p = p * r + 0.5f;
-  p = p * r * r + r + 1.0f;
+  const float tail =
+      detail::polynomial(r, 1.0f / 5040.0f, 1.0f / 720.0f, 1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f);
+  const float p = tail * r * r + r + 1.0f;
   const auto whole = static_cast<int32_t>(x == x ? n : 0.0f);
   const int32_t half = whole / 2;  // two factors, since 2^n itself may not be a normal number
   const auto power = [](int32_t e) { return std::bit_cast<float>((e + 127) << 23); };
@@ -58,15 +64,9 @@ namespace detail {
 inline constexpr int32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt 1/2
 /// log(2^n (1 + r)) for 1 + r in [sqrt 1/2, sqrt 2): a polynomial.
 inline float log_of(float n, float r) {
-  float p = 7.0376836292e-2f;
-  p = p * r - 1.1514610310e-1f;
-  p = p * r + 1.1676998740e-1f;
-  p = p * r - 1.2420140846e-1f;
-  p = p * r + 1.4249322787e-1f;
-  p = p * r - 1.6668057665e-1f;
-  p = p * r + 2.0000714765e-1f;
-  p = p * r - 2.4999993993e-1f;
-  p = p * r + 3.3333331174e-1f;
+  const float p =
+      detail::polynomial(r, 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+                         -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f);
   const float small = p * r * r * r - n * 2.12194440e-4f - 0.5f * r * r;
   return n * 0.693359375f + (r + small);
 }
@@ -105,11 +105,8 @@ inline double tanh(double x) { return std::tanh(x); }
 /// 2 ulp. An odd polynomial near zero, where 1 - 2 / (e^2x + 1) would cancel.
 inline float tanh(float x) {
   const float s = x * x;
-  float p = -5.70498872745e-3f;
-  p = p * s + 2.06390887954e-2f;
-  p = p * s - 5.37397155531e-2f;
-  p = p * s + 1.33314422036e-1f;
-  p = p * s - 3.33332819422e-1f;
+  const float p = detail::polynomial(s, -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
+                                     -3.33332819422e-1f);
   const float near = x + x * s * p;
   const float a = x < 0 ? -x : x;
   const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
@@ -119,23 +116,12 @@ inline double erf(double x) { return std::erf(x); }
 /// 2 ulp. An odd polynomial up to 1, and 1 - e^q from there, q a polynomial for log(1 - erf |x|), until that is 1.
 inline float erf(float x) {
   const float s = x * x;
-  float p = 7.88911930e-5f;
-  p = p * s - 8.02084105e-4f;
-  p = p * s + 5.18953521e-3f;
-  p = p * s - 2.68544443e-2f;
-  p = p * s + 1.12836003e-1f;
-  p = p * s - 3.76126260e-1f;
-  p = p * s + 1.28379166e-1f;
+  const float p = detail::polynomial(s, 7.88911930e-5f, -8.02084105e-4f, 5.18953521e-3f, -2.68544443e-2f,
+                                     1.12836003e-1f, -3.76126260e-1f, 1.28379166e-1f);
   const float a = x < 0 ? -x : x, t = a > 4.0f ? 4.0f : a;  // keeps NaN
-  float q = 1.86071725e-6f;
-  q = q * t - 3.01978562e-5f;
-  q = q * t + 1.91806481e-4f;
-  q = q * t - 4.21880191e-4f;
-  q = q * t - 2.00403226e-3f;
-  q = q * t + 2.15389971e-2f;
-  q = q * t - 1.04414709e-1f;
-  q = q * t - 6.35978341e-1f;
-  q = q * t - 1.12848902e+0f;
+  const float q =
+      detail::polynomial(t, 1.86071725e-6f, -3.01978562e-5f, 1.91806481e-4f, -4.21880191e-4f, -2.00403226e-3f,
+                         2.15389971e-2f, -1.04414709e-1f, -6.35978341e-1f, -1.12848902e+0f);
   const float far = 1.0f - exp(q * t);
   return a < 1.0f ? x + x * p : (x < 0 ? -far : far);
 }

@@ -103,6 +103,9 @@ TEST(Context, SetThreadsHoldsForTheCallingThreadOnly) {
 TEST(Device, HasAName) {
   EXPECT_EQ(to_string(Device{}), "cpu");
   EXPECT_EQ(to_string(Device{DeviceType::kCuda, 1}), "cuda:1");
+  EXPECT_EQ(device_from_string("cpu"), Device{});
+  EXPECT_TRUE(test::refused([] { device_from_string("gpu"); }, "\"gpu\" is unknown; use cpu"));
+  EXPECT_TRUE(test::refused([] { device_from_string("cuda:0"); }, "\"cuda:0\": this build has no CUDA kernels"));
 }
 
 }  // namespace
