@@ -63,7 +63,8 @@ class Forward final : public Kernel {
         k.set(v_, c, at<C>(l.in[3], c), inv_std * at<C>(l.in[1], c), at<C>(l.in[2], c));
       });
     }
-    map_channels(v_, static_cast<T*>(l.out[0]), [=](int64_t j) {
+    const Source sources[] = {{x}};
+    map_channels(v_, static_cast<T*>(l.out[0]), sources, [=](int64_t j) {
       return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j]](int64_t i) {
         return (load(x + i) - centre) * slope + shift;
       };
@@ -126,12 +127,13 @@ class Backward final : public Kernel {
     for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
     if (!needs_dx_) return;
     auto* dx = static_cast<T*>(l.out[2]);
+    const Source sources[] = {{dy}, {x}};
     if (!p_.train) {  // y is linear in x, whose own numbers do not matter, NaN or not
-      map_channels(v_, dx,
+      map_channels(v_, dx, std::span(sources).first(1),
                    [=](int64_t j) { return [=, scale = k.scale[j]](int64_t i) { return load(dy + i) * scale; }; });
       return;
     }
-    map_channels(v_, dx, [=](int64_t j) {
+    map_channels(v_, dx, sources, [=](int64_t j) {
       return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j], scale = k.scale[j]](int64_t i) {
         return load(dy + i) * scale + ((load(x + i) - centre) * slope + shift);
       };

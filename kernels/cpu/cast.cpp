@@ -12,7 +12,8 @@ class CastKernel final : public Kernel {
   explicit CastKernel(int64_t n) : Kernel("plumb:cast"), n_(n) {}
   void run(const Launch& l) const override {
     const auto* x = static_cast<const From*>(l.in[0]);
-    cpu::parallel_write(static_cast<To*>(l.out[0]), n_, [&](int64_t begin, int64_t end, To* to) {
+    const cpu::Source source{x, static_cast<double>(sizeof(From)) / sizeof(To)};
+    cpu::parallel_write(static_cast<To*>(l.out[0]), n_, {&source, 1}, [&](int64_t begin, int64_t end, To* to) {
       const From* from = x + begin;
 #pragma GCC ivdep
       for (int64_t i = 0; i < end - begin; ++i) to[i] = cpu::convert<To>(from[i]);

@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 
@@ -181,21 +181,22 @@ class ChannelSums {
   double *pivots_, *sums_, *products_;
 };
 
-/// Sets every y[i] to f(j)(i), where j is the channel of i if the tensor is cut into runs, and else its column.
+/// Sets every y[i] to f(j)(i), where j is the channel of i if the tensor is cut into runs, and else its column. The
+/// sources are what it reads, element i for y[i].
 template <class T, class F>
-void map_channels(const Channels& v, T* y, const F& f) {
+void map_channels(const Channels& v, T* y, std::span<const Source> sources, const F& f) {
   const int64_t width = v.runs ? v.inner : v.columns;
-  parallel_for(v.numel, kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin, next; i < end; i = next) {
+  parallel_write(y, v.numel, sources, [&](int64_t begin, int64_t end, T* to) {
+    for (int64_t i = begin, next; i < end; to += next - i, i = next) {
       const int64_t row = i / width;
       next = std::min(end, (row + 1) * width);
       if (v.runs) {
         const auto g = f(row % v.channels);
 #pragma GCC ivdep
-        for (int64_t k = i; k < next; ++k) store(y + k, g(k));
+        for (int64_t k = i; k < next; ++k) store(to + (k - i), g(k));
       } else {
 #pragma GCC ivdep
-        for (int64_t k = i; k < next; ++k) store(y + k, f(k - row * width)(k));
+        for (int64_t k = i; k < next; ++k) store(to + (k - i), f(k - row * width)(k));
       }
     }
   });

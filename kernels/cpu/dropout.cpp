@@ -4,7 +4,7 @@
 
 #include "core/random.h"
 #include "kernels/cpu/element.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 namespace {
@@ -138,9 +138,9 @@ class Backward final : public Kernel {
   void run(const Launch& l) const override {
     const auto* dy = static_cast<const T*>(l.in[0]);
     const auto* mask = static_cast<const uint8_t*>(l.in[1]);
-    auto* dx = static_cast<T*>(l.out[0]);
-    parallel_for(n_, kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
-      scale_kept(dy + begin, mask + begin, end - begin, scale_, dx + begin);
+    const Source sources[] = {{dy}, {mask, 1.0 / sizeof(T)}};
+    parallel_write(static_cast<T*>(l.out[0]), n_, sources, [&](int64_t begin, int64_t end, T* to) {
+      scale_kept(dy + begin, mask + begin, end - begin, scale_, to);
     });
   }
 

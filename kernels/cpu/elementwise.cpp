@@ -52,13 +52,13 @@ class ElementwiseKernel final : public Kernel {
     for (int64_t left = n, now; left > 0; left -= now) {
       now = std::min(left, kStage / bytes_);
       row_(f_.op.data(), stage, in, stride_.data(), now);
-      const void* next[kMaxOperands];
-      size_t dense = 0;
+      Source dense[kMaxOperands];
+      size_t count = 0;
       for (size_t k = 0; k < f_.inputs; ++k) {
         in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
-        if (stride_[k] == 1) next[dense++] = in[k];
+        if (stride_[k] == 1) dense[count++] = {in[k]};
       }
-      stream(out, stage, now * bytes_, std::span(next, dense));
+      stream(out, stage, now * bytes_, std::span(dense, count), 0);
       out += now * bytes_;
     }
   }

@@ -2,8 +2,6 @@
 
 #include <type_traits>
 
-#include "kernels/cpu/stream.h"
-
 namespace plumb::cpu {
 namespace {
 
@@ -16,12 +14,12 @@ class RowsKernel final : public Kernel {
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
     const int64_t step = loop_.stride[0][0], row_step = loop_.stride[0][1];
-    parallel_write(static_cast<T*>(l.out[0]), n_, [&](int64_t begin, int64_t end, T* to) {
+    const auto write = [&](int64_t begin, int64_t end, T* to, const auto& copy) {
       for_runs(loop_, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
         const T* from = x + (offset_ + row.at + i * step);
         if (step == 1) {
-          copy_rows(reinterpret_cast<uint8_t*>(to), n * kSize, reinterpret_cast<const uint8_t*>(from), row_step * kSize,
-                    n * kSize, rows);
+          copy(reinterpret_cast<uint8_t*>(to), n * kSize, reinterpret_cast<const uint8_t*>(from), row_step * kSize,
+               n * kSize, rows);
         } else {
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t k = 0; k < n; ++k) to[r * n + k] = from[r * row_step + k * step];
@@ -29,7 +27,8 @@ class RowsKernel final : public Kernel {
         }
         to += n * rows;
       });
-    });
+    };
+    parallel_write_rows(static_cast<T*>(l.out[0]), n_, step == 1 ? loop_.extent[0] : 1, write);
   }
 
  private:
@@ -64,6 +63,17 @@ void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_s
     copy_by(std::integral_constant<int64_t, 4>());
   } else if (bytes > 0) {
     copy_by(std::integral_constant<int64_t, 1>());
+  }
+}
+
+void stream_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
+  constexpr int64_t kPiece = 4 << 10;
+  for (int64_t r = 0; r < rows; ++r, to += to_step, from += from_step) {
+    for (int64_t i = 0, now; i < bytes; i += now) {
+      now = std::min(kPiece, bytes - i);
+      const Source next{i + now < bytes ? from + i + now : from + from_step};
+      stream(to + i, from + i, now, {&next, 1}, 0);
+    }
   }
 }
 

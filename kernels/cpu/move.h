@@ -1,6 +1,7 @@
 // Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
 #pragma once
 
+#include "kernels/cpu/stream.h"
 #include "kernels/cpu/strided.h"
 #include "kernels/kernel.h"
 
@@ -20,6 +21,24 @@ decltype(auto) dispatch_size(size_t bytes, F&& f) {
 /// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions
 /// each.
 void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
+
+/// The same, past the caches (stream.h). For runs of some kilobytes.
+void stream_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
+
+/// Writes the n elements of y, made of runs of `run` elements, on all threads: write(begin, end, to, copy) writes the
+/// elements [begin, end) to the memory at `to` by copy, which is copy_rows or stream_rows.
+template <class T, class Write>
+void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
+  constexpr int64_t kSize = sizeof(T), kLongRun = 2 << 10;
+  if (n * kSize >= kStreamBytes && run * kSize >= kLongRun) {
+    parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
+      write(begin, end, y + begin, stream_rows);
+      stream_fence();
+    });
+  } else {
+    parallel_write(y, n, [&](int64_t begin, int64_t end, T* to) { write(begin, end, to, copy_rows); });
+  }
+}
 
 /// Where one row of a strided loop (a run along its dimension 0) stands.
 struct RowPlace {

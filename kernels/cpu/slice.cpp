@@ -2,7 +2,6 @@
 
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/move.h"
-#include "kernels/cpu/stream.h"
 
 namespace plumb::cpu {
 namespace {
@@ -47,7 +46,7 @@ class PadKernel final : public Kernel {
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
-    parallel_write(static_cast<T*>(l.out[0]), n_, [&](int64_t begin, int64_t end, T* to) {
+    const auto write = [&](int64_t begin, int64_t end, T* to, const auto& copy) {
       for_runs(loop_, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
         // Of the rows, those in [first, last) hold elements of x.
         int64_t first = 0, last = rows;
@@ -57,24 +56,26 @@ class PadKernel final : public Kernel {
         }
         for (int d = 2; d < box_.rank; ++d) last = box_.holds(d, row.index[d]) ? last : first;
         std::fill(to, to + first * n, value_);
-        write_rows(x, row.at - origin_ + first * loop_.stride[0][1], i, n, last - first, to + first * n);
+        write_rows(x, row.at - origin_ + first * loop_.stride[0][1], i, n, last - first, to + first * n, copy);
         std::fill(to + last * n, to + rows * n, value_);
         to += rows * n;
       });
-    });
+    };
+    parallel_write_rows(static_cast<T*>(l.out[0]), n_, box_.length[0], write);
   }
 
  private:
   static constexpr int64_t kSize = sizeof(T), kFew = 16;
 
   // The elements [i, i + n) of rows that hold elements of x; `at` is where in x element 0 of the first would be.
-  void write_rows(const T* x, int64_t at, int64_t i, int64_t n, int64_t rows, T* to) const {
+  template <class Copy>
+  void write_rows(const T* x, int64_t at, int64_t i, int64_t n, int64_t rows, T* to, const Copy& copy) const {
     const int64_t from = std::clamp(box_.begin[0] - i, int64_t{0}, n);
     const int64_t until = std::clamp(box_.begin[0] + box_.length[0] - i, from, n);
     fill_rows(to, from, n, rows);
     if (until > from && rows > 0) {
-      copy_rows(bytes_of(to + from), n * kSize, bytes_of(x + (at + i + from)), loop_.stride[0][1] * kSize,
-                (until - from) * kSize, rows);
+      copy(bytes_of(to + from), n * kSize, bytes_of(x + (at + i + from)), loop_.stride[0][1] * kSize,
+           (until - from) * kSize, rows);
     }
     fill_rows(to + until, n - until, n, rows);
   }
@@ -103,13 +104,19 @@ class ConcatKernel final : public Kernel {
     for (const int64_t run : runs_) width_ += run;
   }
   void run(const Launch& l) const override {
-    parallel_write(static_cast<uint8_t*>(l.out[0]), rows_ * width_, [&](int64_t begin, int64_t end, uint8_t* to) {
+    std::array<Source, kFetched> sources;
+    const size_t fetched = std::min(sources.size(), runs_.size());
+    for (size_t k = 0; k < fetched; ++k) {
+      sources[k] = {l.in[k], static_cast<double>(runs_[k]) / static_cast<double>(width_)};
+    }
+    const auto write = [&](int64_t begin, int64_t end, uint8_t* to) {
       int64_t run_begin = 0;  // within the row
       for (size_t k = 0; k < runs_.size(); ++k) {
         write_run(static_cast<const uint8_t*>(l.in[k]), run_begin, runs_[k], begin, end, to);
         run_begin += runs_[k];
       }
-    });
+    };
+    parallel_write(static_cast<uint8_t*>(l.out[0]), rows_ * width_, std::span(sources).first(fetched), write);
   }
 
  private:
@@ -128,7 +135,8 @@ class ConcatKernel final : public Kernel {
     if (last > first) write_cut(last);
   }
 
-  std::vector<int64_t> runs_;  // bytes
+  static constexpr size_t kFetched = 8;  // inputs, for which room is on the stack
+  std::vector<int64_t> runs_;            // bytes
   int64_t rows_, width_ = 0;
 };
 

@@ -43,12 +43,20 @@ inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
 #endif
 }
 
-/// The same, while as many bytes are fetched from each of `next`, which need not exist: what is worked on after this.
-inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const void* const> next) {
+/// An operand that is read from its beginning to its end: `rate` bytes of it for every byte of the result.
+struct Source {
+  const void* data;
+  double rate = 1;
+};
+
+/// The same, while what the bytes of the result from `next` on are made of is fetched; it need not exist.
+inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources, int64_t next) {
   constexpr int64_t kPart = 256, kLine = 64;
   for (int64_t i = 0; i < bytes; i += kPart) {
-    for (const void* const p : next) {
-      for (int64_t line = 0; line < kPart; line += kLine) simd::fetch(p, i + line);
+    for (const Source& s : sources) {
+      const auto begin = static_cast<int64_t>(static_cast<double>(next + i) * s.rate);
+      const auto end = static_cast<int64_t>(static_cast<double>(next + i + kPart) * s.rate);
+      for (int64_t k = begin; k < end; k += kLine) simd::fetch(s.data, k);
     }
     stream(to + i, from + i, std::min(kPart, bytes - i));
   }
@@ -84,10 +92,10 @@ inline void stream_fence() {
 }
 
 /// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at
-/// `to`, which is y's own, or a small buffer that is then streamed into y.
+/// `to`, which is y's own, or a small buffer that is then streamed into y. The sources are fetched ahead of their use.
 template <class T, class Write>
-void parallel_write(T* y, int64_t n, const Write& write) {
-  constexpr int64_t kSize = sizeof(T), kStaged = (16 << 10) / kSize;
+void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Write& write) {
+  constexpr int64_t kSize = sizeof(T), kStaged = (4 << 10) / kSize;
   const bool streams = n * kSize >= kStreamBytes;
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin);
@@ -95,10 +103,15 @@ void parallel_write(T* y, int64_t n, const Write& write) {
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + kStaged);
       write(begin, next, stage);
-      stream(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage), (next - begin) * kSize);
+      stream(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage), (next - begin) * kSize,
+             sources, next * kSize);
     }
     stream_fence();
   });
+}
+template <class T, class Write>
+void parallel_write(T* y, int64_t n, const Write& write) {
+  parallel_write(y, n, {}, write);
 }
 
 }  // namespace plumb::cpu

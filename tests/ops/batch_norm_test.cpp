@@ -113,6 +113,20 @@ TEST(BatchNorm, KernelsMatchF64AndStayInTheirMemory) {
                                                     "batch_norm_forward:loop", "batch_norm_forward:reference"}));
 }
 
+// Large enough to be written past the caches.
+TEST(BatchNorm, LargeResultsMatchTheReference) {
+  const KernelCheck kernels(16);
+  const auto check = [](Layout layout, bool train) {
+    Inputs in({{57, 1033, 9, 8}, DType::kF32, layout}, 0, 2);
+    in.x.require_grad();
+    const Tensor y = in.run(params(train));
+    grad(y, {in.x}, random_tensor(y.spec(), 7));
+  };
+  check(Layout::kNchw, true);
+  check(Layout::kNhwc, true);
+  check(Layout::kNhwc, false);
+}
+
 TEST(BatchNorm, GradientsAndSecondDerivativesMatchDifferences) {
   for (const bool train : {false, true}) {
     for_each_spec({DType::kF64}, [&](const TensorSpec& s) {

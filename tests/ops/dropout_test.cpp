@@ -115,6 +115,14 @@ TEST(Dropout, KernelsStayInTheirMemory) {
                                                     "dropout_forward:philox", "dropout_forward:reference"}));
 }
 
+// Large enough to be written past the caches.
+TEST(Dropout, LargeGradientsMatchTheReference) {
+  const KernelCheck check(4);
+  Generator generator(42);
+  const Tensor x = random_tensor(Shape{4200003}, 1).require_grad(), y = dropout(x, 0.3, generator);
+  grad(y, {x}, random_tensor(x.spec(), 2));
+}
+
 TEST(Dropout, GradientsAndSecondDerivativesMatchDifferences) {
   for (const Layout layout : kPublicLayouts) {
     const Tensor x = random_tensor({{3, 5, 3, 2}, DType::kF64, layout}, 1).require_grad();
