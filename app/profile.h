@@ -17,7 +17,7 @@ class Profile final : public Observer {
   explicit Profile(size_t most = kMost) : most_(most) {}
   void before(const Prepared&) override;
   void after(const Prepared&, const Launch&) override;
-  /// A step of training from `start` until now, on a row of its own.
+  /// A step of training that took `ms` and ends now, on a row of its own.
   void add_step(int64_t number, double ms);
   /// Says on stderr how many kernels are left out, if any are.
   void write(const std::string& file) const;

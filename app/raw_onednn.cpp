@@ -19,8 +19,10 @@ const char* to_string(Direction d) {
 
 std::string raw_class(std::string_view algorithm) {
   if (algorithm.starts_with("winograd")) return "winograd";
-  if (algorithm == "direct_chwn" || algorithm == "thin" || algorithm == "reference" || algorithm.starts_with("as_f32"))
+  if (algorithm == "direct_chwn" || algorithm.starts_with("thin") || algorithm == "reference" ||
+      algorithm.starts_with("as_f32")) {
     return "blocked";
+  }
   return std::string(algorithm);
 }
 

@@ -49,6 +49,10 @@ struct RawLinear {
   bool with_bias = false;
   Activation activation = Activation::kNone;
 };
+/// Both gradients of a fully connected layer: two products, one after the other.
+struct RawLinearBackward {
+  TensorSpec x, w, y;
+};
 /// y = a b over the last two dimensions, either seen transposed, plus a row of biases, then the activation; all
 /// row-major, of one rank.
 struct RawMatmul {
@@ -71,12 +75,14 @@ std::string raw_class(std::string_view algorithm);
 //   inner_product  the weights in the format that oneDNN asks for
 std::unique_ptr<RawRun> raw_same(const RawConv2d& c, std::string_view algorithm);
 std::unique_ptr<RawRun> raw_same(const RawLinear& l, std::string_view algorithm);
+std::unique_ptr<RawRun> raw_same(const RawLinearBackward& l, std::string_view algorithm);
 std::unique_ptr<RawRun> raw_same(const RawMatmul& m, std::string_view algorithm);
 
 // The work with everything left to oneDNN: formats, algorithm and primitive are the fastest found, tensors stand in
 // these formats before and after, and nothing is converted in a run.
 std::unique_ptr<RawRun> raw_best(const RawConv2d& c);
 std::unique_ptr<RawRun> raw_best(const RawLinear& l);
+std::unique_ptr<RawRun> raw_best(const RawLinearBackward& l);
 std::unique_ptr<RawRun> raw_best(const RawMatmul& m);
 
 }  // namespace plumb::app

@@ -141,6 +141,32 @@ RawMatmul as_matmul(const RawLinear& l) {
   return {};
 }
 
+class OneAfterTheOther final : public RawRun {
+ public:
+  OneAfterTheOther(std::unique_ptr<RawRun> first, std::unique_ptr<RawRun> second)
+      : first_(std::move(first)), second_(std::move(second)) {
+    implementation_ = first_->implementation() + " " + second_->implementation();
+    conversions_ = first_->conversions() + second_->conversions();
+  }
+  void run() override {
+    first_->run();
+    second_->run();
+  }
+  double conversion_seconds() override { return first_->conversion_seconds() + second_->conversion_seconds(); }
+
+ private:
+  std::unique_ptr<RawRun> first_, second_;
+};
+
+// make(l) for both directions of the gradients; null where one of them is.
+template <class Make>
+std::unique_ptr<RawRun> both_gradients(const RawLinearBackward& l, const Make& make) {
+  std::unique_ptr<RawRun> dx = make(RawLinear{Direction::kBackwardInput, l.x, l.w, l.y});
+  std::unique_ptr<RawRun> dw = make(RawLinear{Direction::kBackwardWeight, l.x, l.w, l.y});
+  if (!dx || !dw) return nullptr;
+  return std::make_unique<OneAfterTheOther>(std::move(dx), std::move(dw));
+}
+
 }  // namespace
 
 std::unique_ptr<RawRun> raw_same(const RawMatmul& m, std::string_view algorithm) {
@@ -157,6 +183,10 @@ std::unique_ptr<RawRun> raw_same(const RawLinear& l, std::string_view algorithm)
   return raw_same(m, algorithm);
 }
 
+std::unique_ptr<RawRun> raw_same(const RawLinearBackward& l, std::string_view algorithm) {
+  return both_gradients(l, [&](const RawLinear& one) { return raw_same(one, algorithm); });
+}
+
 std::unique_ptr<RawRun> raw_best(const RawMatmul& m) {
   return raw::fastest({[&m] { return matmul(m, true); }, [&m] { return matmul(m, false); }, [&m] { return gemm(m); }});
 }
@@ -165,6 +195,10 @@ std::unique_ptr<RawRun> raw_best(const RawLinear& l) {
   const RawMatmul m = as_matmul(l);
   return raw::fastest({[&l] { return inner_product(l, false, false); }, [&m] { return matmul(m, true); },
                        [&m] { return matmul(m, false); }, [&m] { return gemm(m); }});
+}
+
+std::unique_ptr<RawRun> raw_best(const RawLinearBackward& l) {
+  return both_gradients(l, [](const RawLinear& one) { return raw_best(one); });
 }
 
 }  // namespace plumb::app

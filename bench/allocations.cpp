@@ -1,5 +1,9 @@
 #include "bench/allocations.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -37,6 +41,10 @@ void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment,
 int posix_memalign(void** p, size_t alignment, size_t bytes) {
   *p = memalign(alignment, bytes);
   return *p ? 0 : ENOMEM;
+}
+void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  count.fetch_add(1, std::memory_order_relaxed);
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 }
 #endif

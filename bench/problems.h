@@ -45,9 +45,8 @@ struct Problems {
   size_t size() const;  ///< of all kinds
   /// Appends the problems of a text, one a line; `source` names the text in messages. `batch` replaces the first extent
   /// of every problem of benchdnn's but matrix products, unless it is 0. What a line is follows from what it says:
-  ///   g1mb250ic64ih32oc64oh30kh3ph0n"name"   benchdnn: convolution (kh, oc), pooling (kh, no oc), inner product (oc,
-  ///   no
-  ///                                          kh) or a tensor (neither); what is left out follows by benchdnn's rules
+  ///   g1mb250ic64ih32oc64oh30kh3ph0n"name"   benchdnn: convolution (kh and oc), pooling (kh), inner product (oc)
+  ///                                          or a tensor (neither); what is left out follows by benchdnn's rules
   ///   64x128:128x256n"name"                  benchdnn: matrix product
   ///   250x64x32x32n"name"                    benchdnn: a tensor
   ///   700 161 1 4 32 20 5 0 0 2 2            DeepBench: w h c n k filter_w filter_h pad_w pad_h stride_w stride_h

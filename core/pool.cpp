@@ -80,6 +80,4 @@ void Pool::drain() noexcept {
   }
 }
 
-void Pool::release(void* object, int) noexcept { std::free(object); }
-
 }  // namespace plumb

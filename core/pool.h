@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <vector>
 
 namespace plumb {
@@ -41,7 +42,7 @@ class Pool {
       return;
     }
 #endif
-    release(object, c);
+    std::free(object);
   }
   /// Gives every free object back to the system: what a thread does when it ends.
   void drain() noexcept;
@@ -66,7 +67,6 @@ class Pool {
   void* refill(int c, size_t bytes);
   void spill(int c) noexcept;
   void watch() noexcept;  // so that drain() is called when the thread ends
-  static void release(void* object, int c) noexcept;
 
   List lists_[kClasses];
   bool watched_ = false;

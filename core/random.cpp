@@ -33,13 +33,17 @@ void fill(void* data, DType dtype, int64_t count, uint64_t seed, Number number) 
 }  // namespace
 
 void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
-  if (!is_floating(dtype)) low = std::ceil(low), high = std::floor(high);
+  const bool whole = !is_floating(dtype);
+  const double first = whole ? std::ceil(low) : low, last = whole ? std::floor(high) : high;
+  PLUMB_CHECK(first <= last && std::isfinite(last - first), "uniform: there are no numbers of dtype {} from {} to {}",
+              dtype, low, high);
   const double least = dtype == DType::kU8 ? 0 : -0x1p31, most = dtype == DType::kU8 ? 255 : 0x1p31 - 1;
-  PLUMB_CHECK(low <= high && std::isfinite(high - low) && (is_floating(dtype) || (low >= least && high <= most)),
-              "uniform: there are no numbers of dtype {} from {} to {}", dtype, low, high);
-  const double range = high - low + (is_floating(dtype) ? 0 : 1);
+  PLUMB_CHECK(!whole || (first >= least && last <= most),
+              "uniform: {} to {} was asked for; numbers of dtype {} are drawn from within {} to {}", low, high, dtype,
+              least, most);
+  const double range = last - first + (whole ? 1 : 0);
   fill(data, dtype, count, seed, [&](const auto& bits, double* v) {
-    for (size_t j = 0; j < 4; ++j) v[j] = low + range * static_cast<double>(Philox::unit(bits[j]));
+    for (size_t j = 0; j < 4; ++j) v[j] = first + range * static_cast<double>(Philox::unit(bits[j]));
   });
 }
 

@@ -1,4 +1,6 @@
-// Counter-based random numbers: the same seed gives the same numbers on every machine, device and number of threads.
+// Counter-based random numbers: the same seed gives the same bits on every machine, device and number of threads.
+// Numbers are made of them in f64; by what the compiler and the C library round, normal ones may differ in the last
+// place.
 #pragma once
 
 #include <array>
@@ -38,7 +40,8 @@ struct Philox {
   static constexpr float unit(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 };
 
-/// Fills memory with numbers from U[low, high), rounded to the dtype; integers get whole numbers from [low, high].
+/// Fills memory with numbers from U[low, high), rounded to the dtype; integers get whole numbers from
+/// [low, high], which lie within 32 bits.
 void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed);
 /// Fills memory with numbers from N(mean, deviation^2), by Box-Muller.
 void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed);

@@ -121,8 +121,13 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   Made made = p.choice.search == Search::kMeasured ? measured(p, order) : first_of(order);
   if (!made.kernel) {
     std::string specs;
-    for (const TensorSpec& s : p.in()) specs += (specs.empty() ? "" : ", ") + to_string(s);
-    fail("{}: no kernel on {} takes {}", p.kind->name, p.choice.device, specs.empty() ? "this problem" : specs);
+    bool has_half = false;
+    for (const TensorSpec& s : p.in()) {
+      specs += (specs.empty() ? "" : ", ") + to_string(s);
+      has_half |= s.dtype == DType::kF16;
+    }
+    fail("{}: no kernel on {} takes {}{}", p.kind->name, p.choice.device, specs.empty() ? "this problem" : specs,
+         has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
   }
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;

@@ -18,22 +18,27 @@ namespace {
       kind.name, i, in[i].value->spec);
 }
 
-[[gnu::noinline, gnu::cold]] void run_observed(const Prepared& p, const Launch& launch) {
-  ctx.observer->before(p);
-  p.kernel->run(launch);
-  ctx.observer->after(p, launch);
+Launch launch_of(const Prepared& p, void* const* in, void* const* out) {
+  if (const size_t bytes = p.kernel->info().workspace_bytes; bytes > ctx.workspace_bytes) [[unlikely]]
+    grow_workspace(bytes);
+  return {in, out, ctx.workspace};
+}
+
+// An observer may run ops itself, for which the gate looks kernels up and the workspace grows.
+[[gnu::noinline, gnu::cold]] void run_observed(const Ref<Prepared> p, void* const* in, void* const* out) {
+  ctx.observer->before(*p);
+  const Launch launch = launch_of(*p, in, out);
+  p->kernel->run(launch);
+  ctx.observer->after(*p, launch);
 }
 
 }  // namespace
 
-void run_now(const Prepared& p, void* const* in, void* const* out) {
-  if (const size_t bytes = p.kernel->info().workspace_bytes; bytes > ctx.workspace_bytes) [[unlikely]]
-    grow_workspace(bytes);
-  const Launch launch{in, out, ctx.workspace};
+void run_now(Prepared& p, void* const* in, void* const* out) {
   if (ctx.observer) [[unlikely]] {
-    run_observed(p, launch);
+    run_observed(Ref<Prepared>(&p), in, out);
   } else {
-    p.kernel->run(launch);
+    p.kernel->run(launch_of(p, in, out));
   }
 }
 
@@ -62,8 +67,12 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
     in = {replaced, in.size()};
   }
 
+  const auto raise_versions = [&] {
+    for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) in[i].value->bump_version();
+  };
   if (ctx.recorder) [[unlikely]] {
     ctx.recorder->append(p, in, {y, specs.size()}, writes);
+    raise_versions();
   } else {
     auto* inputs = static_cast<void**>(alloca((in.size() + 1) * sizeof(void*)));
     for (size_t i = 0; i < in.size(); ++i) {
@@ -73,9 +82,9 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
     }
     auto* outputs = static_cast<void**>(alloca((specs.size() + 1) * sizeof(void*)));
     for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
+    raise_versions();  // before the work: what is written when an observer throws counts as written, too
     run_now(*p, inputs, outputs);
   }
-  for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) in[i].value->bump_version();
 }
 
 }  // namespace plumb::detail

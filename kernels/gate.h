@@ -22,7 +22,7 @@ namespace detail {
 void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> specs, Ref<Value>* y,
               Writes writes);
 /// Runs a prepared kernel now, with this thread's workspace, and tells the observer.
-void run_now(const Prepared& p, void* const* in, void* const* out);
+void run_now(Prepared& p, void* const* in, void* const* out);
 inline Inputs inputs(std::initializer_list<Input> in) {
   static_assert(sizeof(Input) == sizeof(In));
   return {static_cast<const In*>(in.begin()), in.size()};

@@ -43,7 +43,7 @@ PacksOfValue& packs_of(Value* v) {
 void repack_into(Value* plain, Value* pack) {
   const In in{plain};
   const NoParams params;
-  const Prepared* p = detail::find_kernel(detail::kind_of<Repack>, &params, {&in, 1}, {&pack->spec, 1}, plain->device);
+  Prepared* p = detail::find_kernel(detail::kind_of<Repack>, &params, {&in, 1}, {&pack->spec, 1}, plain->device);
   detail::run_now(*p, &plain->data, &pack->data);
 }
 

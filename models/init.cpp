@@ -82,6 +82,7 @@ void normal(Tensor& x, double mean, double deviation, uint64_t seed) {
 }
 
 void truncated_normal(Tensor& x, double deviation, uint64_t seed) {
+  PLUMB_CHECK(deviation >= 0, "truncated_normal: deviation {} was asked for; use 0 or more", deviation);
   write("truncated_normal", x, [&]<class T>(std::span<T> data) {
     for (size_t i = 0; i < data.size(); ++i) data[i] = element<T>(deviation * truncated_number(seed, i));
   });
@@ -91,6 +92,7 @@ void variance_scaling(Tensor& w, double scale, Fan fan, Distribution distributio
   const Fans f = fans(shape_of(w));
   const auto in = static_cast<double>(f.in), out = static_cast<double>(f.out);
   const double n = fan == Fan::kIn ? in : fan == Fan::kOut ? out : (in + out) / 2;
+  PLUMB_CHECK(scale >= 0, "variance_scaling: scale {} was asked for; use 0 or more", scale);
   const double deviation = std::sqrt(scale / n);
   switch (distribution) {
     case Distribution::kUniform: return uniform(w, -std::sqrt(3.0) * deviation, std::sqrt(3.0) * deviation, seed);

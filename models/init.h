@@ -1,7 +1,7 @@
 // First values of parameters: each framework's defaults, and the named schemes of the literature.
 //
-// Functions fill a tensor in the order of its memory from a seed: the same seed gives the same numbers on every
-// machine. Give every tensor of a network a seed of its own.
+// Functions fill a tensor in the order of its memory from a seed: the same seed gives the same numbers, on every
+// machine but for what core/random.h says of rounding. Give every tensor of a network a seed of its own.
 #pragma once
 
 #include "core/convention.h"

@@ -37,8 +37,8 @@ struct Pass {
   void note(const char* type, const Tensor& y, int64_t parameters = 0) const { note(type, y.shape(), parameters); }
 };
 
-/// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is the same on
-/// every machine.
+/// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is always the same
+/// (models/init.h).
 class ParameterMaker {
  public:
   explicit ParameterMaker(uint64_t seed = 0, Convention convention = Convention::kPyTorch)

@@ -10,7 +10,7 @@ namespace {
 // The spec of y; dim comes back counted from the front.
 TensorSpec concat_output(std::span<const Tensor> x, int& dim) {
   PLUMB_CHECK(!x.empty(), "concat: the list of tensors is empty");
-  for (const Tensor& t : x) PLUMB_CHECK(t, "concat: one of {} tensors is empty", x.size());
+  for (size_t i = 0; i < x.size(); ++i) PLUMB_CHECK(x[i], "concat: tensor {} of {} is empty", i, x.size());
   const TensorSpec& first = x[0].spec();
   PLUMB_CHECK(dim >= -first.rank() && dim < first.rank(), "concat: dimension {} of a tensor {} does not exist", dim,
               first.shape);

@@ -48,7 +48,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, LossReduction r
 
 Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tensor& labels, const Tensor& statistics,
                               LossReduction reduction) {
-  PLUMB_CHECK(dy && logits && labels && statistics, "cross_entropy_backward: an operand is an empty tensor");
+  PLUMB_CHECK(dy && logits && labels && statistics, "cross_entropy_backward: {} is an empty tensor",
+              !dy       ? "dy"
+              : !logits ? "logits"
+              : !labels ? "labels"
+                        : "statistics");
   const TensorSpec loss = cross_entropy_output(logits.spec(), labels.spec(), reduction);
   PLUMB_CHECK(dy.spec() == loss, "cross_entropy_backward: dy is {}; for logits {} it must be {}", dy.spec(),
               logits.spec(), loss);

@@ -78,7 +78,7 @@ Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) 
 /// gradient is asked for. Keeps a and b; add and sub keep nothing.
 template <class F>
 Tensor binary(F f, const Tensor& a, const Tensor& b) {
-  PLUMB_CHECK(a && b, "{}: an operand is an empty tensor", F::kName);
+  PLUMB_CHECK(a && b, "{}: {} is an empty tensor", F::kName, a ? "b" : "a");
   const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(F::kName, a.spec(), b.spec());
   Tensor y = run<Binary<F, Stage::kForward>>(f, {a, b}, spec);
   constexpr bool kIsSub = std::is_same_v<F, functors::Sub>;

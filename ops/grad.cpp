@@ -91,7 +91,8 @@ TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, G
   PLUMB_CHECK(y, "grad: y is an empty tensor");
   PLUMB_CHECK(y.requires_grad(), "grad: y {} was computed without recording, or from nothing that needs a gradient",
               y.spec());
-  PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy must be of y's spec {}", y.spec());
+  PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy is {}; it must be of y's spec {}",
+              dy ? to_string(dy.spec()) : "an empty tensor", y.spec());
   const Scoped<bool> recording(ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);
   const Scoped<Phase> phase(ctx.phase, Phase::kBackward);

@@ -66,7 +66,10 @@ void add(const Axes& axes) {
       }
       add_fused(x, w, y, l.name);
       if (!prefers_joint_backward(x, w)) continue;
-      add_kernel_rows(Path("linear", "backward", x, l.name), job<LinearBackward>({}, {y, x, w}, {x, w}));
+      const Path path("linear", "backward", x, l.name);
+      const Job work = job<LinearBackward>({}, {y, x, w}, {x, w});
+      add_kernel_rows(path, work);
+      add_raw_rows(path, work, app::RawLinearBackward{x, w, y});
     }
   }
 }

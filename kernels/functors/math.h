@@ -43,7 +43,8 @@ constexpr float polynomial(float x, float highest, Floats... others) {
 }
 }  // namespace detail
 
-// Float versions are branch-free, so that loops over them vectorise; double versions are the standard library's.
+// Float versions but pow are branch-free, so that loops over them vectorise; double versions are the standard
+// library's.
 
 inline double exp(double x) { return std::exp(x); }
 /// 2 ulp. e^x = 2^n e^r with n the nearest integer to x / ln 2, and a polynomial for |r| <= ln 2 / 2.

@@ -135,7 +135,8 @@ TEST(Gate, RefusesCapturedTensorsOutsideOfTheirStep) {
 
 TEST(Gate, RefusesSpecsThatNoKernelTakes) {
   const Tensor half = Tensor::empty(TensorSpec(Shape{4}, DType::kF16));
-  EXPECT_TRUE(refused([&] { relu(half); }, "relu: no kernel on cpu takes f16 (4) nchw"));
+  EXPECT_TRUE(refused([&] { relu(half); },
+                      "relu: no kernel on cpu takes f16 (4) nchw; f16 is for keeping numbers, convert it"));
 }
 
 TEST(Gate, OutputsTakeTheMemoryClassOfTheScope) {
@@ -154,6 +155,43 @@ TEST(Gate, TheWorkspaceGrowsAndIsKept) {
   EXPECT_EQ(live(MemoryClass::kWorkspace), grown);
   EXPECT_EQ(run<NeedsWorkspace>({1000000}, {}, one).item(), 3);
   EXPECT_GE(live(MemoryClass::kWorkspace), 1000000);
+}
+
+// Throws when a kernel has run.
+struct Thrower : Observer {
+  void after(const Prepared& p, const Launch&) override { fail("{}: seen", p.kind->name); }
+};
+
+TEST(Gate, WhatIsWrittenWhenAnObserverThrowsCountsAsWritten) {
+  const Tensor a = four(1, 2, 3, 4), counter = Tensor::from<float>({0}, Shape{});
+  const uint32_t before = counter.value->version();
+  Thrower thrower;
+  {
+    const Scoped<Observer*> scope(ctx.observer, &thrower);
+    EXPECT_TRUE(refused(
+        [&] {
+          run<SumAndDifference>({}, {a, a, counter}, {a.spec(), a.spec()}, Writes{2, 1});
+        },
+        "sum_and_difference: seen"));
+  }
+  EXPECT_EQ(counter.item(), 1);
+  EXPECT_EQ(counter.value->version(), before + 1);
+}
+
+// Runs an op that needs a larger workspace than any before it.
+struct Grower : Observer {
+  void before(const Prepared&) override {
+    const Scoped<Observer*> alone(ctx.observer, nullptr);
+    run<NeedsWorkspace>({4000000}, {}, TensorSpec(Shape{1}));
+  }
+};
+
+TEST(Gate, ObserversMayRunOps) {
+  const TensorSpec one(Shape{1});
+  run<NeedsWorkspace>({1000}, {}, one);
+  Grower grower;
+  const Scoped<Observer*> scope(ctx.observer, &grower);
+  EXPECT_EQ(run<NeedsWorkspace>({2000}, {}, one).item(), 3);
 }
 
 TEST(Gate, PacksAreMadeOncePerVersion) {

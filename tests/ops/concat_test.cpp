@@ -66,7 +66,7 @@ TEST(Concat, OfOneTensorIsTheTensor) {
 TEST(Concat, Refuses) {
   const Tensor x = zeros({Shape{2, 3, 4, 5}, DType::kF32});
   EXPECT_TRUE(refused([&] { concat({}, 0); }, "concat: the list of tensors is empty"));
-  EXPECT_TRUE(refused([&] { concat({x, Tensor()}, 0); }, "concat: one of 2 tensors is empty"));
+  EXPECT_TRUE(refused([&] { concat({x, Tensor()}, 0); }, "concat: tensor 1 of 2 is empty"));
   EXPECT_TRUE(refused([&] { concat({x, x}, 4); }, "concat: dimension 4"));
   EXPECT_TRUE(refused([&] { concat({x, x}, -5); }, "concat: dimension -5 of a tensor (2, 3, 4, 5)"));
   EXPECT_TRUE(refused([&] { concat({x, to(x, DType::kF64)}, 0); }, "concat: tensors are f32"));

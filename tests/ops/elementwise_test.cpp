@@ -233,7 +233,7 @@ TEST(Elementwise, RefusesWhatDoesNotFitTogether) {
       "convert one of them with to(layout)"));
   EXPECT_TRUE(
       refused([&] { relu(make({2}, DType::kI32)); }, "relu: x is i32 (2) nchw; convert it to a floating dtype"));
-  EXPECT_TRUE(refused([&] { make({2}) + Tensor(); }, "add: an operand is an empty tensor"));
+  EXPECT_TRUE(refused([&] { make({2}) + Tensor(); }, "add: b is an empty tensor"));
   EXPECT_TRUE(refused([&] { relu(Tensor()); }, "relu"));
 }
 

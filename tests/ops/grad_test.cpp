@@ -41,7 +41,7 @@ TEST(Grad, TakesACotangent) {
   EXPECT_EQ(values(dy), (Values{1, 10, 100}));
   EXPECT_TRUE(refused([&] { grad(square(x), {x}); }, "grad: y has shape (3); pass a cotangent"));
   EXPECT_TRUE(refused([&] { grad(square(x), {x}, Tensor::from<float>({1}, Shape{1})); },
-                      "dy must be of y's spec f32 (3) nchw"));
+                      "it must be of y's spec f32 (3) nchw"));
 }
 
 TEST(Grad, OfALeafOrOfAnIntermediateTensor) {
