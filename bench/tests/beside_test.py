@@ -10,7 +10,7 @@ BESIDE_OTHERS = {"copy_floor"}
 
 
 def main():
-    listed = subprocess.run([sys.argv[1], "--dtypes", "f32", "--benchmark_list_tests"], capture_output=True, text=True, check=True)
+    listed = subprocess.run([sys.argv[1], "--dtypes", "f32", "--batch", "1", "--benchmark_list_tests"], capture_output=True, text=True, check=True)
     algorithms = collections.defaultdict(set)  # of a row's op, direction, device, layout, dtype and problem
     for path in listed.stdout.split():
         parts = path.split("/", 6)
