@@ -27,10 +27,9 @@ class Pool {
 #endif
     return refill(c, bytes);
   }
-  void put(void* object, size_t bytes) noexcept {
-    const int c = class_of(bytes);
+  void put(void* object, [[maybe_unused]] size_t bytes) noexcept {
 #ifndef __SANITIZE_ADDRESS__
-    if (c < kClasses) [[likely]] {
+    if (const int c = class_of(bytes); c < kClasses) [[likely]] {
       List& list = lists_[c];
       auto* free_object = static_cast<Free*>(object);
       free_object->next = list.head;
