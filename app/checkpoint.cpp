@@ -17,14 +17,13 @@ namespace fs = std::filesystem;
 using models::TensorFileReader;
 using Texts = std::map<std::string, std::string>;
 
-constexpr const char* kVersion = "2";
 constexpr const char* kFile = "checkpoint.safetensors";
 constexpr std::string_view kConfig = "config.";
 
 TensorFileReader open(const fs::path& folder) {
   std::error_code error;
-  PLUMB_CHECK(fs::exists(checkpoint_file(folder), error), "there is no checkpoint in {}: {} is missing",
-              folder.string(), checkpoint_file(folder).string());
+  PLUMB_CHECK(fs::status(checkpoint_file(folder), error).type() != fs::file_type::not_found,
+              "there is no checkpoint in {}: {} is missing", folder.string(), checkpoint_file(folder).string());
   return TensorFileReader(checkpoint_file(folder));
 }
 
@@ -38,8 +37,7 @@ const std::string& entry(const TensorFileReader& reader, const std::string& key)
 Checkpoint described(const TensorFileReader& reader) {
   PLUMB_CHECK(entry(reader, "format") == models::kCheckpointFormat, "{} is not a checkpoint: its format is {}",
               reader.file(), in_quotes(entry(reader, "format")));
-  PLUMB_CHECK(entry(reader, "version") == kVersion, "{} has version {} of the checkpoint format, this program reads {}",
-              reader.file(), in_quotes(entry(reader, "version")), kVersion);
+  models::check_checkpoint_version(reader);
   Checkpoint c;
   c.layout = entry(reader, "layout");
   PLUMB_CHECK(std::ranges::count(layout_choices(), c.layout), "{} is not a valid checkpoint: its layout is {}",
@@ -76,7 +74,7 @@ Asked asked(const std::string& key, const std::string& value) {
 void check_same(const TensorFileReader& reader, const std::string& key, const std::string& saved,
                 const std::string& wanted) {
   if (saved == wanted) return;
-  const auto [as, advice] = asked(key, saved);
+  const auto [as, advice] = asked(key, shortened(saved));
   fail("the checkpoint {} was made with {}, not {}; {}, or start anew without --resume", reader.file(), as,
        asked(key, wanted).as, advice);
 }
@@ -94,10 +92,10 @@ void check_config(const TensorFileReader& reader, const Checkpoint& c, const Tex
 void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Checkpoint& c) {
   std::error_code error;
   fs::create_directories(folder, error);
-  PLUMB_CHECK(fs::is_directory(folder), "the folder {} for checkpoints cannot be made: {}", folder.string(),
+  PLUMB_CHECK(fs::is_directory(folder, error), "the folder {} for checkpoints cannot be made: {}", folder.string(),
               error.message());
   Texts texts{{"format", std::string(models::kCheckpointFormat)},
-              {"version", kVersion},
+              {"version", std::string(models::kCheckpointVersion)},
               {"epochs_done", std::to_string(c.epochs_done)},
               {"layout", c.layout},
               {"choices", nlohmann::json(c.choices).dump()}};
@@ -111,7 +109,9 @@ fs::path checkpoint_file(const fs::path& folder) { return folder / kFile; }
 
 fs::path weights_file(const fs::path& path) {
   std::error_code error;
-  return fs::exists(checkpoint_file(path), error) ? checkpoint_file(path) : path;
+  const fs::file_status status = fs::status(checkpoint_file(path), error);
+  const bool is_hidden = status.type() == fs::file_type::none && fs::is_directory(path, error);  // opening says why
+  return fs::exists(status) || is_hidden ? checkpoint_file(path) : path;
 }
 
 std::optional<Convention> convention_of(const fs::path& weights) {

@@ -9,6 +9,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "kernels/machine.h"
 
 namespace plumb::app {
@@ -67,6 +68,7 @@ int run_program(const char* program, const std::function<int()>& work) {
   std::signal(SIGXFSZ, SIG_IGN);  // writing fails instead
   try {
     check_processor();
+    set_up_threads();
     flush_denormals();
     const int status = work();
     check_standard_output();
@@ -74,7 +76,7 @@ int run_program(const char* program, const std::function<int()>& work) {
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: out of memory\n", program);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s: %s\n", program, e.what());
+    std::fprintf(stderr, "%s: %s\n", program, on_one_line(e.what()).c_str());
   }
   return kBadInput;
 }

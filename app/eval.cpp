@@ -58,11 +58,12 @@ void eval(const EvalConfig& c) {
   options.normalization = normalization(c, network->input()[0]);
   models::load_weights(*network, weights);
   const data::Dataset test = load_for(c.model, c.data, c.limit).test;
+  check_outputs({{"--json", c.json}}, files_of({&test}));
   data::Loader loader(test, options);
   const Evaluation e = evaluate(*network, loader);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
-  warn_of_loss(loss, "the loss", "look for NaN or too large numbers in the weights");
+  warn_of_loss(loss, "the loss", "look for NaN or too large numbers in the weights, or in --mean and --std");
   if (c.json.empty()) return;
   const nlohmann::ordered_json report{{"model", network->name()},
                                       {"convention", to_string(formulas)},

@@ -31,7 +31,7 @@ T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>
   PLUMB_CHECK(value <= most, "{} is too large; use at most {}", value, most);
   return value;
 }
-/// The number that a text is; throws if it is none, or not finite.
+/// The number that a text is; throws if it is none, or not finite in f32, or not 0 but 0 in f32.
 double finite_number(const std::string& text);
 /// The same; throws also if it is negative.
 double nonnegative_number(const std::string& text);

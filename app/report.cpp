@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -82,13 +83,25 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
   }
 }
 
+std::vector<NamedFile> files_of(std::initializer_list<const data::Dataset*> sets) {
+  std::vector<NamedFile> files;
+  for (const data::Dataset* set : sets) {
+    for (const std::string& file : set->files) files.push_back({"--data", file});
+  }
+  return files;
+}
+
 void check_writable_in(const std::string& folder, const std::string& file) {
   std::error_code error;
   fs::path nearest = fs::absolute(folder);
-  while (!fs::exists(nearest, error) && nearest.has_relative_path()) {
+  for (; nearest.has_relative_path(); nearest = nearest.parent_path()) {
+    const fs::file_status status = fs::status(nearest, error);
+    PLUMB_CHECK(status.type() != fs::file_type::none, "{} cannot be written: {}", folder, error.message());
+    if (fs::exists(status)) break;
     PLUMB_CHECK(!fs::is_symlink(fs::symlink_status(nearest, error)), "{} cannot be written: {} is a link to nothing",
                 folder, nearest.string());
-    nearest = nearest.parent_path();
+    PLUMB_CHECK(nearest.filename().native().size() <= NAME_MAX, "{} cannot be written: {}", folder,
+                std::strerror(ENAMETOOLONG));
   }
   PLUMB_CHECK(fs::is_directory(nearest, error), "{} cannot be written: {} is a file, not a folder", folder,
               nearest.string());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/memory.h"
+#include "data/dataset.h"
 
 namespace plumb::app {
 
@@ -30,6 +31,8 @@ struct NamedFile {
 };
 /// Throws a sentence now if an output could not be written later, or is the same file as another output or an input.
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
+/// The files of --data that sets were read from, as inputs of check_outputs.
+std::vector<NamedFile> files_of(std::initializer_list<const data::Dataset*> sets);
 /// Throws a sentence now if a file in a folder, which is to be made with those above it, could not be written later.
 void check_writable_in(const std::string& folder, const std::string& file);
 /// Bytes in MB, "313.3 MB".

@@ -63,6 +63,10 @@ void read_positional(const std::vector<std::string>& words, const CLI::App& cmd,
   read_seven(words, c);
 }
 
+std::vector<NamedFile> outputs_of(const TrainConfig& c) {
+  return {{"--json", c.json}, {"--csv", c.csv}, {"--profile", c.profile}};
+}
+
 // Whatever can be told before there is any work.
 void check(const TrainConfig& c) {
   PLUMB_CHECK(!c.resume || !c.checkpoint.empty(), "--resume needs --checkpoint DIR to say where from");
@@ -70,8 +74,7 @@ void check(const TrainConfig& c) {
   const std::string state = c.checkpoint.empty() ? "" : checkpoint_file(c.checkpoint).string();
   const std::string init = c.init.empty() ? "" : weights_file(c.init).string();
   if (!c.checkpoint.empty()) check_checkpoint_folder(c.checkpoint);
-  check_outputs({{"--json", c.json}, {"--csv", c.csv}, {"--profile", c.profile}},
-                {{"--init", init}, {"--checkpoint", state}});
+  check_outputs(outputs_of(c), {{"--init", init}, {"--checkpoint", state}});
   PLUMB_CHECK(init.empty() || state.empty() || !is_same_file(init, state),
               "--init and --checkpoint name the same file {}; give --checkpoint another folder", init);
 }
@@ -87,6 +90,17 @@ void check_optimizer(Trainer& trainer, const std::string& file, int64_t epochs) 
       "{} is not a checkpoint of this run: it has {} steps done in {} epochs, where an epoch has {}; start anew "
       "without --resume",
       file, steps, epochs, trainer.steps());
+}
+
+// Every reason why a checkpoint cannot be resumed ends with the way out.
+template <class Read>
+Checkpoint resuming(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& e) {
+    const std::string why = e.what();
+    fail("{}{}", why, why.ends_with("without --resume") ? "" : "; start anew without --resume");
+  }
 }
 
 // The layout of a run, and who chose it where the user did not.
@@ -119,10 +133,11 @@ void train(TrainConfig c) {
   if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
   auto optimizer = make_optimizer(c, *network);
   const data::TrainTest sets = load_for(c.model, c.data, c.limit);
+  check_outputs(outputs_of(c), files_of({&sets.train, &sets.test}));
 
   std::optional<Checkpoint> resumed;
   if (c.resume) {
-    resumed = peek_checkpoint(c.checkpoint);
+    resumed = resuming([&] { return peek_checkpoint(c.checkpoint); });
     adopt_choices(resumed->choices);
   }
   const auto [layout, by] = layout_of(c, resumed, *network, sets.train.size());
@@ -131,7 +146,7 @@ void train(TrainConfig c) {
   Trainer trainer(c, layout, std::move(network), std::move(optimizer), sets.train, sets.test);
   if (c.resume) {
     const std::string file = checkpoint_file(c.checkpoint).string();
-    first_epoch = load_checkpoint(c.checkpoint, trainer.state(), fixed_config(c)).epochs_done;
+    first_epoch = resuming([&] { return load_checkpoint(c.checkpoint, trainer.state(), fixed_config(c)); }).epochs_done;
     PLUMB_CHECK(first_epoch < c.epochs, "the checkpoint {} has {} epochs done of {}; ask for more with --epochs", file,
                 first_epoch, c.epochs);
     check_optimizer(trainer, file, first_epoch);
@@ -209,8 +224,8 @@ void add_train(CLI::App& app) {
   cmd->add_option("--init", c->init, "Start from these weights: a file of safetensors, or a checkpoint or its folder");
   cmd->add_option("--checkpoint", c->checkpoint, "Folder to save the state to after every epoch");
   cmd->add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
-  cmd->add_option("--json", c->json, "Write the whole report to this file");
-  cmd->add_option("--csv", c->csv, "Write one line an epoch to this file");
+  cmd->add_option("--json", c->json, "Write the report of this run's epochs to this file");
+  cmd->add_option("--csv", c->csv, "Write one line for each epoch of this run to this file");
   cmd->add_option("--profile", c->profile,
                   fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
   cmd->add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");

@@ -3,9 +3,13 @@
 #include <immintrin.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
+#include <exception>
+#include <latch>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -40,6 +44,25 @@ struct ThreadEnd {
 };
 thread_local ThreadEnd thread_end;
 
+// Throws if the system would not run so many threads at once; OpenMP would end the process.
+void check_team(int n) {
+  static std::atomic<int> known{1};
+  if (n <= known.load(std::memory_order_relaxed)) return;
+  std::latch go(1);
+  std::vector<std::thread> team;
+  bool started = true;
+  try {
+    team.reserve(static_cast<size_t>(n));
+    while (team.size() + 1 < static_cast<size_t>(n)) team.emplace_back([&go] { go.wait(); });
+  } catch (const std::exception&) {
+    started = false;
+  }
+  go.count_down();
+  for (std::thread& t : team) t.join();
+  PLUMB_CHECK(started, "{} threads cannot be started on this system; use fewer", n);
+  known.store(n, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 uint16_t algorithm_id(std::string_view name) {
@@ -65,9 +88,20 @@ int threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_thr
 int threads() { return threads_of(ctx.choice); }
 
 void set_threads(int n) {
-  PLUMB_CHECK(n >= 1 && n <= kMostThreads, "set_threads: {} threads were asked for; use 1 to {}", n, kMostThreads);
+  const int most = std::min(omp_get_thread_limit(), kMostThreads);
+  PLUMB_CHECK(n >= 1 && n <= most, "set_threads: {} threads were asked for; use 1 to {}", n, most);
+  check_team(n);
   omp_set_num_threads(n);
   ctx.choice.threads = static_cast<uint16_t>(n);
+}
+
+void set_up_threads() {
+  omp_set_dynamic(0);
+  const int asked = omp_get_max_threads();
+  PLUMB_CHECK(asked <= kMostThreads, "OMP_NUM_THREADS asks for {} threads; use at most {}", asked, kMostThreads);
+  const int n = std::min(asked, omp_get_thread_limit());
+  check_team(n);
+  omp_set_num_threads(n);
 }
 
 void flush_denormals() {

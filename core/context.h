@@ -112,6 +112,9 @@ inline constexpr int kMostThreads = 4096;
 /// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the
 /// start.
 void flush_denormals();
+/// For programs, before any kernel runs: teams of OpenMP get the threads that they ask for (oneDNN's kernels wait for
+/// them), OMP_DYNAMIC or not, and OMP_THREAD_LIMIT holds. Throws a sentence when OMP_NUM_THREADS is out of reach.
+void set_up_threads();
 
 namespace detail {
 /// Registers what must happen when the calling thread ends (workspace, tables, pool). Cheap to call again.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -99,12 +100,19 @@ class Aside {
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) {
-  constexpr size_t kMost = 80;
-  std::string quoted = "\"";
-  for (const char c : text.substr(0, kMost)) quoted += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return quoted + (text.size() > kMost ? "...\"" : "\"");
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return line;
 }
+
+std::string shortened(std::string_view text) {
+  constexpr size_t kMost = 80;
+  return on_one_line(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+}
+
+std::string in_quotes(std::string_view text) { return '"' + shortened(text) + '"'; }
 
 InputFile open_input(const fs::path& path, std::string_view whose) {
   const std::string name = std::string(whose) + path.string();

@@ -12,7 +12,11 @@
 
 namespace plumb {
 
-/// A text of a user's or of a file's for a message: in quotes, on one line, and not long.
+/// A text without line breaks and other characters that a terminal would obey: '?' stands for each.
+std::string on_one_line(std::string_view text);
+/// A text of a user's or of a file's for a message: on one line, and not long.
+std::string shortened(std::string_view text);
+/// The same in quotes.
 std::string in_quotes(std::string_view text);
 
 struct CloseFile {

@@ -117,8 +117,10 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
     trim();
     block = system_get(asked);
   }
-  PLUMB_CHECK(block, "out of memory: {} bytes for {} ({} bytes are in use); use a smaller batch", bytes, c,
-              stats().live_total());
+  PLUMB_CHECK(
+      block,
+      "out of memory: {} bytes for {} ({} bytes are in use); use a smaller batch, or give the process more memory",
+      bytes, c, stats().live_total());
   lock();
   stats_.reserved_bytes += static_cast<int64_t>(block_bytes);
   ++stats_.system_allocations;

@@ -35,6 +35,7 @@ Dataset read_cifar(const CifarFormat& format, std::span<const std::filesystem::p
     count += file.size() / record_bytes;
   }
   Dataset set = Dataset::make(format.name, split, kImage, format.classes, count);
+  for (const File& file : open) set.files.push_back(file.path());
   int64_t next = 0;
   for (File& file : open) {
     for (int64_t record = 0; record < file.size() / record_bytes; ++record, ++next) {

@@ -37,6 +37,7 @@ Dataset Dataset::first(int64_t count) const {
   Dataset d = make(name, split, image, classes, count);
   std::copy_n(pixels.begin(), d.pixels.size(), d.pixels.begin());
   std::copy_n(labels.begin(), d.labels.size(), d.labels.begin());
+  d.files = files;
   return d;
 }
 

@@ -24,6 +24,7 @@ struct Dataset {
   int64_t classes = 0;  ///< labels are 0 ... classes - 1
   std::vector<uint8_t> pixels;
   std::vector<int64_t> labels;
+  std::vector<std::string> files;  ///< that it was read from
 
   /// A set of `count` black images with label 0, to be filled. Throws on an image that is not (C, H, W) with C, H and W
   /// at least 1, on a negative count, on no class, and when the memory does not suffice.

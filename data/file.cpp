@@ -23,7 +23,10 @@ void File::read(std::span<uint8_t> out) {
 fs::path find_folder(std::string_view set, const fs::path& folder, std::string_view usual, std::string_view file) {
   std::error_code error;
   for (const fs::path& candidate : {folder, folder / usual}) {
-    if (fs::exists(candidate / file, error)) return candidate;
+    const fs::file_status status = fs::status(candidate / file, error);
+    if (fs::exists(status)) return candidate;
+    PLUMB_CHECK(status.type() != fs::file_type::none, "{}: {} cannot be read: {}", set, candidate.string(),
+                error.message());
   }
   PLUMB_CHECK(fs::is_directory(folder, error), "{}: {} is not a folder", set, folder.string());
   fail("{}: the file {} is neither in {} nor in {}; give the folder of the unpacked data set", set, file,

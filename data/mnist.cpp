@@ -58,6 +58,7 @@ Dataset read_idx(std::string_view name, const std::filesystem::path& images, con
               "{}: {} has {} images, but {} has {} labels; take both files from the same data set", name,
               image_file.path(), count, label_file.path(), label_count);
   Dataset set = Dataset::make(name, split, {1, height, width}, classes, count);
+  set.files = {image_file.path(), label_file.path()};
   image_file.read(set.pixels);
   std::vector<uint8_t> bytes(set.labels.size());
   label_file.read(bytes);

@@ -47,7 +47,8 @@ fs::path file_of_results() {
 void load(Table& t) {
   if (std::exchange(t.loaded, true)) return;
   const fs::path file = file_of_results();
-  if (file.empty()) return;
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return;  // nothing yet, or what reading might wait for
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     if (const size_t tab = line.find('\t'); tab != std::string::npos)
@@ -61,7 +62,7 @@ void append_to_file(const std::string& work, const std::string& algorithm) {
   if (file.empty()) return;
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) return;
   const std::string line = work + "\t" + algorithm + "\n";
   [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());

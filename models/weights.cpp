@@ -22,6 +22,7 @@ std::string_view wanted_prefix(const TensorFileReader& reader, const Network& ne
   const auto& texts = reader.metadata();
   const auto format = texts.find("format"), model = texts.find("config.model");
   if (format == texts.end() || format->second != kCheckpointFormat) return {};
+  check_checkpoint_version(reader);
   PLUMB_CHECK(model == texts.end() || model->second == network.name(), "{} is a checkpoint of {}, not of {}",
               reader.file(), in_quotes(model->second), network.name());
   return kCheckpointModel;
@@ -76,6 +77,13 @@ Tensor read_as_f32(const TensorFileReader& reader, const Entry& entry) {
 }
 
 }  // namespace
+
+void check_checkpoint_version(const TensorFileReader& checkpoint) {
+  const auto version = checkpoint.metadata().find("version");
+  const std::string found = version == checkpoint.metadata().end() ? "" : version->second;
+  PLUMB_CHECK(found == kCheckpointVersion, "{} has version {} of the checkpoint format, this program reads {}",
+              checkpoint.file(), in_quotes(found), kCheckpointVersion);
+}
 
 void load_weights(Network& network, const std::filesystem::path& path) {
   const TensorFileReader reader(path);

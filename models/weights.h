@@ -8,8 +8,14 @@
 
 namespace plumb::models {
 
-/// The metadata "format" of a checkpoint of `plumb train`, and what the names of a network's tensors begin with in it.
-inline constexpr std::string_view kCheckpointFormat = "plumbline checkpoint", kCheckpointModel = "model.";
+class TensorFileReader;
+
+/// The metadata "format" and "version" of a checkpoint of `plumb train`, and what the names of a network's tensors
+/// begin with in it.
+inline constexpr std::string_view kCheckpointFormat = "plumbline checkpoint", kCheckpointVersion = "2",
+                                  kCheckpointModel = "model.";
+/// Throws a sentence if a checkpoint has another version, whose names may mean something else.
+void check_checkpoint_version(const TensorFileReader& checkpoint);
 
 /// Fills the parameters and buffers of a network from a safetensors file by name. Takes F32, F64, F16 and BF16, rounded
 /// to f32; a "module." in front of all names (PyTorch's DataParallel) and "num_batches_tracked" are passed over. Of

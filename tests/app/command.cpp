@@ -32,7 +32,8 @@ std::string contents(std::FILE* f) {
 }
 
 // In the child, where only calls are allowed that are safe after a fork.
-[[noreturn]] void become(const fs::path& folder, int out, int err, uint64_t largest_file, char** arguments) {
+[[noreturn]] void become(const fs::path& folder, int out, int err, uint64_t largest_file, char** arguments,
+                         char** environment) {
   bool ready = ::chdir(folder.c_str()) == 0;
   ready = ready && ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO) >= 0;
   ready = ready && ::dup2(out, STDOUT_FILENO) >= 0 && ::dup2(err, STDERR_FILENO) >= 0;
@@ -40,7 +41,7 @@ std::string contents(std::FILE* f) {
     const rlimit limit{largest_file, largest_file};
     ready = ready && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
   }
-  if (ready) ::execv(PLUMB_COMMAND, arguments);
+  if (ready) ::execve(PLUMB_COMMAND, arguments, environment);
   ::_exit(127);
 }
 
@@ -65,12 +66,22 @@ Outcome CommandTest::run(const std::string& line, const Surroundings& s) const {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  std::string variable = s.variable;
+  const std::string name = variable.substr(0, variable.find('=') + 1);
+  std::vector<char*> environment;
+  for (char** v = environ; *v; ++v) {
+    if (name.empty() || !std::string_view(*v).starts_with(name)) environment.push_back(*v);
+  }
+  if (!variable.empty()) environment.push_back(variable.data());
+  environment.push_back(nullptr);
   const File out(s.output.empty() ? std::tmpfile() : std::fopen(s.output.c_str(), "wb")), err(std::tmpfile());
   PLUMB_CHECK(out && err, "no files for the output of {}", line);
 
   const pid_t child = ::fork();
   PLUMB_CHECK(child >= 0, "no process for {}", line);
-  if (child == 0) become(folder_, ::fileno(out.get()), ::fileno(err.get()), s.largest_file, arguments.data());
+  if (child == 0) {
+    become(folder_, ::fileno(out.get()), ::fileno(err.get()), s.largest_file, arguments.data(), environment.data());
+  }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
 

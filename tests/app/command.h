@@ -23,6 +23,7 @@ std::ostream& operator<<(std::ostream& out, const Outcome& outcome);
 struct Surroundings {
   uint64_t largest_file = 0;  ///< bytes after which a file cannot grow: a full disk that needs no disk; 0: no limit
   std::string output{};       ///< a file or device in place of the pipe behind the standard output
+  std::string variable{};     ///< "NAME=VALUE" in the environment
 };
 
 /// Whether a command ended with status 2 and one sentence on the standard error, which contains `part`.

@@ -92,6 +92,10 @@ TEST_F(CommandLineTest, RefusesNumbersOutOfRange) {
           {"--lr nan", "--lr: \"nan\" is not a finite number"},
           {"--lr inf", "--lr: \"inf\" is not a finite number"},
           {"--lr fast", "--lr: \"fast\" is not a number"},
+          {"--lr 1e39", "--lr: \"1e39\" is too large; use at most 3.4e38"},
+          {"--lr 1e400", "--lr: \"1e400\" is too large"},
+          {"--lr 1e-400", "--lr: \"1e-400\" is too small; use 0, or at least 1.2e-38"},
+          {"--lr 1e-310", "--lr: \"1e-310\" is too small"},
           {"--momentum -1", "--momentum: -1 is too small"},
           {"--weight-decay nan", "--weight-decay: \"nan\" is not a finite number"},
       },
@@ -108,6 +112,20 @@ TEST_F(CommandLineTest, RefusesNumbersOutOfRange) {
       {"layout lenet --batch 4611686018427387904", "--batch: 4611686018427387904 is too large; use at most 2147483647"},
       {"info --model lenet --threads 0.5", "--threads: \"0.5\" is not a whole number"},
   });
+}
+
+TEST_F(CommandLineTest, ThreadsComeFromTheEnvironmentWithinReason) {
+  EXPECT_TRUE(refuses(test::kShortRun, "OMP_NUM_THREADS asks for 100000 threads; use at most 4096",
+                      {.variable = "OMP_NUM_THREADS=100000"}));
+  EXPECT_TRUE(works(test::kShortRun, {.variable = "OMP_DYNAMIC=true"}));
+  EXPECT_TRUE(works(test::kShortRun, {.variable = "OMP_THREAD_LIMIT=1"}));
+  EXPECT_TRUE(refuses(test::kShortRun + "--threads 2", "2 threads were asked for; use 1 to 1",
+                      {.variable = "OMP_THREAD_LIMIT=1"}));
+}
+
+TEST_F(CommandLineTest, MessagesStayOnOneLine) {
+  const auto refusal = run(test::kShortRun + "--data a\x1b[31m\x07");
+  EXPECT_TRUE(test::is_refusal(refusal, "a?[31m? is not a folder"));
 }
 
 TEST_F(CommandLineTest, RefusesEmptyValues) {

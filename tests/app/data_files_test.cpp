@@ -46,6 +46,16 @@ TEST_F(DataFilesTest, TrainsOnTheFilesOfAFolder) {
   }
 }
 
+TEST_F(DataFilesTest, OutputsMayNotReplaceTheData) {
+  write_mnist();
+  const std::string data = "--data . ", images = "mnist/train-images-idx3-ubyte",
+                    labels = "mnist/t10k-labels-idx1-ubyte";
+  EXPECT_TRUE(refuses(test::kShortRun + data + "--json " + images, "--data and --json name the same file " + images));
+  EXPECT_TRUE(refuses(test::kShortRun + data + "--csv " + labels, "--data and --csv name the same file " + labels));
+  ASSERT_TRUE(works(test::kShortRun + data + "--checkpoint c"));
+  EXPECT_TRUE(refuses("eval lenet --weights c --data . --json " + labels, "--data and --json name the same file"));
+}
+
 TEST_F(DataFilesTest, RefusesFoldersWithoutTheFiles) {
   write("file", "");
   const std::string line = "train lenet --limit 8 --data ";

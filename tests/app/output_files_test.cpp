@@ -93,6 +93,7 @@ TEST_F(OutputFilesTest, RefusesBeforeAnyWorkACheckpointThatCannotBeWrittenLater)
   fs::create_directories(path("b/checkpoint.safetensors.partial"));
   EXPECT_TRUE(refuses(kShortRun + "--checkpoint b", "b/checkpoint.safetensors.partial is in the way"));
   fs::create_directory(path("c"));
+  EXPECT_TRUE(refuses(kShortRun + "--checkpoint d/" + std::string(300, 'x'), "cannot be written: File name too long"));
   fs::create_symlink("/dev/full", path("c/checkpoint.safetensors"));
   EXPECT_TRUE(refuses(kShortRun + "--checkpoint c", "it is not a regular file"));
 }
