@@ -154,7 +154,8 @@ TEST_F(WeightsTest, ALossThatIsNoNumberIsToldOnce) {
   const auto e = run("eval lenet --data synthetic --limit 16 --layout nchw --weights w --json e.json");
   EXPECT_EQ(e.status, 0) << e;
   EXPECT_NE(e.out.find("\nloss nan\n"), e.out.npos) << e;
-  EXPECT_EQ(e.err, "plumb: the loss is nan; look for NaN or too large numbers in the weights, or in --mean and --std\n");
+  EXPECT_EQ(e.err,
+            "plumb: the loss is nan; look for NaN or too large numbers in the weights, or in --mean and --std\n");
   EXPECT_TRUE(read_json("e.json")["loss"].is_null());
 }
 
