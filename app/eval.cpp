@@ -58,7 +58,7 @@ void eval(const EvalConfig& c) {
   options.normalization = normalization(c, network->input()[0]);
   models::load_weights(*network, weights);
   const data::Dataset test = load_for(c.model, c.data, c.limit).test;
-  check_outputs({{"--json", c.json}}, files_of({&test}));
+  check_distinct({{"--json", c.json}}, files_of({&test}));
   data::Loader loader(test, options);
   const Evaluation e = evaluate(*network, loader);
   const double loss = shown(e.loss);

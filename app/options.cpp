@@ -142,7 +142,7 @@ void add_dtype_option(CLI::App& app, std::string& dtype) {
 
 void add_threads_option(CLI::App& app) {
   app.add_option_function<int>("--threads", set_threads, "Threads of the kernels [all]")
-      ->transform(whole_from<int>(1, kMostThreads));
+      ->transform(whole_from<int>(1, most_threads()));
 }
 
 std::vector<std::string> layout_choices() {

@@ -65,7 +65,7 @@ void write_text(const std::string& file, const std::string& text) {
   write_file(file, {&piece, 1});
 }
 
-void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+void check_distinct(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   std::vector<NamedFile> known = inputs;
   for (const NamedFile& file : outputs) {
     if (file.path.empty()) continue;
@@ -75,10 +75,17 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
                   other.option, file.option, file.path);
     }
     known.push_back(file);
-    if (!is_stream(file.path)) {
-      check_writable(file.path);
+  }
+}
+
+void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  check_distinct(outputs, inputs);
+  for (const auto& [option, path] : outputs) {
+    if (path.empty()) continue;
+    if (!is_stream(path)) {
+      check_writable(path);
     } else {
-      PLUMB_CHECK(::access(file.path.c_str(), W_OK) == 0, "{} cannot be written: {}", file.path, std::strerror(errno));
+      PLUMB_CHECK(::access(path.c_str(), W_OK) == 0, "{} cannot be written: {}", path, std::strerror(errno));
     }
   }
 }

@@ -29,9 +29,11 @@ struct NamedFile {
   const char* option;
   std::string path;  ///< empty: the option was not given
 };
-/// Throws a sentence now if an output could not be written later, or is the same file as another output or an input.
+/// Throws a sentence if an output is the same file as another output or an input.
+void check_distinct(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
+/// The same, and throws now if an output could not be written later.
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
-/// The files of --data that sets were read from, as inputs of check_outputs.
+/// The files of --data that sets were read from, as inputs of check_distinct.
 std::vector<NamedFile> files_of(std::initializer_list<const data::Dataset*> sets);
 /// Throws a sentence now if a file in a folder, which is to be made with those above it, could not be written later.
 void check_writable_in(const std::string& folder, const std::string& file);

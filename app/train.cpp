@@ -133,7 +133,7 @@ void train(TrainConfig c) {
   if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
   auto optimizer = make_optimizer(c, *network);
   const data::TrainTest sets = load_for(c.model, c.data, c.limit);
-  check_outputs(outputs_of(c), files_of({&sets.train, &sets.test}));
+  check_distinct(outputs_of(c), files_of({&sets.train, &sets.test}));
 
   std::optional<Checkpoint> resumed;
   if (c.resume) {

@@ -42,3 +42,9 @@ function(plumb_own_target target)
     endif()
   endif()
 endfunction()
+
+# The same for tests, which are compiled quickly rather than well: nobody times them.
+function(plumb_test_target target)
+  plumb_own_target(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()

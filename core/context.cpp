@@ -87,9 +87,10 @@ std::string_view algorithm_name(uint16_t id) {
 int threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_threads(); }
 int threads() { return threads_of(ctx.choice); }
 
+int most_threads() { return std::min(omp_get_thread_limit(), kMostThreads); }
+
 void set_threads(int n) {
-  const int most = std::min(omp_get_thread_limit(), kMostThreads);
-  PLUMB_CHECK(n >= 1 && n <= most, "set_threads: {} threads were asked for; use 1 to {}", n, most);
+  PLUMB_CHECK(n >= 1 && n <= most_threads(), "set_threads: {} threads were asked for; use 1 to {}", n, most_threads());
   check_team(n);
   omp_set_num_threads(n);
   ctx.choice.threads = static_cast<uint16_t>(n);
@@ -99,7 +100,7 @@ void set_up_threads() {
   omp_set_dynamic(0);
   const int asked = omp_get_max_threads();
   PLUMB_CHECK(asked <= kMostThreads, "OMP_NUM_THREADS asks for {} threads; use at most {}", asked, kMostThreads);
-  const int n = std::min(asked, omp_get_thread_limit());
+  const int n = std::min(asked, most_threads());
   check_team(n);
   omp_set_num_threads(n);
 }

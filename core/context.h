@@ -106,9 +106,11 @@ class ChoiceScope {
 int threads_of(const Choice& c);
 /// How many threads the kernels of the calling thread use.
 int threads();
-/// Sets it for the calling thread, from 1 to kMostThreads.
+/// Sets it for the calling thread, from 1 to most_threads(). Throws also when the system cannot run so many.
 void set_threads(int n);
 inline constexpr int kMostThreads = 4096;
+/// kMostThreads, or less where OMP_THREAD_LIMIT says so.
+int most_threads();
 /// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the
 /// start.
 void flush_denormals();

@@ -1,10 +1,9 @@
 // Elementwise ops. Adding one: a functor in kernels/functors/ (listed there), and one line here.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/elementwise.h"
-#include "kernels/gate.h"
-#include "ops/reduce.h"
+#include "core/tensor.h"
+#include "kernels/functors/binary.h"
+#include "kernels/functors/unary.h"
 
 namespace plumb {
 
@@ -15,90 +14,19 @@ TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec&
 namespace detail {
 /// Throws unless x is floating.
 void check_floating(const char* op, const TensorSpec& x);
-[[noreturn]] void refuse_third_derivative(const char* op);
 }  // namespace detail
 
+/// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps what the functor says. F: one of
+/// UnaryFunctors.
+template <class F>
+Tensor unary(F f, const Tensor& x);
 /// The gradient of f: backward(dy, v), v being what the functor keeps. Itself differentiable once.
 template <class F>
-Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
-  const auto by_v = [f, dy = Kept(dy, F::kName), v = Kept(v, F::kName)](const Tensor& g) {
-    return record(run<Unary<F, Stage::kSecond>>(f, {g, dy(), v()}, g.spec()),
-                  wrt(v(), [](const Tensor&) -> Tensor { detail::refuse_third_derivative(F::kName); }));
-  };
-  return record(run<Unary<F, Stage::kBackward>>(f, {dy, v}, dy.spec()),
-                wrt(dy, [f, v = Kept(v, F::kName)](const Tensor& g) { return unary_backward(f, g, v()); }),
-                wrt(v, by_v));
-}
-
-/// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps what the functor says.
-template <class F>
-Tensor unary(F f, const Tensor& x) {
-  PLUMB_CHECK(x, "{}: x is an empty tensor", F::kName);
-  detail::check_floating(F::kName, x.spec());
-  Tensor y = run<Unary<F, Stage::kForward>>(f, {x}, x.spec());
-  if constexpr (F::kKeeps == Keeps::kInput) {
-    return record(std::move(y),
-                  wrt(x, [f, x = Kept(x, F::kName)](const Tensor& dy) { return unary_backward(f, dy, x()); }));
-  } else if constexpr (F::kKeeps == Keeps::kOutput) {
-    return record(std::move(y),
-                  wrt(
-                      x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }, F::kName));
-  } else {
-    return record(std::move(y), wrt(x, [f](const Tensor& dy) { return unary_backward(f, dy, dy.detached()); }));
-  }
-}
-
-namespace detail {
-
-/// The gradient of a binary functor by one operand, in the broadcast shape. Itself differentiable once.
-template <Stage S, class F>
-Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) {
-  constexpr Stage kByA = S == Stage::kBackward ? Stage::kSecond : Stage::kSecondBA;
-  constexpr Stage kByB = S == Stage::kBackward ? Stage::kSecondAB : Stage::kSecondBB;
-  const auto second = [f]<Stage T>(std::integral_constant<Stage, T>, const Tensor& g, const Tensor& dy_,
-                                   const Tensor& a_, const Tensor& b_, const Tensor& to) {
-    const auto refuse = [](const Tensor&) -> Tensor { refuse_third_derivative(F::kName); };
-    return sum_to(record(run<Binary<F, T>>(f, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse), wrt(b_, refuse)),
-                  to.spec());
-  };
-  return record(
-      run<Binary<F, S>>(f, {dy, a, b}, dy.spec()),
-      wrt(dy, [f, a = Kept(a, F::kName),
-               b = Kept(b, F::kName)](const Tensor& g) { return binary_gradient<S>(f, g, a(), b()); }),
-      wrt(a, [second, dy = Kept(dy, F::kName), a = Kept(a, F::kName), b = Kept(b, F::kName)](
-                 const Tensor& g) { return second(std::integral_constant<Stage, kByA>(), g, dy(), a(), b(), a()); }),
-      wrt(b, [second, dy = Kept(dy, F::kName), a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& g) {
-        return second(std::integral_constant<Stage, kByB>(), g, dy(), a(), b(), b());
-      }));
-}
-
-}  // namespace detail
-
+Tensor unary_backward(F f, const Tensor& dy, const Tensor& v);
 /// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed where no
-/// gradient is asked for. Keeps a and b; add and sub keep nothing.
+/// gradient is asked for. Keeps a and b; add and sub keep nothing. F: one of BinaryFunctors.
 template <class F>
-Tensor binary(F f, const Tensor& a, const Tensor& b) {
-  PLUMB_CHECK(a && b, "{}: {} is an empty tensor", F::kName, a ? "b" : "a");
-  const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(F::kName, a.spec(), b.spec());
-  Tensor y = run<Binary<F, Stage::kForward>>(f, {a, b}, spec);
-  constexpr bool kIsSub = std::is_same_v<F, functors::Sub>;
-  if constexpr (std::is_same_v<F, functors::Add> || kIsSub) {  // the gradient of a is dy itself
-    return record(std::move(y), wrt(a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }),
-                  wrt(b, [s = b.spec()](const Tensor& dy) {
-                    const Tensor db = sum_to(dy, s);
-                    return kIsSub ? unary(functors::Affine{-1.0, 0.0}, db) : db;
-                  }));
-  } else {
-    return record(std::move(y),
-                  wrt(a,
-                      [f, a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& dy) {
-                        return sum_to(detail::binary_gradient<Stage::kBackward>(f, dy, a(), b()), a().spec());
-                      }),
-                  wrt(b, [f, a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& dy) {
-                    return sum_to(detail::binary_gradient<Stage::kBackwardB>(f, dy, a(), b()), b().spec());
-                  }));
-  }
-}
+Tensor binary(F f, const Tensor& a, const Tensor& b);
 
 // One number.
 

@@ -1,6 +1,7 @@
 #include "ops/elementwise.h"
 
 #include "bench/job.h"
+#include "kernels/elementwise.h"
 
 namespace plumb::bench {
 namespace {

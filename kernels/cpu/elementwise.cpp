@@ -17,7 +17,7 @@ class ElementwiseKernel final : public Kernel {
     const int64_t last = stride_[f.inputs - 1];
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
     const int64_t row_bytes = loop_.extent[0] * bytes_;
-    streams_ = loop_.rows() * row_bytes >= kStreamBytes && row_bytes >= kStage;
+    streams_ = loop_.rows() * row_bytes >= kStreamBytes && row_bytes >= kStageBytes;
   }
   void run(const Launch& l) const override {
     const int64_t width = loop_.extent[0], grain = kGrainBytes / bytes_;
@@ -38,8 +38,6 @@ class ElementwiseKernel final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kStage = 4 << 10;
-
   void run_row(const Launch& l, int64_t out_at, const std::array<int64_t, kMaxOperands>& at, int64_t n) const {
     const void* in[kMaxOperands];
     for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const char*>(l.in[k]) + at[k] * bytes_;
@@ -48,9 +46,9 @@ class ElementwiseKernel final : public Kernel {
   }
   // Large results go past the caches, by way of a stage. While one piece is written, what the next is made of is read.
   void stream_row(const void** in, uint8_t* out, int64_t n) const {
-    alignas(64) uint8_t stage[kStage];
+    alignas(64) uint8_t stage[kStageBytes];
     for (int64_t left = n, now; left > 0; left -= now) {
-      now = std::min(left, kStage / bytes_);
+      now = std::min(left, kStageBytes / bytes_);
       row_(f_.op.data(), stage, in, stride_.data(), now);
       Source dense[kMaxOperands];
       size_t count = 0;

@@ -67,10 +67,9 @@ void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_s
 }
 
 void stream_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
-  constexpr int64_t kPiece = 4 << 10;
   for (int64_t r = 0; r < rows; ++r, to += to_step, from += from_step) {
     for (int64_t i = 0, now; i < bytes; i += now) {
-      now = std::min(kPiece, bytes - i);
+      now = std::min(kStageBytes, bytes - i);
       const Source next{i + now < bytes ? from + i + now : from + from_step};
       stream(to + i, from + i, now, {&next, 1}, 0);
     }

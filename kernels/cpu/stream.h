@@ -16,6 +16,8 @@ namespace plumb::cpu {
 
 /// Results of this size and more have left the caches by the time they are read.
 inline constexpr int64_t kStreamBytes = 16 << 20;
+/// What is written past the caches at once, and fetched ahead meanwhile.
+inline constexpr int64_t kStageBytes = 4 << 10;
 
 /// Copies past the caches. The thread that did it must call stream_fence() before others may read.
 inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
@@ -95,7 +97,7 @@ inline void stream_fence() {
 /// `to`, which is y's own, or a small buffer that is then streamed into y. The sources are fetched ahead of their use.
 template <class T, class Write>
 void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Write& write) {
-  constexpr int64_t kSize = sizeof(T), kStaged = (4 << 10) / kSize;
+  constexpr int64_t kSize = sizeof(T), kStaged = kStageBytes / kSize;
   const bool streams = n * kSize >= kStreamBytes;
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin);

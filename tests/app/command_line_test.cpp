@@ -119,7 +119,7 @@ TEST_F(CommandLineTest, ThreadsComeFromTheEnvironmentWithinReason) {
                       {.variable = "OMP_NUM_THREADS=100000"}));
   EXPECT_TRUE(works(test::kShortRun, {.variable = "OMP_DYNAMIC=true"}));
   EXPECT_TRUE(works(test::kShortRun, {.variable = "OMP_THREAD_LIMIT=1"}));
-  EXPECT_TRUE(refuses(test::kShortRun + "--threads 2", "2 threads were asked for; use 1 to 1",
+  EXPECT_TRUE(refuses(test::kShortRun + "--threads 2", "--threads: 2 is too large; use at most 1",
                       {.variable = "OMP_THREAD_LIMIT=1"}));
 }
 

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,10 +31,16 @@ void show_a_bar() {
   bar.update(4, 4, "loss 1.2");
 }
 
+// All that comes: a terminal hands on what was written to it a little later, and in pieces.
 std::string read_all(int fd) {
-  std::string text(4096, '\0');
-  const ssize_t n = read(fd, text.data(), text.size());
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  std::string text;
+  char piece[4096];
+  pollfd ready{fd, POLLIN, 0};
+  while (poll(&ready, 1, 200) == 1) {
+    const ssize_t n = read(fd, piece, sizeof(piece));
+    if (n <= 0) break;
+    text.append(piece, static_cast<size_t>(n));
+  }
   return text;
 }
 

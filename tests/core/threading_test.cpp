@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "ops/linear.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "tests/support/compare.h"
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "ops/grad.h"
+#include "ops/reduce.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 

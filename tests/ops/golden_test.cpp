@@ -18,6 +18,7 @@
 #include "ops/mse.h"
 #include "ops/pad2d.h"
 #include "ops/pool2d.h"
+#include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "tests/support/compare.h"
 

@@ -11,6 +11,7 @@
 #include "ops/pad2d.h"
 #include "ops/permute.h"
 #include "ops/pool2d.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"

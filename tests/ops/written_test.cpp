@@ -12,6 +12,7 @@
 #include "ops/matmul.h"
 #include "ops/mse.h"
 #include "ops/pool2d.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/softmax.h"
 #include "optim/sgd.h"

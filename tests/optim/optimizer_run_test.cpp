@@ -6,6 +6,7 @@
 #include "kernels/recorder.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 #include "tests/optim/optimizers.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"

@@ -1,5 +1,6 @@
 // What the optimizers share: their state, the versions of what they write, the tape. Their numbers: golden_test.cpp.
 #include "optim/optimizer.h"
+#include "ops/reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -31,8 +31,8 @@ class DnnlLog {
     dnnl_set_verbose(0);
     std::fflush(stdout);
     dup2(stdout_, STDOUT_FILENO);
-    close(stdout_);
-    close(file_);
+    ::close(stdout_);
+    ::close(file_);
   }
   DnnlLog(const DnnlLog&) = delete;
   DnnlLog& operator=(const DnnlLog&) = delete;

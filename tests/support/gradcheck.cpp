@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 
 namespace plumb::test {
 namespace {

@@ -4,6 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/flip.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 
 namespace plumb {
 namespace {
