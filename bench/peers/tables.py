@@ -1,7 +1,8 @@
 """Makes tables of the reports that compare.py has written: FOLDER/README.md with every row of every report, and in a page of
-Markdown, between <!-- peers --> and <!-- end of peers -->, one line a report: the fastest and the leanest mode beside Plumbline.
+Markdown, between <!-- peers FOLDER'S NAME --> and <!-- end of peers -->, one line a report: the fastest and the leanest mode beside
+Plumbline.
 
-    python tables.py docs/results/cpu-2cores-avx512 docs/measured.md           # --check: changes nothing, fails where it would
+    python tables.py docs/measured.md docs/results/*           # --check: changes nothing, fails where it would
 """
 
 import argparse
@@ -12,7 +13,7 @@ import statistics
 
 from protocol import percentile
 
-BEGIN, END = "<!-- peers -->\n", "<!-- end of peers -->"
+END = "<!-- end of peers -->"
 
 
 def ms_of(row):
@@ -76,20 +77,23 @@ def summary(reports, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, help="of the reports")
-    parser.add_argument("page", type=pathlib.Path, help="the page with the two marks")
+    parser.add_argument("page", type=pathlib.Path, help="the page with the marks of every folder")
+    parser.add_argument("folders", type=pathlib.Path, nargs="+", help="of reports")
     parser.add_argument("--check", action="store_true", help="change nothing, and fail where something would")
     a = parser.parse_args()
 
-    reports = {f.stem: json.loads(f.read_text()) for f in sorted(a.folder.glob("*.json"))}
-    details = "# Training steps beside the frameworks\n\nMade by bench/peers/tables.py from the reports of bench/peers/compare.py " \
-              "in this folder.\n\n" + "\n".join(whole_table(name, r) for name, r in reports.items())
-    page = a.page.read_text()
-    table = summary(reports, a.folder.relative_to(a.page.parent).as_posix())
-    made, found = re.subn(f"(?s){BEGIN}.*?{END}", lambda _: BEGIN + "\n" + table + "\n" + END, page)
-    if found != 1:
-        raise SystemExit(f"{a.page} has no place for the table: {BEGIN.strip()} and {END}")
-    for path, text in {a.folder / "README.md": details, a.page: made}.items():
+    page, texts = a.page.read_text(), {}
+    for folder in a.folders:
+        reports = {f.stem: json.loads(f.read_text()) for f in sorted(folder.glob("*.json"))}
+        texts[folder / "README.md"] = (
+            "# Training steps beside the frameworks\n\nMade by bench/peers/tables.py from the reports of bench/peers/compare.py "
+            "in this folder.\n\n" + "\n".join(whole_table(name, r) for name, r in reports.items()))
+        table = summary(reports, folder.relative_to(a.page.parent).as_posix())
+        begin = f"<!-- peers {folder.name} -->\n"
+        page, found = re.subn(f"(?s){begin}.*?{END}", lambda _: f"{begin}\n{table}\n{END}", page)
+        if found != 1:
+            raise SystemExit(f"{a.page} has no place for the table: {begin.strip()} and {END}")
+    for path, text in {**texts, a.page: page}.items():
         if path.exists() and path.read_text() == text:
             continue
         if a.check:
