@@ -88,7 +88,7 @@ def main():
         texts[folder / "README.md"] = (
             "# Training steps beside the frameworks\n\nMade by bench/peers/tables.py from the reports of bench/peers/compare.py "
             "in this folder.\n\n" + "\n".join(whole_table(name, r) for name, r in reports.items()))
-        table = summary(reports, folder.relative_to(a.page.parent).as_posix())
+        table = summary(reports, folder.resolve().relative_to(a.page.resolve().parent).as_posix())
         begin = f"<!-- peers {folder.name} -->\n"
         page, found = re.subn(f"(?s){begin}.*?{END}", lambda _: f"{begin}\n{table}\n{END}", page)
         if found != 1:
