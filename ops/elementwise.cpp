@@ -119,16 +119,9 @@ Tensor binary(F f, const Tensor& a, const Tensor& b) {
 namespace {
 
 // The header only declares the templates: the functions of every functor are made here.
-template <class... F>
-constexpr auto unary_functions(TypeList<F...>) {
-  return std::tuple(&unary<F>..., &unary_backward<F>...);
-}
-template <class... F>
-constexpr auto binary_functions(TypeList<F...>) {
-  return std::tuple(&binary<F>...);
-}
-[[gnu::used]] constexpr auto kUnaryFunctions = unary_functions(UnaryFunctors());
-[[gnu::used]] constexpr auto kBinaryFunctions = binary_functions(BinaryFunctors());
+[[gnu::used]] constexpr auto kFunctions = []<class... U, class... B>(TypeList<U...>, TypeList<B...>) {
+  return std::tuple(&unary<U>..., &unary_backward<U>..., &binary<B>...);
+}(UnaryFunctors(), BinaryFunctors());
 
 }  // namespace
 }  // namespace plumb

@@ -90,7 +90,7 @@ def main():
             "in this folder.\n\n" + "\n".join(whole_table(name, r) for name, r in reports.items()))
         table = summary(reports, folder.resolve().relative_to(a.page.resolve().parent).as_posix())
         begin = f"<!-- peers {folder.name} -->\n"
-        page, found = re.subn(f"(?s){begin}.*?{END}", lambda _: f"{begin}\n{table}\n{END}", page)
+        page, found = re.subn(f"(?s){re.escape(begin)}.*?{END}", lambda _: f"{begin}\n{table}\n{END}", page)
         if found != 1:
             raise SystemExit(f"{a.page} has no place for the table: {begin.strip()} and {END}")
     for path, text in {**texts, a.page: page}.items():

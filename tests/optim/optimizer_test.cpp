@@ -1,6 +1,5 @@
 // What the optimizers share: their state, the versions of what they write, the tape. Their numbers: golden_test.cpp.
 #include "optim/optimizer.h"
-#include "ops/reduce.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include "core/memory.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 #include "tests/optim/optimizers.h"
 #include "tests/support/compare.h"
 
