@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "app/options.h"
+#include "app/values.h"
 #include "app/report.h"
 #include "models/safetensors.h"
 #include "models/weights.h"

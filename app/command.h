@@ -1,7 +1,9 @@
 // The subcommands of plumb. Each adds itself to the command line and runs when it was named.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace plumb::app {
 

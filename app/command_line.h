@@ -1,8 +1,11 @@
 // What the programs do around their work: the command line is parsed, and every error is one sentence and status 2.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+namespace CLI {
+class App;
+}
 
 namespace plumb::app {
 

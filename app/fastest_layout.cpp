@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/options.h"
+#include "app/values.h"
 #include "app/trainer.h"
 #include "core/random.h"
 #include "core/stopwatch.h"

@@ -1,6 +1,8 @@
 // plumb layout: every layer of a network in every direction and layout, beside oneDNN with all formats left to it.
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
+
 #include "app/command.h"
 #include "app/layout_pieces.h"
 #include "app/options.h"
@@ -105,21 +107,21 @@ void layout(const LayoutConfig& c) {
     fmt::print("\n");
   }
   print_totals(report["totals"]);
-  if (!c.json.empty()) write_text(c.json, report.dump(1) + "\n");
+  if (!c.json.empty()) write_json(c.json, report);
 }
 
 }  // namespace
 
 void add_layout(CLI::App& app) {
-  auto* cmd = app.add_subcommand("layout", "Time every layer, direction and layout of a network, conversions included");
+  CLI::App& cmd = add_command(app, "layout", "Time every layer, direction and layout of a network, conversions included");
   auto c = std::make_shared<LayoutConfig>();
-  add_model_option(*cmd, c->model);
-  add_batch_option(*cmd, c->batch, "Images at once");
-  add_dtype_option(*cmd, c->dtype);
-  add_algorithm_option(*cmd, c->algorithm);
-  add_threads_option(*cmd);
-  cmd->add_option("--json", c->json, "Write the same to this file");
-  cmd->callback([c] { layout(*c); });
+  add_model_option(cmd, c->model);
+  add_batch_option(cmd, c->batch, "Images at once");
+  add_dtype_option(cmd, c->dtype);
+  add_algorithm_option(cmd, c->algorithm);
+  add_threads_option(cmd);
+  cmd.add_option("--json", c->json, "Write the same to this file");
+  cmd.callback([c] { layout(*c); });
 }
 
 }  // namespace plumb::app

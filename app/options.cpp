@@ -1,60 +1,8 @@
 #include "app/options.h"
 
-#include <cmath>
-#include <cstdlib>
-
-#include "core/convention.h"
-#include "core/layout.h"
-#include "kernels/kernel.h"
-#include "models/network.h"
-
 namespace plumb::app {
 
-std::string any_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
-  return text;
-}
-
-void check_choice(const std::string& value, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (value == name) return;
-  }
-  fail("{} is unknown; use {}", in_quotes(value), any_of(names));
-}
-
-double finite_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = end == text.data() + text.size() && error != std::errc::invalid_argument;
-  PLUMB_CHECK(is_number, "{} is not a number", in_quotes(text));
-  // Beyond double, strtod gives 0 or infinity; beyond float, kernels would.
-  if (error != std::errc()) value = std::strtod(text.c_str(), nullptr);
-  const bool is_word = error == std::errc() && !std::isfinite(value);
-  PLUMB_CHECK(!is_word, "{} is not a finite number", in_quotes(text));
-  constexpr double kMost = std::numeric_limits<float>::max(), kLeast = std::numeric_limits<float>::min();
-  PLUMB_CHECK(std::fabs(value) <= kMost, "{} is too large; use at most 3.4e38", in_quotes(text));
-  // By its digits: a processor that flushes takes small numbers for 0.
-  const bool is_zero = text.find_first_of("123456789") >= text.find_first_of("eE");
-  PLUMB_CHECK(is_zero || std::fabs(value) >= kLeast, "{} is too small; use 0, or at least 1.2e-38", in_quotes(text));
-  return value;
-}
-
-double nonnegative_number(const std::string& text) {
-  const double value = finite_number(text);
-  PLUMB_CHECK(value >= 0, "{} is too small; use a number of at least 0", text);
-  return value;
-}
-
-std::vector<double> finite_numbers(const std::string& text) {
-  std::vector<double> all;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    all.push_back(finite_number(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return all;
-}
+CLI::App& add_command(CLI::App& app, const char* name, const char* about) { return *app.add_subcommand(name, about); }
 
 CLI::Validator checked(std::function<std::string(const std::string&)> read) {
   const auto why_not = [read = std::move(read)](std::string& text) {
@@ -95,17 +43,9 @@ CLI::Option* add_choices(CLI::App& app, const std::string& option, std::vector<s
   return o->check(one_of(names))->capture_default_str();
 }
 
-std::vector<std::string> model_choices() {
-  std::vector<std::string> names = models::network_names();
-  names.push_back("vgg");
-  return names;
-}
-
 void add_model_option(CLI::App& app, std::string& model) {
   add_choice(app, "model", model, model_choices(), "")->required();
 }
-
-int64_t batch_size(const std::string& text) { return whole_number<int64_t>(text, 1, INT32_MAX); }
 
 CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about) {
   const auto read = [](const std::string& text) { return std::to_string(batch_size(text)); };
@@ -114,22 +54,6 @@ CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about) 
 
 void add_limit_option(CLI::App& app, int64_t& limit, const char* about) {
   app.add_option("--limit", limit, about)->transform(whole_from<int64_t>(0))->capture_default_str();
-}
-
-const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "deterministic"};
-  return names;
-}
-
-Choice choice_of(const std::string& algorithm) {
-  check_choice(algorithm, algorithm_names());
-  Choice choice = ctx.choice;
-  choice.algorithm = 0;
-  choice.search = algorithm == "heuristic"       ? Search::kHeuristic
-                  : algorithm == "deterministic" ? Search::kDeterministic
-                                                 : Search::kMeasured;
-  if (algorithm == "direct" || algorithm == "winograd") choice.algorithm = algorithm_id(algorithm);
-  return choice;
 }
 
 void add_algorithm_option(CLI::App& app, std::string& algorithm) {
@@ -143,20 +67,6 @@ void add_dtype_option(CLI::App& app, std::string& dtype) {
 void add_threads_option(CLI::App& app) {
   app.add_option_function<int>("--threads", set_threads, "Threads of the kernels [all]")
       ->transform(whole_from<int>(1, most_threads()));
-}
-
-std::vector<std::string> layout_choices() {
-  std::vector<std::string> names;
-  for (const Layout l : kPublicLayouts) names.push_back(to_string(l));
-  return names;
-}
-
-std::vector<std::string> convention_choices() {
-  std::vector<std::string> names;
-  for (const Convention c : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
-    names.emplace_back(to_string(c));
-  }
-  return names;
 }
 
 }  // namespace plumb::app

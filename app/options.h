@@ -1,42 +1,18 @@
-// What the options of the programs share: values that are checked as they are read, and choices that are listed once.
+// What the options of the programs share.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/file.h"
+#include "app/values.h"
 
 namespace plumb::app {
 
-/// "a, b or c".
-std::string any_of(const std::vector<std::string>& names);
-/// Throws "x" is unknown; use a, b or c.
-void check_choice(const std::string& value, const std::vector<std::string>& names);
-
-/// The decimal whole number that a text is; throws if it is none, does not fit into a T or is not in [least, most].
-template <class T>
-T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>::max()) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = end == text.data() + text.size() && error != std::errc::invalid_argument;
-  PLUMB_CHECK(whole, "{} is not a whole number of at least {}", in_quotes(text), least);
-  PLUMB_CHECK(error == std::errc(), "{} does not fit into {} bits", text, 8 * sizeof(T));
-  PLUMB_CHECK(value >= least, "{} is too small; use at least {}", value, least);
-  PLUMB_CHECK(value <= most, "{} is too large; use at most {}", value, most);
-  return value;
-}
-/// The number that a text is; throws if it is none, or not finite in f32, or not 0 but 0 in f32.
-double finite_number(const std::string& text);
-/// The same; throws also if it is negative.
-double nonnegative_number(const std::string& text);
-/// The finite numbers between commas.
-std::vector<double> finite_numbers(const std::string& text);
+/// A subcommand.
+CLI::App& add_command(CLI::App& app, const char* name, const char* about);
 
 /// A validator of a function from the text of a value to a text that is taken instead, which throws if it is refused.
 CLI::Validator checked(std::function<std::string(const std::string&)> read);
@@ -57,27 +33,15 @@ CLI::Option* add_choices(CLI::App& app, const std::string& option, std::vector<s
                          const std::vector<std::string>& names, const std::string& about);
 /// The required argument "model".
 void add_model_option(CLI::App& app, std::string& model);
-/// The names of networks that a command takes, with the alias "vgg".
-std::vector<std::string> model_choices();
-/// A number of images in a batch: at least 1, and not more than a machine could ever hold.
-int64_t batch_size(const std::string& text);
 /// --batch, a batch_size.
 CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about);
 /// --limit, 0 for all.
 void add_limit_option(CLI::App& app, int64_t& limit, const char* about);
-/// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
-const std::vector<std::string>& algorithm_names();
-/// The choice of kernels behind such a name; throws on another.
-Choice choice_of(const std::string& algorithm);
 /// --algorithm, a name for choice_of.
 void add_algorithm_option(CLI::App& app, std::string& algorithm);
 /// --dtype of training: f32 or bf16.
 void add_dtype_option(CLI::App& app, std::string& dtype);
 /// --threads, which sets the number of threads as soon as it is read.
 void add_threads_option(CLI::App& app);
-/// The public layouts by name.
-std::vector<std::string> layout_choices();
-/// The conventions by name.
-std::vector<std::string> convention_choices();
 
 }  // namespace plumb::app

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/context.h"
@@ -64,6 +65,8 @@ void write_text(const std::string& file, const std::string& text) {
   const std::span<const std::byte> piece = std::as_bytes(std::span(text));
   write_file(file, {&piece, 1});
 }
+
+void write_json(const std::string& file, const nlohmann::ordered_json& json) { write_text(file, json.dump(1) + "\n"); }
 
 void check_distinct(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   std::vector<NamedFile> known = inputs;

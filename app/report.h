@@ -2,7 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,6 +22,8 @@ void warn_of_loss(double loss, const std::string& which, const std::string& advi
 
 /// Writes a text to a file as write_file does, or to a stream as it is.
 void write_text(const std::string& file, const std::string& text);
+/// The same for JSON, a line a value.
+void write_json(const std::string& file, const nlohmann::ordered_json& json);
 /// Whether writing to one of two files would change the other. Streams do not mind.
 bool is_same_file(const std::string& a, const std::string& b);
 /// A file that an option names.

@@ -53,6 +53,8 @@ TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
   csv_ = "epoch,seconds,loss,train_accuracy,test_loss,test_accuracy\n";
 }
 
+void TrainReport::add_step(double ms) { json_["steps_ms"].push_back(ms); }
+
 void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
   const double loss = shown(r.loss), test_loss = shown(r.test_loss);
   json_["epochs"].push_back({{"epoch", epoch + 1},
@@ -79,11 +81,11 @@ void TrainReport::write(When when) {
   json_["memory_bytes"] = memory_json(cpu_memory().stats());
   json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
   json_["images_per_second"] = static_cast<double>(images_) / seconds_;
-  const auto write_now = [&](const std::string& file, const auto& text) {
-    if (!file.empty() && is_stream(file) == (when == When::kAtTheEnd)) write_text(file, text());
+  const auto is_due = [&](const std::string& file) {
+    return !file.empty() && is_stream(file) == (when == When::kAtTheEnd);
   };
-  write_now(config_.json, [&] { return json_.dump(1) + "\n"; });
-  write_now(config_.csv, [&] { return csv_; });
+  if (is_due(config_.json)) write_json(config_.json, json_);
+  if (is_due(config_.csv)) write_text(config_.csv, csv_);
 }
 
 void TrainReport::finish() {

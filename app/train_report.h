@@ -19,7 +19,7 @@ class TrainReport {
  public:
   /// Keeps a reference to the config.
   TrainReport(const TrainConfig& config, Layout layout);
-  void add_step(double ms) { json_["steps_ms"].push_back(ms); }
+  void add_step(double ms);
   /// Of epoch number `epoch` (from 0), which trained on so many images. Writes the files; warns once when the loss is
   /// no finite number.
   void add_epoch(int64_t epoch, int64_t images, const EpochResult& result);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "app/options.h"
+#include "app/values.h"
 
 namespace plumb::bench {
 namespace {

@@ -2,6 +2,8 @@
 // tape, captured. peers/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
+#include <CLI/CLI.hpp>
+
 #include "app/command_line.h"
 #include "bench/flags.h"
 #include "core/context.h"

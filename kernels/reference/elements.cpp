@@ -67,12 +67,6 @@ Index index_at(const Shape& shape, int64_t i) {
   return index;
 }
 
-Index operator+(const Index& a, const Index& b) {
-  Index sum;
-  for (int d = 0; d < kMaxRank; ++d) sum[d] = a[d] + b[d];
-  return sum;
-}
-
 bool computes_on(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kBf16; }
 
 template <>
@@ -80,11 +74,15 @@ Bfloat16 rounded(double v) {
   return Bfloat16(static_cast<float>(with_digits(v, 8, -126)));
 }
 
-int64_t Elements::offset(const Index& i) const {
-  int64_t elements = 0;
-  for (int d = 0; d < spec_.rank(); ++d) {
-    if (spec_.shape[d] != 1) elements += i[d + lead_] * strides_[d];
+Elements::Elements(const TensorSpec& spec, int rank) : spec_(spec), strides_(strides_of(spec)), lead_(rank - spec.rank()) {
+  for (int d = 0; d < spec.rank(); ++d) {
+    if (spec.shape[d] == 1) strides_.of[d] = 0;
   }
+}
+
+inline int64_t Elements::offset(const Index& i) const {
+  int64_t elements = 0;
+  for (int d = 0; d < spec_.rank(); ++d) elements += i[d + lead_] * strides_[d];
   return elements * static_cast<int64_t>(size_of(spec_.dtype));
 }
 

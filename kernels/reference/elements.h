@@ -16,21 +16,39 @@ struct Index {
   int64_t& operator[](int d) { return of[d]; }
 };
 
+inline Index operator+(const Index& a, const Index& b) {
+  Index sum;
+  for (int d = 0; d < kMaxRank; ++d) sum[d] = a[d] + b[d];
+  return sum;
+}
+
 /// The index of element i in row-major order.
 Index index_at(const Shape& shape, int64_t i);
-Index operator+(const Index& a, const Index& b);
+/// To the next index in row-major order: dividing for every element would take most of a test's time.
+inline void advance(const Shape& shape, Index& index) {
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (++index[d] < shape[d]) return;
+    index[d] = 0;
+  }
+}
 
+/// body(index) for the elements from `begin` to `end`, in row-major order.
+template <class Body>
+void for_each_index(const Shape& shape, int64_t begin, int64_t end, const Body& body) {
+  if (begin >= end) return;
+  Index index = index_at(shape, begin);
+  for (int64_t i = begin; i < end; ++i, advance(shape, index)) body(index);
+}
 /// body(index) for every index of `shape`, in row-major order.
 template <class Body>
 void for_each_index(const Shape& shape, const Body& body) {
-  for (int64_t i = 0, n = shape.numel(); i < n; ++i) body(index_at(shape, i));
+  for_each_index(shape, 0, shape.numel(), body);
 }
 /// The same on all threads, for bodies of which no two touch the same output.
 template <class Body>
 void parallel_for_each_index(const Shape& shape, const Body& body) {
-  cpu::parallel_for(shape.numel(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(index_at(shape, i));
-  });
+  cpu::parallel_for(shape.numel(), 256,
+                    [&](int64_t begin, int64_t end) { for_each_index(shape, begin, end, body); });
 }
 
 /// Whether the reference of an op that computes takes this dtype: f32, f64 or bf16.
@@ -49,7 +67,7 @@ class Elements {
  public:
   /// Indices are of `rank` dimensions, to which the tensor broadcasts: it is aligned at the right, and where its extent
   /// is 1 the index does not matter.
-  Elements(const TensorSpec& spec, int rank) : spec_(spec), strides_(strides_of(spec)), lead_(rank - spec.rank()) {}
+  Elements(const TensorSpec& spec, int rank);
   explicit Elements(const TensorSpec& spec) : Elements(spec, spec.rank()) {}
   const Shape& shape() const { return spec_.shape; }
   DType dtype() const { return spec_.dtype; }
@@ -68,7 +86,7 @@ class Elements {
  private:
   int64_t offset(const Index& i) const;  // in bytes
   TensorSpec spec_;
-  Strides strides_;
+  Strides strides_;  // 0 where it broadcasts
   int lead_;
 };
 

@@ -1,0 +1,97 @@
+#include "app/values.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/convention.h"
+#include "core/layout.h"
+#include "kernels/kernel.h"
+#include "models/network.h"
+
+namespace plumb::app {
+
+std::string any_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+  return text;
+}
+
+void check_choice(const std::string& value, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (value == name) return;
+  }
+  fail("{} is unknown; use {}", in_quotes(value), any_of(names));
+}
+
+double finite_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = end == text.data() + text.size() && error != std::errc::invalid_argument;
+  PLUMB_CHECK(is_number, "{} is not a number", in_quotes(text));
+  // Beyond double, strtod gives 0 or infinity; beyond float, kernels would.
+  if (error != std::errc()) value = std::strtod(text.c_str(), nullptr);
+  const bool is_word = error == std::errc() && !std::isfinite(value);
+  PLUMB_CHECK(!is_word, "{} is not a finite number", in_quotes(text));
+  constexpr double kMost = std::numeric_limits<float>::max(), kLeast = std::numeric_limits<float>::min();
+  PLUMB_CHECK(std::fabs(value) <= kMost, "{} is too large; use at most 3.4e38", in_quotes(text));
+  // By its digits: a processor that flushes takes small numbers for 0.
+  const bool is_zero = text.find_first_of("123456789") >= text.find_first_of("eE");
+  PLUMB_CHECK(is_zero || std::fabs(value) >= kLeast, "{} is too small; use 0, or at least 1.2e-38", in_quotes(text));
+  return value;
+}
+
+double nonnegative_number(const std::string& text) {
+  const double value = finite_number(text);
+  PLUMB_CHECK(value >= 0, "{} is too small; use a number of at least 0", text);
+  return value;
+}
+
+std::vector<double> finite_numbers(const std::string& text) {
+  std::vector<double> all;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    all.push_back(finite_number(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return all;
+}
+
+int64_t batch_size(const std::string& text) { return whole_number<int64_t>(text, 1, INT32_MAX); }
+
+std::vector<std::string> model_choices() {
+  std::vector<std::string> names = models::network_names();
+  names.push_back("vgg");
+  return names;
+}
+
+std::vector<std::string> layout_choices() {
+  std::vector<std::string> names;
+  for (const Layout l : kPublicLayouts) names.push_back(to_string(l));
+  return names;
+}
+
+std::vector<std::string> convention_choices() {
+  std::vector<std::string> names;
+  for (const Convention c : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
+    names.emplace_back(to_string(c));
+  }
+  return names;
+}
+
+const std::vector<std::string>& algorithm_names() {
+  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "deterministic"};
+  return names;
+}
+
+Choice choice_of(const std::string& algorithm) {
+  check_choice(algorithm, algorithm_names());
+  Choice choice = ctx.choice;
+  choice.algorithm = 0;
+  choice.search = algorithm == "heuristic"       ? Search::kHeuristic
+                  : algorithm == "deterministic" ? Search::kDeterministic
+                                                 : Search::kMeasured;
+  if (algorithm == "direct" || algorithm == "winograd") choice.algorithm = algorithm_id(algorithm);
+  return choice;
+}
+
+}  // namespace plumb::app
