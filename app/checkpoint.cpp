@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "app/values.h"
 #include "app/report.h"
+#include "app/values.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
 

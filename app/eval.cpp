@@ -83,7 +83,7 @@ void add_eval(CLI::App& app) {
   auto c = std::make_shared<EvalConfig>();
   add_model_option(cmd, c->model);
   cmd.add_option("--weights", c->weights,
-                  "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
+                 "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
       ->required();
   cmd.add_option("--data", c->data, "Folder of the data set, or synthetic")->required();
   cmd.add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");

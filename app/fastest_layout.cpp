@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "app/values.h"
 #include "app/trainer.h"
+#include "app/values.h"
 #include "core/random.h"
 #include "core/stopwatch.h"
 #include "kernels/choices.h"

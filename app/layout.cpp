@@ -113,7 +113,8 @@ void layout(const LayoutConfig& c) {
 }  // namespace
 
 void add_layout(CLI::App& app) {
-  CLI::App& cmd = add_command(app, "layout", "Time every layer, direction and layout of a network, conversions included");
+  CLI::App& cmd =
+      add_command(app, "layout", "Time every layer, direction and layout of a network, conversions included");
   auto c = std::make_shared<LayoutConfig>();
   add_model_option(cmd, c->model);
   add_batch_option(cmd, c->batch, "Images at once");

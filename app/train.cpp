@@ -189,12 +189,10 @@ void add_train(CLI::App& app) {
   auto c = std::make_shared<TrainConfig>();
   auto words = std::make_shared<std::vector<std::string>>();
   cmd.add_option("model", *words,
-                  any_of(model_choices()) +
-                      "; or, for scripts that give several frameworks the same seven arguments, " + kSeven +
-                      ", where FRAMEWORK is ref, this one")
+                 any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
+                     kSeven + ", where FRAMEWORK is ref, this one")
       ->required();
-  cmd.add_option("--data", c->data,
-                  "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
+  cmd.add_option("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
       ->capture_default_str();
   cmd.add_option("--device", c->device, "Where to train: cpu")->transform(checked(device))->capture_default_str();
   add_batch_option(cmd, c->batch, "Images a step");
@@ -227,7 +225,7 @@ void add_train(CLI::App& app) {
   cmd.add_option("--json", c->json, "Write the report of this run's epochs to this file");
   cmd.add_option("--csv", c->csv, "Write one line for each epoch of this run to this file");
   cmd.add_option("--profile", c->profile,
-                  fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
+                 fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
   cmd.add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");
   cmd.callback([c, words, &cmd] {
     read_positional(*words, cmd, *c);

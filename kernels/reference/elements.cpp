@@ -74,7 +74,8 @@ Bfloat16 rounded(double v) {
   return Bfloat16(static_cast<float>(with_digits(v, 8, -126)));
 }
 
-Elements::Elements(const TensorSpec& spec, int rank) : spec_(spec), strides_(strides_of(spec)), lead_(rank - spec.rank()) {
+Elements::Elements(const TensorSpec& spec, int rank)
+    : spec_(spec), strides_(strides_of(spec)), lead_(rank - spec.rank()) {
   for (int d = 0; d < spec.rank(); ++d) {
     if (spec.shape[d] == 1) strides_.of[d] = 0;
   }

@@ -47,8 +47,7 @@ void for_each_index(const Shape& shape, const Body& body) {
 /// The same on all threads, for bodies of which no two touch the same output.
 template <class Body>
 void parallel_for_each_index(const Shape& shape, const Body& body) {
-  cpu::parallel_for(shape.numel(), 256,
-                    [&](int64_t begin, int64_t end) { for_each_index(shape, begin, end, body); });
+  cpu::parallel_for(shape.numel(), 256, [&](int64_t begin, int64_t end) { for_each_index(shape, begin, end, body); });
 }
 
 /// Whether the reference of an op that computes takes this dtype: f32, f64 or bf16.
