@@ -59,3 +59,13 @@ function(plumb_test_target target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
+
+# Properties of every test that computes. Waiting threads sleep, since tests run side by side. ThreadSanitizer does not see
+# the synchronisation inside libgomp: there, the only threads are the tests' own. One value each: gtest_discover_tests
+# flattens lists.
+set(omp_threads 2)
+if(PLUMB_SANITIZE MATCHES thread)
+  set(omp_threads 1)
+endif()
+set(PLUMB_TEST_ENVIRONMENT ENVIRONMENT OMP_NUM_THREADS=${omp_threads}
+  ENVIRONMENT_MODIFICATION OMP_WAIT_POLICY=set:passive)
