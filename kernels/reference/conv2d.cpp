@@ -1,5 +1,5 @@
 // Convolution as plain loops over every product: the oracle, and the only kernel for f64.
-#include "kernels/conv2d.h"
+#include "kernels/reference/conv2d.h"
 
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/parallel.h"
@@ -8,57 +8,53 @@
 namespace plumb {
 namespace {
 
-// The geometry of one convolution, whichever of its tensors is the result.
-struct Geometry {
-  Shape x, w, y;
-  Strides xs, ws, ys;
-  Conv2dParams p;
+using reference::Conv2dSums;
 
-  Geometry(const TensorSpec& xt, const TensorSpec& wt, const TensorSpec& yt, const Conv2dParams& params)
-      : x(xt.shape), w(wt.shape), y(yt.shape), xs(strides_of(xt)), ws(strides_of(wt)), ys(strides_of(yt)), p(params) {}
-
-  // The place in x that output (oh, ow) meets through (kh, kw), or false where that is padding.
-  bool input_at(int64_t oh, int64_t ow, int64_t kh, int64_t kw, int64_t& ih, int64_t& iw) const {
-    ih = oh * p.stride[0] - p.padding[0] + kh * p.dilation[0];
-    iw = ow * p.stride[1] - p.padding[2] + kw * p.dilation[1];
-    return ih >= 0 && ih < x[2] && iw >= 0 && iw < x[3];
+// The elements of an operand of dtype T, by four logical indices.
+template <class T>
+struct Operand {
+  const void* data;
+  const Strides& strides;
+  double operator()(int64_t a, int64_t b, int64_t c, int64_t d) const {
+    const int64_t at = a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
+    return static_cast<double>(cpu::load(static_cast<const T*>(data) + at));
   }
-  int64_t channels_out() const { return w[0] / p.groups; }
 };
 
-int64_t at(const Strides& s, int64_t a, int64_t b, int64_t c, int64_t d) {
-  return a * s[0] + b * s[1] + c * s[2] + d * s[3];
+// Writes sum(a, b, c, d) to every element of a result, on all threads.
+template <class T, class Sum>
+void write_each(void* result, const Shape& shape, const Strides& strides, const Sum& sum) {
+  cpu::parallel_for(shape[0] * shape[1], 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t a = i / shape[1], b = i % shape[1];
+      for (int64_t c = 0; c < shape[2]; ++c) {
+        for (int64_t d = 0; d < shape[3]; ++d) {
+          const int64_t at = a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
+          static_cast<T*>(result)[at] = reference::rounded<T>(sum(a, b, c, d));
+        }
+      }
+    }
+  });
 }
+
+// What the three kernels have: the convolution, and where its operands' elements are.
+struct Geometry {
+  Conv2dSums sums;
+  Strides x, w, y;
+  Geometry(const TensorSpec& xt, const TensorSpec& wt, const TensorSpec& yt, const Conv2dParams& params)
+      : sums{xt.shape, wt.shape, yt.shape, params}, x(strides_of(xt)), w(strides_of(wt)), y(strides_of(yt)) {}
+};
 
 template <class T>
 class ForwardKernel final : public Kernel {
  public:
   ForwardKernel(const Geometry& geometry, bool bias) : Kernel("reference:conv2d_forward"), g_(geometry), bias_(bias) {}
   void run(const Launch& l) const override {
-    const auto *x = static_cast<const T*>(l.in[0]), *w = static_cast<const T*>(l.in[1]);
-    const auto* b = bias_ ? static_cast<const T*>(l.in[2]) : nullptr;
-    auto* y = static_cast<T*>(l.out[0]);
-    cpu::parallel_for(g_.y[0] * g_.y[1], 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t n = i / g_.y[1], oc = i % g_.y[1], first = oc / g_.channels_out() * g_.w[1];
-        for (int64_t oh = 0; oh < g_.y[2]; ++oh) {
-          for (int64_t ow = 0; ow < g_.y[3]; ++ow) {
-            double sum = b ? static_cast<double>(cpu::load(b + oc)) : 0.0;
-            for (int64_t kh = 0; kh < g_.w[2]; ++kh) {
-              for (int64_t kw = 0; kw < g_.w[3]; ++kw) {
-                int64_t ih, iw;
-                if (!g_.input_at(oh, ow, kh, kw, ih, iw)) continue;
-                for (int64_t ic = 0; ic < g_.w[1]; ++ic) {
-                  sum += static_cast<double>(cpu::load(x + at(g_.xs, n, first + ic, ih, iw))) *
-                         static_cast<double>(cpu::load(w + at(g_.ws, oc, ic, kh, kw)));
-                }
-              }
-            }
-            if (g_.p.activation == Activation::kRelu && sum < 0) sum = 0;
-            y[at(g_.ys, n, oc, oh, ow)] = reference::rounded<T>(sum);
-          }
-        }
-      }
+    const Operand<T> x{l.in[0], g_.x}, w{l.in[1], g_.w};
+    write_each<T>(l.out[0], g_.sums.y, g_.y, [&](int64_t n, int64_t oc, int64_t oh, int64_t ow) {
+      double sum = g_.sums.forward(x, w, n, oc, oh, ow);
+      if (bias_) sum += static_cast<double>(cpu::load(static_cast<const T*>(l.in[2]) + oc));
+      return g_.sums.p.activation == Activation::kRelu && sum < 0 ? 0 : sum;
     });
   }
 
@@ -72,40 +68,13 @@ class BackwardInputKernel final : public Kernel {
  public:
   explicit BackwardInputKernel(const Geometry& geometry) : Kernel("reference:conv2d_backward_input"), g_(geometry) {}
   void run(const Launch& l) const override {
-    const auto *dy = static_cast<const T*>(l.in[0]), *w = static_cast<const T*>(l.in[1]);
-    auto* dx = static_cast<T*>(l.out[0]);
-    cpu::parallel_for(g_.x[0] * g_.x[1], 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        for (int64_t ih = 0; ih < g_.x[2]; ++ih) {
-          for (int64_t iw = 0; iw < g_.x[3]; ++iw) {
-            const double sum = gathered(dy, w, i / g_.x[1], i % g_.x[1], ih, iw);
-            dx[at(g_.xs, i / g_.x[1], i % g_.x[1], ih, iw)] = reference::rounded<T>(sum);
-          }
-        }
-      }
+    const Operand<T> dy{l.in[0], g_.y}, w{l.in[1], g_.w};
+    write_each<T>(l.out[0], g_.sums.x, g_.x, [&](int64_t n, int64_t channel, int64_t ih, int64_t iw) {
+      return g_.sums.backward_input(dy, w, n, channel, ih, iw);
     });
   }
 
  private:
-  // The sum over all outputs that met x at (n, channel, ih, iw).
-  double gathered(const T* dy, const T* w, int64_t n, int64_t channel, int64_t ih, int64_t iw) const {
-    const int64_t group = channel / g_.w[1], ic = channel % g_.w[1];
-    double sum = 0;
-    for (int64_t kh = 0; kh < g_.w[2]; ++kh) {
-      const int64_t h = ih + g_.p.padding[0] - kh * g_.p.dilation[0];
-      if (h < 0 || h % g_.p.stride[0] || h / g_.p.stride[0] >= g_.y[2]) continue;
-      for (int64_t kw = 0; kw < g_.w[3]; ++kw) {
-        const int64_t v = iw + g_.p.padding[2] - kw * g_.p.dilation[1];
-        if (v < 0 || v % g_.p.stride[1] || v / g_.p.stride[1] >= g_.y[3]) continue;
-        for (int64_t o = 0; o < g_.channels_out(); ++o) {
-          const int64_t oc = group * g_.channels_out() + o;
-          sum += static_cast<double>(cpu::load(dy + at(g_.ys, n, oc, h / g_.p.stride[0], v / g_.p.stride[1]))) *
-                 static_cast<double>(cpu::load(w + at(g_.ws, oc, ic, kh, kw)));
-        }
-      }
-    }
-    return sum;
-  }
   Geometry g_;
 };
 
@@ -114,28 +83,9 @@ class BackwardWeightKernel final : public Kernel {
  public:
   explicit BackwardWeightKernel(const Geometry& geometry) : Kernel("reference:conv2d_backward_weight"), g_(geometry) {}
   void run(const Launch& l) const override {
-    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
-    auto* dw = static_cast<T*>(l.out[0]);
-    cpu::parallel_for(g_.w[0] * g_.w[1], 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t oc = i / g_.w[1], ic = i % g_.w[1], channel = oc / g_.channels_out() * g_.w[1] + ic;
-        for (int64_t kh = 0; kh < g_.w[2]; ++kh) {
-          for (int64_t kw = 0; kw < g_.w[3]; ++kw) {
-            double sum = 0;
-            for (int64_t n = 0; n < g_.y[0]; ++n) {
-              for (int64_t oh = 0; oh < g_.y[2]; ++oh) {
-                for (int64_t ow = 0; ow < g_.y[3]; ++ow) {
-                  int64_t ih, iw;
-                  if (!g_.input_at(oh, ow, kh, kw, ih, iw)) continue;
-                  sum += static_cast<double>(cpu::load(dy + at(g_.ys, n, oc, oh, ow))) *
-                         static_cast<double>(cpu::load(x + at(g_.xs, n, channel, ih, iw)));
-                }
-              }
-            }
-            dw[at(g_.ws, oc, ic, kh, kw)] = reference::rounded<T>(sum);
-          }
-        }
-      }
+    const Operand<T> dy{l.in[0], g_.y}, x{l.in[1], g_.x};
+    write_each<T>(l.out[0], g_.sums.w, g_.w, [&](int64_t oc, int64_t ic, int64_t kh, int64_t kw) {
+      return g_.sums.backward_weight(dy, x, oc, ic, kh, kw);
     });
   }
 
