@@ -14,8 +14,13 @@
 
 namespace plumb::cpu {
 
-/// Results of this size and more have left the caches by the time they are read.
+/// Results of this size and more have left the caches by the time they are read. (Under sanitizers, which make them
+/// take minutes, tests of what happens then have smaller ones.)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int64_t kStreamBytes = 1 << 20;
+#else
 inline constexpr int64_t kStreamBytes = 16 << 20;
+#endif
 /// What is written past the caches at once, and fetched ahead meanwhile.
 inline constexpr int64_t kStageBytes = 4 << 10;
 

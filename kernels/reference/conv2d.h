@@ -1,5 +1,5 @@
-// One element of a convolution, or of its gradients, as the plain sum of its products in f64: what the reference kernels
-// loop over, and what the errors of the others are measured against.
+// One element of a convolution, or of its gradients, as the plain sum of its products in f64: what the reference
+// kernels loop over, and what the errors of the others are measured against.
 #pragma once
 
 #include "core/spec.h"

@@ -49,7 +49,8 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
 
 // The gradient of a matrix of this size is written past the caches.
 TEST(Linear, JointGradientsOfALargeMatrixMatchTheReference) {
-  const TensorSpec x(Shape{2, 2048}), w(Shape{2053, 2048}), dy(Shape{2, 2053});
+  const int64_t rows = test::pieces_past_caches(2048 * 4) + 5;
+  const TensorSpec x(Shape{2, 2048}), w(Shape{rows, 2048}), dy(Shape{2, rows});
   ASSERT_TRUE(prefers_joint_backward(x, w));
   test::KernelCheck check(8);
   const Tensor from_x = test::random_tensor(x, 1).require_grad(), from_w = test::random_tensor(w, 2).require_grad();

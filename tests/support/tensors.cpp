@@ -1,6 +1,7 @@
 #include "tests/support/tensors.h"
 
 #include "core/random.h"
+#include "kernels/cpu/stream.h"
 
 namespace plumb::test {
 namespace {
@@ -66,6 +67,8 @@ Tensor from_doubles(std::span<const double> values, const TensorSpec& spec) {
 Tensor converted(const Tensor& x, DType dtype, Layout layout) {
   return from_doubles(to_doubles(x), TensorSpec(x.shape(), dtype, layout));
 }
+
+int64_t pieces_past_caches(int64_t bytes) { return cpu::ceil_div(cpu::kStreamBytes, bytes); }
 
 Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low, double high) {
   std::vector<double> values(static_cast<size_t>(spec.numel()));

@@ -21,6 +21,9 @@ Tensor from_doubles(std::span<const double> values, const TensorSpec& spec);
 /// The elements of x as another dtype, in another layout: by the test's own loops.
 Tensor converted(const Tensor& x, DType dtype, Layout layout);
 
+/// How many pieces of so many bytes a tensor has at least that kernels write past the caches.
+int64_t pieces_past_caches(int64_t bytes);
+
 /// Those of the inputs that need a gradient.
 std::vector<Tensor> leaves_of(std::span<const Tensor> inputs);
 
