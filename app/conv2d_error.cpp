@@ -36,10 +36,9 @@ double conv2d_error(const Prepared& p, std::span<void* const> in, const void* ou
   const Operand a{p.in()[0], in[0]}, b{p.in()[1], in[1]}, result{p.out()[0], out};
   const Shape& s = result.spec.shape;
   const bool is_forward = kind == "conv2d_forward", is_backward_input = kind == "conv2d_backward_input";
-  const reference::Conv2dSums exact = is_forward ? reference::Conv2dSums{a.spec.shape, b.spec.shape, s, params}
-                                      : is_backward_input
-                                          ? reference::Conv2dSums{s, b.spec.shape, a.spec.shape, params}
-                                          : reference::Conv2dSums{b.spec.shape, s, a.spec.shape, params};
+  reference::Conv2dSums exact{b.spec.shape, s, a.spec.shape, params};  // dw of dy and x
+  if (is_forward) exact = {a.spec.shape, b.spec.shape, s, params};
+  if (is_backward_input) exact = {s, b.spec.shape, a.spec.shape, params};
   double largest = 0, error = 0;
   for (int64_t sample = 0; sample < std::min(kSamples, s.numel()); ++sample) {
     int64_t rest = sample * int64_t{2654435761} % s.numel();  // all channels and places in a tile

@@ -2,8 +2,6 @@
 
 namespace plumb::app {
 
-CLI::App& add_command(CLI::App& app, const char* name, const char* about) { return *app.add_subcommand(name, about); }
-
 CLI::Validator checked(std::function<std::string(const std::string&)> read) {
   const auto why_not = [read = std::move(read)](std::string& text) {
     try {

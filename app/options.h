@@ -11,9 +11,6 @@
 
 namespace plumb::app {
 
-/// A subcommand.
-CLI::App& add_command(CLI::App& app, const char* name, const char* about);
-
 /// A validator of a function from the text of a value to a text that is taken instead, which throws if it is refused.
 CLI::Validator checked(std::function<std::string(const std::string&)> read);
 /// For Option::transform: takes what is a whole_number<T>. By itself CLI11 reads 010 as octal, wraps what is below 0
