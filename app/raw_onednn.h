@@ -61,8 +61,8 @@ struct RawMatmul {
   Activation activation = Activation::kNone;
 };
 
-/// The kind of raw work that stands beside one of our algorithms: "winograd" beside "winograd_f4x4", "blocked" beside
-/// our own kernels without a like in oneDNN, else the algorithm itself.
+/// The kind of raw work that stands beside one of our algorithms: "winograd" beside "winograd_f4x4", "gemm" beside
+/// "gemm_columns", "blocked" beside our own kernels without a like in oneDNN, else the algorithm itself.
 std::string raw_class(std::string_view algorithm);
 
 // The same work, on tensors in the same layouts, by the same class of algorithm; weights are plain, and their packing

@@ -55,6 +55,8 @@ def raw_class(algorithm):
     """The CLASS of the row raw_same_CLASS beside an algorithm: raw_class of app/raw_onednn.cpp again, to be changed with it."""
     if algorithm.startswith("winograd"):
         return "winograd"
+    if algorithm.startswith("gemm"):
+        return "gemm"
     if algorithm in ("direct_chwn", "reference") or algorithm.startswith(("thin", "as_f32")):
         return "blocked"
     return algorithm

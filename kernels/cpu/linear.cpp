@@ -22,6 +22,7 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
   };
   add("matmul", [=] { return cpu::matmul_kernel(product); });
   add("gemm", [=] { return cpu::gemm_kernel(product); });
+  add("gemm_columns", [=] { return cpu::gemm_columns_kernel(product); });
   add("inner_product", [=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); });
   add("thin", [=] { return cpu::thin_linear(which, x, w, product.bias); });
 }

@@ -24,6 +24,7 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   if (!product.fits()) return;
   candidates.add("matmul", [product] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
   candidates.add("gemm", [product] { return cpu::gemm_kernel(product); });
+  candidates.add("gemm_columns", [product] { return cpu::gemm_columns_kernel(product); });
 }
 
 }  // namespace plumb

@@ -1,5 +1,10 @@
 #include "kernels/cpu/product.h"
 
+#include <atomic>
+
+#include "core/context.h"
+#include "kernels/cpu/parallel.h"
+
 namespace plumb::cpu {
 namespace {
 
@@ -24,20 +29,38 @@ MemoryDesc matrix(DType t, const Shape& batch, int64_t rows, int64_t columns, bo
   return {dims, dnnl_dtype(t), strides};
 }
 
+// Columns of c below which a thread has too little to do.
+constexpr int64_t kColumnsAThread = 64;
+
 class GemmKernel final : public Kernel {
  public:
-  explicit GemmKernel(const Product& p) : Kernel("onednn:sgemm"), p_(p) {}
+  GemmKernel(const Product& p, bool by_columns)
+      : Kernel(by_columns ? "onednn:sgemm:columns" : "onednn:sgemm"), p_(p), by_columns_(by_columns) {}
   void run(const Launch& l) const override {
     const auto *a = static_cast<const float*>(l.in[0]), *b = static_cast<const float*>(l.in[1]);
-    const dnnl_status_t status = dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, p_.n, p_.k,
-                                            1.0f, a, p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n,
-                                            0.0f, static_cast<float*>(l.out[0]), p_.n);
+    const auto c = static_cast<float*>(l.out[0]);
+    std::atomic<dnnl_status_t> status = dnnl_success;  // an exception may not leave a parallel loop
+    const auto columns = [&](int64_t begin, int64_t end) {
+      const dnnl_status_t said =
+          dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, end - begin, p_.k, 1.0f, a,
+                     p_.transpose_a ? p_.m : p_.k, b + begin * (p_.transpose_b ? p_.k : 1),
+                     p_.transpose_b ? p_.k : p_.n, 0.0f, c + begin, p_.n);
+      if (said != dnnl_success) status = said;
+    };
+    if (by_columns_) {
+      parallel_for(p_.n, kColumnsAThread, 16, columns);
+    } else {
+      columns(0, p_.n);
+    }
     check_ran(info().name, status);
   }
 
  private:
   Product p_;
+  bool by_columns_;
 };
+
+bool is_gemm(const Product& p) { return p.dtype == DType::kF32 && p.batch_c.numel() == 1 && !p.bias; }
 
 }  // namespace
 
@@ -67,8 +90,13 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
 }
 
 std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
-  if (p.dtype != DType::kF32 || p.batch_c.numel() != 1 || p.bias) return nullptr;
-  return std::make_unique<GemmKernel>(p);
+  return is_gemm(p) ? std::make_unique<GemmKernel>(p, false) : nullptr;
+}
+
+std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p) {
+  const int team = threads();
+  if (!is_gemm(p) || team == 1 || p.n < kColumnsAThread * team) return nullptr;
+  return std::make_unique<GemmKernel>(p, true);
 }
 
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,

@@ -21,6 +21,10 @@ struct Product {
 std::unique_ptr<Kernel> matmul_kernel(const Product& p);
 /// dnnl_sgemm: f32, one batch, no bias; null otherwise.
 std::unique_ptr<Kernel> gemm_kernel(const Product& p);
+/// The same with every thread calling it for columns of its own. By itself oneDNN splits the rows as well, and then
+/// each thread copies all of b: with few rows and a large b that is an eighth of the time. Null if there is nothing to
+/// split.
+std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p);
 
 /// linear's products by the inner_product primitive with the weights in a format of its choice.
 enum class InnerProduct { kForward, kBackwardInput, kBackwardWeight };

@@ -23,6 +23,7 @@ const RegisterCase linear_case([] {
   add(c, "bias", {31, 17}, 10, true);
   add(c, "bias_relu", {16, 33}, 48, true, Activation::kRelu);
   add(c, "relu", {5, 1025}, 3, false, Activation::kRelu);
+  add(c, "wide", {9, 259}, 275, false);
   add(c, "one_image", {1, 64}, 10, true);
   add(c, "one_output", {17, 10}, 1, true);
   add(c, "rank3", {2, 5, 10}, 17, true);

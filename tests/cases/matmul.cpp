@@ -19,6 +19,8 @@ const RegisterCase matmul_case([] {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
       add(c, ta ? Shape{33, 17} : Shape{17, 33}, tb ? Shape{31, 33} : Shape{33, 31}, ta, tb);
+      add(c, ta ? Shape{19, 5} : Shape{5, 19}, tb ? Shape{259, 19} : Shape{19, 259}, ta,
+          tb);  // columns for all threads
       add(c, ta ? Shape{3, 10, 5} : Shape{3, 5, 10}, tb ? Shape{3, 7, 10} : Shape{3, 10, 7}, ta, tb);
     }
   }

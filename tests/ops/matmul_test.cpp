@@ -7,6 +7,7 @@
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
@@ -55,6 +56,25 @@ TEST(Matmul, TheAlgorithmIsTheOneThatIsNamed) {
     EXPECT_NE(elsewhere(a.with(DType::kBf16), b.with(DType::kBf16), y.with(DType::kBf16)), "gemm");
     EXPECT_EQ(elsewhere(a.with(DType::kF64), b.with(DType::kF64), y.with(DType::kF64)), "reference");
   }
+}
+
+TEST(Matmul, ThreadsHaveColumnsOfTheirOwnWhereThereAreManyOfBoth) {
+  const int before = threads();
+  for (const int n : {1, 2, 3}) {
+    set_threads(n);
+    const ChoiceScope scope({.algorithm = algorithm_id("gemm_columns")});
+    for (const int64_t columns : {127, 128, 333}) {
+      test::KernelLog log;
+      const Tensor a = test::small_integers(TensorSpec(Shape{7, 50}), 1),
+                   b = test::small_integers(TensorSpec(Shape{50, columns}), 2);
+      const Tensor c = matmul(a, b);
+      EXPECT_EQ(log.has("matmul:gemm_columns"), n > 1 && columns >= 64 * n) << n << " threads, " << columns;
+      EXPECT_TRUE(test::equal(c, test::converted(matmul(test::converted(a, DType::kF64, Layout::kNchw),
+                                                        test::converted(b, DType::kF64, Layout::kNchw)),
+                                                 DType::kF32, Layout::kNchw)));
+    }
+  }
+  set_threads(before);
 }
 
 TEST(Matmul, RefusesWhatDoesNotFitTogether) {
