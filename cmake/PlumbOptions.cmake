@@ -1,5 +1,9 @@
 # The project's switches, and what holds for every target of its own.
-set(PLUMB_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where the toolkit is found), ON or OFF")
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  message(FATAL_ERROR "plumbline's CPU kernels are written for x86-64, and this is ${CMAKE_SYSTEM_PROCESSOR}")
+endif()
+
+set(PLUMB_CUDA AUTO CACHE STRING "CUDA toolkit, for which there are no kernels yet: AUTO (where it is found), ON or OFF")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(PLUMB_ARCH native CACHE STRING "Processor to compile for, as in -march (native, x86-64-v3, x86-64-v4, ...)")
 set(PLUMB_SANITIZE "" CACHE STRING "Sanitizers for the project's own targets: empty, address;undefined or thread")

@@ -1,5 +1,6 @@
 #include "core/layout.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -9,27 +10,28 @@
 namespace plumb {
 namespace {
 
-struct Pack {
-  std::string name;
-  size_t bytes;
-};
+constexpr size_t kFirst = static_cast<size_t>(Layout::kFirstPack), kMost = 65536 - kFirst;
+
 struct Packs {
   std::mutex mutex;
-  std::vector<Pack> all;
+  std::vector<std::string> names;
   std::map<std::string, size_t, std::less<>> by_key;
 };
 Packs& packs() {
   static Packs* p = new Packs;  // outlives every static tensor
   return *p;
 }
-constexpr size_t kFirst = static_cast<size_t>(Layout::kFirstPack);
+// Of each pack, 1 + its bytes; 0 is unknown. Read by every warm step that packs, and so without a lock.
+constinit std::atomic<size_t> sizes[kMost] = {};
 
-Pack pack_of(Layout l) {
+[[noreturn]] void refuse_pack(Layout l) { fail("layout {} is not a known pack", static_cast<int>(l)); }
+
+std::string pack_name(Layout l) {
   Packs& p = packs();
   const std::lock_guard lock(p.mutex);
   const size_t i = static_cast<size_t>(l) - kFirst;
-  PLUMB_CHECK(i < p.all.size(), "layout {} is not a known pack", static_cast<int>(l));
-  return p.all[i];
+  if (i >= p.names.size()) refuse_pack(l);
+  return p.names[i];
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ std::string to_string(Layout l) {
     case Layout::kNchw: return "nchw";
     case Layout::kNhwc: return "nhwc";
     case Layout::kChwn: return "chwn";
-    default: return pack_of(l).name;
+    default: return pack_name(l);
   }
 }
 
@@ -54,12 +56,19 @@ Layout intern_pack(std::string_view key, std::string_view name, size_t bytes) {
   Packs& p = packs();
   const std::lock_guard lock(p.mutex);
   if (const auto it = p.by_key.find(key); it != p.by_key.end()) return static_cast<Layout>(kFirst + it->second);
-  PLUMB_CHECK(p.all.size() < 65536 - kFirst, "more than {} different weight formats are in use", 65536 - kFirst);
-  p.all.push_back({std::string(name), bytes});
-  p.by_key.emplace(key, p.all.size() - 1);
-  return static_cast<Layout>(kFirst + p.all.size() - 1);
+  const size_t i = p.names.size();
+  PLUMB_CHECK(i < kMost, "more than {} different weight formats are in use", kMost);
+  p.names.emplace_back(name);
+  p.by_key.emplace(key, i);
+  sizes[i].store(1 + bytes, std::memory_order_release);
+  return static_cast<Layout>(kFirst + i);
 }
 
-size_t pack_bytes(Layout pack) { return pack_of(pack).bytes; }
+size_t pack_bytes(Layout pack) {
+  const size_t i = static_cast<size_t>(pack) - kFirst;
+  const size_t known = i < kMost ? sizes[i].load(std::memory_order_acquire) : 0;
+  if (known == 0) refuse_pack(pack);
+  return known - 1;
+}
 
 }  // namespace plumb

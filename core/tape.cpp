@@ -4,9 +4,10 @@
 
 namespace plumb {
 
-Ref<Node> Node::make_leaf() {
+Ref<Node> Node::make_leaf(const TensorSpec& spec) {
   auto* n = new (ctx.pool.get(sizeof(Node))) Node;
   n->bytes = sizeof(Node);
+  n->spec = spec;
   return Ref<Node>::adopt(n);
 }
 
@@ -21,6 +22,14 @@ void Node::destroy(Node* n) {
     ctx.pool.put(dying, bytes);
   }
   ctx.sweeping = false;
+}
+
+void GradientSink::give(Node* to, Tensor gradient, const char* op) {
+  if (!gradient) return;
+  PLUMB_CHECK(gradient.spec() == to->spec,
+              "{}: its backward gave a gradient {} for an input {}; they must be of one spec", op, gradient.spec(),
+              to->spec);
+  add(to, std::move(gradient));
 }
 
 }  // namespace plumb

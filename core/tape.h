@@ -82,9 +82,9 @@ struct Edge {
       const Tensor output(y, sink.create_graph ? Ref<Node>(self) : Ref<Node>());
       PLUMB_CHECK(y->version() == y_version, "{}: its output {} was written to before backward; write to it after grad",
                   op, y->spec);
-      sink.give(to.get(), (*gradient)(dy, output));
+      sink.give(to.get(), (*gradient)(dy, output), op);
     } else {
-      sink.give(to.get(), (*gradient)(dy));
+      sink.give(to.get(), (*gradient)(dy), op);
     }
   }
 };
@@ -117,7 +117,7 @@ class RecordedNode final : public Node {
 template <size_t N, class F>
 class JointNode final : public Node {
  public:
-  JointNode(const std::array<const Tensor*, N>& x, F&& f) : gradients_(std::move(f)) {
+  JointNode(const std::array<const Tensor*, N>& x, F&& f, const char* op) : gradients_(std::move(f)), op_(op) {
     bytes = sizeof *this;
     for (size_t i = 0; i < N; ++i) {
       to_[i] = x[i]->node;
@@ -130,7 +130,7 @@ class JointNode final : public Node {
     for (size_t i = 0; i < N; ++i) needs[i] = static_cast<bool>(to_[i]);
     auto dx = (*gradients_)(dy, needs);
     for (size_t i = 0; i < N; ++i) {
-      if (to_[i]) sink.give(to_[i].get(), std::move(dx[i]));
+      if (to_[i]) sink.give(to_[i].get(), std::move(dx[i]), op_);
     }
   }
   void release() override { gradients_.reset(); }
@@ -138,12 +138,14 @@ class JointNode final : public Node {
  private:
   std::array<Ref<Node>, N> to_;
   std::optional<F> gradients_;
+  const char* op_;
 };
 
 template <class N, class... Args>
 void attach(Tensor& y, Args&&... args) {
   Node* n = new (ctx.pool.get(sizeof(N))) N(std::forward<Args>(args)...);
   n->sequence = ++ctx.sequence;
+  n->spec = y.spec();
   y.node = Ref<Node>::adopt(n);
 }
 
@@ -161,12 +163,12 @@ template <size_t N>
 using Needs = std::array<bool, N>;
 
 /// The same for an op whose gradients come out of one piece of work: gradients(dy, needs) returns an array of N
-/// tensors, empty where not needed.
+/// tensors, empty where not needed. Errors name the op.
 template <size_t N, class F>
-Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients) {
+Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients, const char* op = __builtin_FUNCTION()) {
   bool any = false;
   for (const Tensor* t : x) any |= t->requires_grad();
-  if (ctx.recording && any) detail::attach<detail::JointNode<N, F>>(y, x, std::move(gradients));
+  if (ctx.recording && any) detail::attach<detail::JointNode<N, F>>(y, x, std::move(gradients), op);
   return y;
 }
 

@@ -10,12 +10,16 @@ class Tensor;
 /// Where the closures of a node hand the gradients they computed (ops/grad.cpp).
 class GradientSink {
  public:
-  /// Adds the gradient to what `to` has gathered so far. An empty one is none.
-  virtual void give(Node* to, Tensor gradient) = 0;
+  /// Adds the gradient that `op` computed to what `to` has gathered so far. An empty one is none. Throws unless it is
+  /// of the spec of the tensor behind `to`.
+  void give(Node* to, Tensor gradient, const char* op);
   bool create_graph = false;
 
  protected:
   ~GradientSink() = default;
+
+ private:
+  virtual void add(Node* to, Tensor gradient) = 0;
 };
 
 /// A node of the tape. Leaves are plain nodes; recorded ops derive from it and hold their closures in the same
@@ -27,11 +31,12 @@ class Node {
   uint32_t bytes = 0;   ///< of the allocation
   bool queued = false;
   uint64_t sequence = 0;  ///< later ops have larger numbers; backward runs from the largest
+  TensorSpec spec;        ///< of the tensor, and so of its gradient
   Ref<Value> pending;     ///< the gradient gathered so far
   Ref<Node> pending_node;
 
   /// The node of a tensor that gradients are asked for and that no op made: nothing is behind it.
-  static Ref<Node> make_leaf();
+  static Ref<Node> make_leaf(const TensorSpec& spec);
   virtual void backward(const Tensor&, GradientSink&) {}
   /// Drops what was kept for backward.
   virtual void release() {}

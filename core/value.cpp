@@ -1,5 +1,6 @@
 #include "core/value.h"
 
+#include <memory>
 #include <new>
 
 namespace plumb {
@@ -26,10 +27,11 @@ Ref<Value> Value::wrap(void* data, const TensorSpec& spec, MemoryClass c, std::f
   PLUMB_CHECK(data || empty, "a tensor {} was asked to wrap a null pointer", spec);
   PLUMB_CHECK(reinterpret_cast<uintptr_t>(data) % size_of(spec.dtype) == 0,
               "a tensor {} was asked to wrap memory that is not aligned to its elements", spec);
+  auto foreign = std::make_unique<Foreign>(std::move(deleter));
   Ref<Value> made = make(spec, c, true);
   made->data = data;
   made->is_empty_ = empty;
-  made->foreign_ = new Foreign{std::move(deleter)};
+  made->foreign_ = foreign.release();
   return made;
 }
 

@@ -34,7 +34,8 @@ Loader::Loader(const Dataset& data, const LoaderOptions& options)
     for (int64_t i = 0; i < ring_; ++i) slots_.push_back(make_slot(options_.batch));
   }
   if (rest > 0 && !options_.drop_last) slots_.push_back(make_slot(rest));
-  claimed_ = handed_out_ = batches_;  // nothing to do before an epoch is started
+  claimed_ = handed_out_ = batches_;                        // nothing to do before an epoch is started
+  threads_.reserve(static_cast<size_t>(options_.workers));  // a thread that has no place to go would end the program
   try {
     for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& e) {

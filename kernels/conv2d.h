@@ -1,12 +1,10 @@
 // Convolution in two dimensions: its parameters and its three kernels.
 #pragma once
 
+#include "kernels/activation.h"
 #include "kernels/kernel.h"
 
 namespace plumb {
-
-/// What may be applied to the output of a convolution or a linear layer inside its kernel.
-enum class Activation : int32_t { kNone = 0, kRelu = 1 };
 
 /// Attributes of conv2d. x is (N, IC, IH, IW), w is (OC, IC / groups, KH, KW), y is (N, OC, OH, OW) with
 /// OH = (IH + padding[0] + padding[1] - dilation[0] * (KH - 1) - 1) / stride[0] + 1, rounded down, and OW likewise.

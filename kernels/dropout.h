@@ -20,7 +20,7 @@ struct DropoutForward {
   static void cpu(const Problem<Params>&, Candidates&);
 };
 /// Apart from the streams that fill parameters, which may have the same seed.
-inline constexpr uint64_t kDropoutStream = 1;
+inline constexpr uint64_t kDropoutStream = uint64_t{0xD} << 60;
 
 /// dx from {dy, mask}: dy / (1 - p) where kept, 0 elsewhere.
 struct DropoutBackward {

@@ -1,7 +1,5 @@
 #include "kernels/gate.h"
 
-#include <alloca.h>
-
 #include "kernels/pack.h"
 #include "kernels/recorder.h"
 
@@ -17,6 +15,22 @@ namespace {
       "function",
       kind.name, i, in[i].value->spec);
 }
+
+// Room for the pointers of a launch: on the stack for most ops, from the pool for those that take any number of
+// tensors.
+class Pointers {
+ public:
+  explicit Pointers(size_t n) {
+    if (n > std::size(few_)) [[unlikely]]
+      many_.resize(n);
+  }
+  void** data() { return many_.empty() ? few_ : many_.data(); }
+  void*& operator[](size_t i) { return data()[i]; }
+
+ private:
+  void* few_[16];
+  PoolVector<void*> many_;
+};
 
 Launch launch_of(const Prepared& p, void* const* in, void* const* out) {
   if (const size_t bytes = p.kernel->info().workspace_bytes; bytes > ctx.workspace_bytes) [[unlikely]]
@@ -56,9 +70,11 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
   // Weights in the kernel's own format, packed once a version. `hold` keeps the kernel while packers are looked up.
   Ref<Prepared> hold;
   PoolVector<Ref<Value>> packs;
+  PoolVector<In> with_packs;
   if (!info.packs.empty()) [[unlikely]] {
     hold = Ref<Prepared>(p);
-    auto* replaced = static_cast<In*>(alloca(in.size() * sizeof(In)));
+    with_packs.resize(in.size());
+    In* replaced = with_packs.data();
     std::copy(in.begin(), in.end(), replaced);
     for (const PackRequest& r : info.packs) {
       packs.push_back(packed(in[static_cast<size_t>(r.input)].value, r.layout));
@@ -74,16 +90,15 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
     ctx.recorder->append(p, in, {y, specs.size()}, writes);
     raise_versions();
   } else {
-    auto* inputs = static_cast<void**>(alloca((in.size() + 1) * sizeof(void*)));
+    Pointers inputs(in.size()), outputs(specs.size());
     for (size_t i = 0; i < in.size(); ++i) {
       inputs[i] = in[i].value->data;
       if (!inputs[i] && in[i].value->is_symbolic()) [[unlikely]]
         refuse_input(kind, in, i);
     }
-    auto* outputs = static_cast<void**>(alloca((specs.size() + 1) * sizeof(void*)));
     for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
     raise_versions();  // before the work: what is written when an observer throws counts as written, too
-    run_now(*p, inputs, outputs);
+    run_now(*p, inputs.data(), outputs.data());
   }
 }
 

@@ -32,7 +32,8 @@ struct KernelInfo {
   size_t workspace_bytes = 0;  ///< of Launch::workspace
   int conversions = 0;         ///< layout conversions inside one run
   double flops = 0;            ///< arithmetic by the op's definition, 2 a multiply-add; filled in by the gate
-  double bytes = 0;            ///< bytes that must move: inputs read and outputs written once; filled in by the gate
+  double bytes = 0;            ///< bytes that must move: inputs read and outputs written once; the
+                               ///< gate adds that to what the kernel says of inputs that it writes
   std::vector<PackRequest> packs;
 };
 

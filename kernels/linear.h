@@ -2,7 +2,8 @@
 // backward in one pass.
 #pragma once
 
-#include "kernels/conv2d.h"
+#include "kernels/activation.h"
+#include "kernels/kernel.h"
 
 namespace plumb {
 

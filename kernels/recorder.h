@@ -21,7 +21,8 @@ class Recorder {
   ~Recorder() = default;
 };
 
-/// Told of every kernel that runs on the thread, eager or captured.
+/// Told of every kernel that runs on the thread, eager or captured. It may run ops of its own, but around a repack none
+/// on the value that is being packed.
 class Observer {
  public:
   /// The kernel is about to run.

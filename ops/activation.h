@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/tape.h"
-#include "kernels/conv2d.h"
+#include "kernels/activation.h"
 
 namespace plumb::detail {
 

@@ -60,13 +60,15 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Statistics& used,
                       const BatchNormParams& p) {
   static constexpr char kName[] = "batch_norm";
-  return record_joint<3>(std::move(y), {&x, &gamma, &beta},
-                         [p, x = Kept(x, kName), gamma = Kept(gamma, kName), mean = Kept(used.mean, kName),
-                          spread = Kept(used.spread, kName)](const Tensor& dy, const Needs<3>& needs) {
-                           const Statistics kept{mean(), spread()};
-                           if (ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
-                           return backward(dy, x(), gamma(), kept, p, needs[0]);
-                         });
+  return record_joint<3>(
+      std::move(y), {&x, &gamma, &beta},
+      [p, x = Kept(x, kName), gamma = Kept(gamma, kName), mean = Kept(used.mean, kName),
+       spread = Kept(used.spread, kName)](const Tensor& dy, const Needs<3>& needs) {
+        const Statistics kept{mean(), spread()};
+        if (ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
+        return backward(dy, x(), gamma(), kept, p, needs[0]);
+      },
+      kName);
 }
 
 void check_parameter(const char* name, const Tensor& t, const TensorSpec& x, const TensorSpec& expected) {

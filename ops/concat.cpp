@@ -33,14 +33,17 @@ class ConcatNode final : public Node {
  public:
   ConcatNode(std::span<const Tensor> x, int dim) : dim_(dim) {
     bytes = sizeof *this;
-    for (const Tensor& t : x) edges_.push_back({t.node, t.shape()});
+    for (const Tensor& t : x) {
+      edges_.push_back({t.node, t.shape()});
+      if (t.node) detail::number_after(t.node.get());
+    }
   }
   void backward(const Tensor& dy, GradientSink& sink) override {
     if (released_) detail::fail_released();
     static constexpr int64_t kZeros[kMaxRank] = {};
     Shape begin(std::span(kZeros, static_cast<size_t>(dy.rank())));
     for (const Edge& e : edges_) {
-      if (e.to) sink.give(e.to.get(), slice(dy, begin, e.shape));
+      if (e.to) sink.give(e.to.get(), slice(dy, begin, e.shape), "concat");
       begin = begin.with(dim_, begin[dim_] + e.shape[dim_]);
     }
   }

@@ -1,5 +1,7 @@
 #include "ops/conv2d.h"
 
+#include <limits>
+
 #include "kernels/gate.h"
 #include "ops/activation.h"
 #include "ops/reduce.h"
@@ -15,7 +17,9 @@ Conv2dParams linear_part(Conv2dParams p) {
 
 int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t before, int64_t after, int64_t stride,
                       int64_t dilation) {
-  const int64_t reach = dilation * (kernel - 1) + 1;
+  int64_t reach;  // as much as a number holds, if it is more
+  if (__builtin_mul_overflow(dilation, kernel - 1, &reach)) reach = std::numeric_limits<int64_t>::max() - 1;
+  ++reach;
   PLUMB_CHECK(
       in + before + after >= reach,
       "conv2d: the kernel reaches over {} rows or columns, and x has a {} of {} with padding {} and {}; pad more or "
@@ -44,11 +48,11 @@ TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const Tenso
   }
   for (const int32_t padding : p.padding)
     PLUMB_CHECK(padding >= 0, "conv2d: a padding is {}; it must not be negative", padding);
+  PLUMB_CHECK(w.numel() > 0, "conv2d: w {} has no elements", w.shape);
   PLUMB_CHECK(p.groups >= 1 && w.shape[0] % p.groups == 0,
               "conv2d: w has {} output channels, which {} groups do not divide", w.shape[0], p.groups);
   PLUMB_CHECK(w.shape[1] * p.groups == x.shape[1], "conv2d: w has {} input channels in {} groups, x has {}", w.shape[1],
               p.groups, x.shape[1]);
-  PLUMB_CHECK(w.numel() > 0, "conv2d: w {} has no elements", w.shape);
   const int64_t oh =
       output_extent("height", x.shape[2], w.shape[2], p.padding[0], p.padding[1], p.stride[0], p.dilation[0]);
   const int64_t ow =

@@ -20,10 +20,10 @@ TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec&
                 b.shape);
     extents[rank - d] = ea == 1 ? eb : ea;
   }
-  PLUMB_CHECK(a.rank() != b.rank() || a.layout == b.layout,
+  const TensorSpec &wide = a.rank() == rank ? a : b, &other = a.rank() == rank ? b : a;
+  PLUMB_CHECK(other.layout == (other.rank() == rank ? wide.layout : Layout::kNchw),
               "{}: a is {} and b is {}; convert one of them with to(layout)", op, a, b);
-  const Layout layout = a.rank() == rank ? a.layout : b.layout;
-  return TensorSpec(Shape(std::span<const int64_t>(extents, static_cast<size_t>(rank))), a.dtype, layout);
+  return TensorSpec(Shape(std::span<const int64_t>(extents, static_cast<size_t>(rank))), a.dtype, wide.layout);
 }
 
 void detail::check_floating(const char* op, const TensorSpec& x) {
@@ -40,6 +40,8 @@ namespace {
 
 template <class F>
 Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
+  PLUMB_CHECK(dy && v && dy.spec() == v.spec(), "{}: dy is {} and what was kept is {}; they must be of one spec",
+              F::kName, dy ? to_string(dy.spec()) : "an empty tensor", v ? to_string(v.spec()) : "an empty tensor");
   const auto by_v = [f, dy = Kept(dy, F::kName), v = Kept(v, F::kName)](const Tensor& g) {
     return record(run<Unary<F, Stage::kSecond>>(f, {g, dy(), v()}, g.spec()),
                   wrt(v(), [](const Tensor&) -> Tensor { refuse_third_derivative(F::kName); }));

@@ -43,8 +43,7 @@ class Engine final : public GradientSink {
     for (const Tensor& x : xs_) x.node->wanted = 0;
   }
 
-  void give(Node* n, Tensor gradient) override {
-    if (!gradient) return;
+  void add(Node* n, Tensor gradient) override {
     if (!n->pending) {
       n->pending = std::move(gradient.value);
       n->pending_node = std::move(gradient.node);
@@ -52,7 +51,7 @@ class Engine final : public GradientSink {
       const In in[2] = {{n->pending.get()}, {gradient.value.get()}};
       update<Accumulate>({}, in, Writes{0, 1});
     } else {
-      Tensor total = add(Tensor(std::move(n->pending), std::move(n->pending_node)), gradient);
+      Tensor total = plumb::add(Tensor(std::move(n->pending), std::move(n->pending_node)), gradient);
       n->pending = std::move(total.value);
       n->pending_node = std::move(total.node);
     }
@@ -65,7 +64,7 @@ class Engine final : public GradientSink {
 
   TensorList run(const Tensor& y, Tensor dy) {
     TensorList gradients(xs_.size());
-    give(y.node.get(), std::move(dy));
+    add(y.node.get(), std::move(dy));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
       Node* n = heap_.back();

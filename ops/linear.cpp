@@ -41,10 +41,12 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
   static constexpr char kName[] = "linear";
   const bool is_free = ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
   if (is_free && x.requires_grad() && w.requires_grad() && prefers_joint_backward(x.spec(), w.spec())) {
-    return record_joint<3>(std::move(y), {&x, &w, &b},
-                           [x = Kept(x, kName), w = Kept(w, kName)](const Tensor& dy, const Needs<3>& needs) {
-                             return backward(dy, x(), w(), needs[2]);
-                           });
+    return record_joint<3>(
+        std::move(y), {&x, &w, &b},
+        [x = Kept(x, kName), w = Kept(w, kName)](const Tensor& dy, const Needs<3>& needs) {
+          return backward(dy, x(), w(), needs[2]);
+        },
+        kName);
   }
   return record(std::move(y),
                 wrt(

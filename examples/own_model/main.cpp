@@ -49,12 +49,17 @@ struct SnakeBackward {  // dx from {dy, x}
   }
 };
 
-// x of any shape and layout, f32. Keeps x. The gradient has no gradient of its own.
+// The gradient is an op as well. It has no gradient of its own, and says so to whom asks for a second derivative.
+Tensor snake_backward(const Tensor& dy, const Tensor& x) {
+  const auto refuse = [](const Tensor&) -> Tensor { fail("snake: derivatives beyond the first are not available"); };
+  return record(run<SnakeBackward>({}, {dy, x}, dy.spec()), wrt(dy, refuse), wrt(x, refuse));
+}
+
+// x of any shape and layout, f32. Keeps x.
 Tensor snake(const Tensor& x) {
   PLUMB_CHECK(x.dtype() == DType::kF32, "snake: x is {}; convert it to f32", x.spec());
-  return record(run<SnakeForward>({}, {x}, x.spec()), wrt(x, [x = Kept(x)](const Tensor& dy) {
-                  return run<SnakeBackward>({}, {dy, x()}, dy.spec());
-                }));
+  return record(run<SnakeForward>({}, {x}, x.spec()),
+                wrt(x, [x = Kept(x)](const Tensor& dy) { return snake_backward(dy, x()); }));
 }
 
 // The model: a struct of parameters and a function.

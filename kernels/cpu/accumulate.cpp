@@ -9,7 +9,9 @@ namespace {
 template <class T>
 class AccumulateKernel final : public Kernel {
  public:
-  explicit AccumulateKernel(int64_t n) : Kernel("plumb:accumulate"), n_(n) {}
+  explicit AccumulateKernel(int64_t n) : Kernel("plumb:accumulate"), n_(n) {
+    info().bytes = static_cast<double>(n) * sizeof(T);  // of what is written
+  }
   void run(const Launch& l) const override {
     auto* to = static_cast<T*>(l.in[0]);
     const auto* from = static_cast<const T*>(l.in[1]);

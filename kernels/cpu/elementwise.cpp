@@ -18,11 +18,13 @@ class ElementwiseKernel final : public Kernel {
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
     const int64_t row_bytes = loop_.extent[0] * bytes_;
     streams_ = loop_.rows() * row_bytes >= kStreamBytes && row_bytes >= kStageBytes;
+    // Once, for a division takes as long as an op on one element.
+    grain_ = kGrainBytes / (loop_.rank == 1 ? bytes_ : std::max(row_bytes, bytes_));
   }
   void run(const Launch& l) const override {
-    const int64_t width = loop_.extent[0], grain = kGrainBytes / bytes_;
+    const int64_t width = loop_.extent[0];
     if (loop_.rank == 1) {
-      parallel_for(width, grain, 64, [&](int64_t begin, int64_t end) {
+      parallel_for(width, grain_, 64, [&](int64_t begin, int64_t end) {
         std::array<int64_t, kMaxOperands> at;
         for (size_t k = 0; k < kMaxOperands; ++k) at[k] = begin * stride_[k];
         run_row(l, begin, at, end - begin);
@@ -30,11 +32,10 @@ class ElementwiseKernel final : public Kernel {
       });
       return;
     }
-    parallel_for(loop_.rows(), std::max<int64_t>(1, grain / std::max<int64_t>(width, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t row = begin; row < end; ++row) run_row(l, row * width, loop_.row_offsets(row), width);
-                   if (streams_) stream_fence();
-                 });
+    parallel_for(loop_.rows(), grain_, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) run_row(l, row * width, loop_.row_offsets(row), width);
+      if (streams_) stream_fence();
+    });
   }
 
  private:
@@ -62,7 +63,7 @@ class ElementwiseKernel final : public Kernel {
   }
   RowFunction f_;
   Loop loop_;
-  int64_t bytes_;
+  int64_t bytes_, grain_;  // elements of one row, or rows, that one thread takes at least
   std::array<int64_t, kMaxOperands> stride_;
   Row row_;
   bool streams_;

@@ -36,6 +36,7 @@ void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   product.transpose_b = true;
   product.bias = p.in.size() == 3;
   product.math = p.math;
+  product.threads = p.threads;
   offer(product, InnerProduct::kForward, x, w, y, candidates, p.params.activation);
 }
 
@@ -44,6 +45,7 @@ void LinearBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) 
   Product product{
       .dtype = x.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = x.shape[0], .n = x.shape[1], .k = y.shape[1]};
   product.math = p.math;
+  product.threads = p.threads;
   offer(product, InnerProduct::kBackwardInput, x, w, y, candidates);
 }
 
@@ -53,6 +55,7 @@ void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates)
       .dtype = w.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = w.shape[0], .n = w.shape[1], .k = x.shape[0]};
   product.transpose_a = true;
   product.math = p.math;
+  product.threads = p.threads;
   offer(product, InnerProduct::kBackwardWeight, x, w, y, candidates);
 }
 

@@ -53,14 +53,48 @@ std::string machine_signature() {
 }
 
 void check_processor() {
-#ifdef __AVX512F__
-  PLUMB_CHECK(__builtin_cpu_supports("avx512f"),
-              "plumbline was compiled for AVX-512, which this processor lacks; configure with -DPLUMB_ARCH=x86-64-v3");
-#endif
+  struct Need {
+    const char* name;
+    bool is_there;
+    const char* instead;
+  };
+  const Need needs[] = {
 #ifdef __AVX2__
-  PLUMB_CHECK(__builtin_cpu_supports("avx2"),
-              "plumbline was compiled for AVX2, which this processor lacks; configure with -DPLUMB_ARCH=x86-64");
+      {"AVX2", __builtin_cpu_supports("avx2") != 0, "x86-64"},
 #endif
+#ifdef __FMA__
+      {"FMA", __builtin_cpu_supports("fma") != 0, "x86-64"},
+#endif
+#ifdef __BMI2__
+      {"BMI2", __builtin_cpu_supports("bmi2") != 0, "x86-64"},
+#endif
+#ifdef __AVX512F__
+      {"AVX-512", __builtin_cpu_supports("avx512f") != 0, "x86-64-v3"},
+#endif
+#ifdef __AVX512BW__
+      {"AVX-512 BW", __builtin_cpu_supports("avx512bw") != 0, "x86-64-v3"},
+#endif
+#ifdef __AVX512DQ__
+      {"AVX-512 DQ", __builtin_cpu_supports("avx512dq") != 0, "x86-64-v3"},
+#endif
+#ifdef __AVX512VL__
+      {"AVX-512 VL", __builtin_cpu_supports("avx512vl") != 0, "x86-64-v3"},
+#endif
+#ifdef __AVX512VBMI__
+      {"AVX-512 VBMI", __builtin_cpu_supports("avx512vbmi") != 0, "x86-64-v4"},
+#endif
+#ifdef __AVX512VNNI__
+      {"AVX-512 VNNI", __builtin_cpu_supports("avx512vnni") != 0, "x86-64-v4"},
+#endif
+#ifdef __AVX512BF16__
+      {"AVX-512 BF16", __builtin_cpu_supports("avx512bf16") != 0, "x86-64-v4"},
+#endif
+      {"SSE2", true, ""},
+  };
+  for (const Need& n : needs) {
+    PLUMB_CHECK(n.is_there, "plumbline was compiled for {}, which this processor lacks; configure with -DPLUMB_ARCH={}",
+                n.name, n.instead);
+  }
 }
 
 }  // namespace plumb

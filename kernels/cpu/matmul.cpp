@@ -21,6 +21,7 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   product.transpose_a = p.params.transpose_a != 0;
   product.transpose_b = p.params.transpose_b != 0;
   product.math = p.math;
+  product.threads = p.threads;
   if (!product.fits()) return;
   candidates.add("matmul", [product] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
   candidates.add("gemm", [product] { return cpu::gemm_kernel(product); });

@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "kernels/cpu/simd.h"
+
 namespace plumb::cpu {
 namespace {
 
@@ -47,7 +49,7 @@ void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_s
     const int64_t last = bytes - kBlock, ahead = (kAhead / bytes + 1) * from_step;
     for (int64_t r = 0; r < rows; ++r, to += to_step, from += from_step) {
       if constexpr (kBlock == 64) {
-        for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(from + ahead + k, 0, 2);
+        for (int64_t k = 0; k < bytes; k += 64) simd::fetch<2>(from, ahead + k);
       }
       for (int64_t k = 0; k < last; k += kBlock) std::memcpy(to + k, from + k, kBlock);
       std::memcpy(to + last, from + last, kBlock);  // overlaps the block before

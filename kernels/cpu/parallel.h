@@ -24,9 +24,10 @@ inline constexpr int64_t kGrainBytes = 64 << 10;
 /// calling thread alone when n <= grain: branched here, since `omp parallel if(false)` costs more than many ops.
 template <class Body>
 void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) {
-  grain = std::max<int64_t>(grain, 1);  // a unit may be larger than the grain
-  const int wanted = kParallel ? omp_get_max_threads() : 1;
-  if (n <= grain || wanted == 1 || omp_in_parallel()) {
+  grain = std::max<int64_t>(grain, 1);          // a unit may be larger than the grain
+  const bool alone = !kParallel || n <= grain;  // OpenMP is asked nothing for a few elements: it takes longer than they
+  const int wanted = alone || omp_in_parallel() ? 1 : omp_get_max_threads();
+  if (wanted == 1) {
     if (n > 0) body(int64_t{0}, n);
     return;
   }

@@ -81,16 +81,18 @@ class PoolKernel final : public Kernel {
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + staged_rows_);
       const int64_t first = work_.place(plan_, begin), n = work_.place(plan_, next) - first;
-      void* out[2];  // a walk finds its rows from the first of all
+      void* out[2];  // a walk finds its rows from the first of all, which does not exist
+      const uint8_t* staged[2];
       int64_t used = 0;
       for (size_t i = 0; i < sizes_.size(); ++i) {
-        out[i] = stage + used - first * sizes_[i];
+        staged[i] = stage + used;
+        out[i] =
+            reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(staged[i]) - static_cast<uintptr_t>(first * sizes_[i]));
         used += n * sizes_[i];
       }
       work_.walk(plan_, {l.in, out, l.workspace}, begin, next);
       for (size_t i = 0; i < sizes_.size(); ++i) {
-        const int64_t at = first * sizes_[i];
-        stream(static_cast<uint8_t*>(l.out[i]) + at, static_cast<const uint8_t*>(out[i]) + at, n * sizes_[i]);
+        stream(static_cast<uint8_t*>(l.out[i]) + first * sizes_[i], staged[i], n * sizes_[i]);
       }
     }
     stream_fence();

@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "core/context.h"
 #include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
@@ -94,8 +93,7 @@ std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
 }
 
 std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p) {
-  const int team = threads();
-  if (!is_gemm(p) || team == 1 || p.n < kColumnsAThread * team) return nullptr;
+  if (!is_gemm(p) || p.threads == 1 || p.n < kColumnsAThread * p.threads) return nullptr;
   return std::make_unique<GemmKernel>(p, true);
 }
 

@@ -13,6 +13,7 @@ struct Product {
   bool transpose_a = false, transpose_b = false;
   bool bias = false;  ///< a third input of n elements
   MathMode math = MathMode::kStrict;
+  int threads = 1;
 
   bool fits() const { return dnnl_has(dtype) && is_floating(dtype) && m && n && k && batch_c.numel(); }
 };

@@ -1,9 +1,7 @@
 // Writing large results past the caches, so that their memory is not read before it is overwritten.
 #pragma once
 
-#ifdef __SSE2__
 #include <immintrin.h>
-#endif
 
 #include <bit>
 #include <cstring>
@@ -26,7 +24,6 @@ inline constexpr int64_t kStageBytes = 4 << 10;
 
 /// Copies past the caches. The thread that did it must call stream_fence() before others may read.
 inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
-#ifdef __SSE2__
   const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % 64));
   std::memcpy(to, from, static_cast<size_t>(head));
   int64_t i = head;
@@ -45,9 +42,6 @@ inline void stream(uint8_t* to, const uint8_t* from, int64_t bytes) {
 #endif
   }
   std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
-#else
-  std::memcpy(to, from, static_cast<size_t>(bytes));
-#endif
 }
 
 /// An operand that is read from its beginning to its end: `rate` bytes of it for every byte of the result.
@@ -78,7 +72,7 @@ void stream(float* to, V v) {
     if constexpr (sizeof(V) == 64) return _mm512_stream_ps(to, std::bit_cast<__m512>(v));
 #elif defined(__AVX__)
     if constexpr (sizeof(V) == 32) return _mm256_stream_ps(to, std::bit_cast<__m256>(v));
-#elif defined(__SSE2__)
+#else
     if constexpr (sizeof(V) == 16) return _mm_stream_ps(to, std::bit_cast<__m128>(v));
 #endif
   }
@@ -92,11 +86,7 @@ void stream_alone(float* to, V v) {
   std::memcpy(to, &v, sizeof v);
 }
 
-inline void stream_fence() {
-#ifdef __SSE2__
-  _mm_sfence();
-#endif
-}
+inline void stream_fence() { _mm_sfence(); }
 
 /// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at
 /// `to`, which is y's own, or a small buffer that is then streamed into y. The sources are fetched ahead of their use.

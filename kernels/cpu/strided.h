@@ -15,14 +15,14 @@ struct StridedLoop {
   int64_t extent[kMaxRank] = {};
   std::array<int64_t, kMaxRank> stride[N] = {};
 
-  int64_t numel() const {
+  /// Runs along dimension 0.
+  int64_t rows() const {
     int64_t n = 1;
-    for (int d = 0; d < rank; ++d) n *= extent[d];
+    for (int d = 1; d < rank; ++d) n *= extent[d];
     return n;
   }
-  int64_t rows() const { return rank ? numel() / std::max<int64_t>(extent[0], 1) : 1; }
 
-  /// Offsets of the operands at the start of row `row` (a run along dimension 0).
+  /// Offsets of the operands at the start of row `row`.
   std::array<int64_t, N> row_offsets(int64_t row) const {
     std::array<int64_t, N> at{};
     for (int d = 1; d < rank; ++d) {

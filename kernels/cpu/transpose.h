@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/cpu/simd.h"
+
 namespace plumb::cpu {
 
 #if defined(__AVX512F__)
@@ -113,7 +115,8 @@ template <class T>
 void transpose_tiles(const Rows<const T>& x, const Rows<T>& y, const Rows<const T>& next, bool along_x) {
   detail::for_tiles<T>(x.count, y.count, along_x, [&](int64_t i, int64_t j) {
     if (i + kTile<T> <= next.count) {
-      for (int64_t r = i; r < i + kTile<T>; ++r) __builtin_prefetch(next.data + next.rows[r] + j, 0, 2);
+      for (int64_t r = i; r < i + kTile<T>; ++r)
+        simd::fetch<2>(next.data, (next.rows[r] + j) * static_cast<int64_t>(sizeof(T)));
     }
     detail::transpose_tile(x.data + j, x.rows + i, y.data + i, y.rows + j);
   });

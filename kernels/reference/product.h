@@ -1,7 +1,8 @@
 // One matrix product by Eigen in f64, or in the tensors' own f32 accumulated in f64: the oracle of matmul and linear.
 #pragma once
 
-#include "kernels/conv2d.h"
+#include "kernels/activation.h"
+#include "kernels/kernel.h"
 
 namespace plumb::reference {
 

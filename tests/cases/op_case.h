@@ -30,7 +30,7 @@ struct OpVariant {
 struct OpCase {
   std::string name{};
   std::vector<OpVariant> variants{};
-  double tolerance = 4;        ///< errors may be (1 + sqrt(terms)) units of rounding, times this
+  double tolerance = 4;        ///< errors may be this times a bound that grows with sqrt(terms), by the test
   bool exact = false;          ///< on small integers, forward and backward are exact whatever the order of the sums
   bool deterministic = true;   ///< twice the same bits
   bool differentiable = true;  ///< has a gradient

@@ -17,8 +17,10 @@ Tensor leaf(float v) { return scalar(v).require_grad(); }
 // Hands every gradient to the test. The engine with its order and sums is ops/grad.
 class Sink final : public GradientSink {
  public:
-  void give(Node* to, Tensor gradient) override { given.emplace_back(to, std::move(gradient)); }
   std::vector<std::pair<Node*, Tensor>> given;
+
+ private:
+  void add(Node* to, Tensor gradient) override { given.emplace_back(to, std::move(gradient)); }
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -124,6 +126,21 @@ TEST(Tape, JointBackwardsAreToldWhatIsNeeded) {
   EXPECT_EQ(sink.given[1].second.item(), 9);
   y.node->release();
   EXPECT_TRUE(refused([&] { y.node->backward(scalar(1), sink); }, "backward ran through this graph before"));
+}
+
+TEST(Tape, GradientsThatAreNotOfTheirInputsSpecAreRefused) {
+  const Tensor x = leaf(1), wide = Tensor::from<float>({1, 2}, Shape{2}), f64 = Tensor::from<double>({1}, Shape{});
+  Sink sink;
+  for (const Tensor& wrong : {wide, f64}) {
+    const Tensor y = record(scalar(0), wrt(
+                                           x, [&](const Tensor&) { return wrong; }, "snake"));
+    EXPECT_TRUE(refused([&] { y.node->backward(scalar(1), sink); },
+                        "snake: its backward gave a gradient " + to_string(wrong.spec()) + " for an input f32 ()"));
+    const Tensor z = record_joint<1>(
+        scalar(0), {&x}, [&](const Tensor&, const Needs<1>&) { return std::array<Tensor, 1>{wrong}; }, "joint");
+    EXPECT_TRUE(refused([&] { z.node->backward(scalar(1), sink); }, "joint: its backward gave a gradient "));
+  }
+  EXPECT_TRUE(sink.given.empty());
 }
 
 // An op's number is above those of its inputs, also where these were recorded by another thread that counted further.

@@ -1,12 +1,14 @@
 // concat against plain loops over indices, and its gradients.
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "ops/concat.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 #include "ops/slice.h"
 #include "tests/ops/movement.h"
 
@@ -93,6 +95,19 @@ TEST(Concat, GradientsAreSlicesForThoseThatNeedOne) {
   EXPECT_FALSE(concat({b, b}, 0).requires_grad());
   const NoGrad off;
   EXPECT_FALSE(concat({a, a}, 0).requires_grad());
+}
+
+// An input that a thread recorded whose numbers run ahead gets both of its gradients before it passes them on.
+TEST(Concat, OfATensorFromAnotherThread) {
+  const Tensor x = leaf({Shape{2}}, 1), b = leaf({Shape{2}}, 2);
+  Tensor a;
+  std::thread([&] {
+    for (int i = 0; i < 1000; ++i) a = x * 2.0;
+  }).join();
+  const Tensor y = sum(concat({a, b}, 0)) + sum(a);
+  const Tensor dx = grad(y, {x})[0];
+  EXPECT_EQ(dx.data<float>()[0], 4);
+  EXPECT_EQ(dx.data<float>()[1], 4);
 }
 
 TEST(Concat, OfManyTensorsIsOneKernel) {

@@ -94,6 +94,8 @@ TEST(Conv2d, RefusesWhatDoesNotFitTogether) {
   says({}, x, TensorSpec(Shape{4, 6, 7, 3}),
        "conv2d: the kernel reaches over 7 rows or columns, and x has a height of 5");
   says({.dilation = {1, 3}}, x, w, "x has a width of 5");
+  says({.dilation = {1 << 30, 1}}, TensorSpec(Shape{1, 1, 1, 1}), TensorSpec(Shape{1, 1, int64_t{1} << 40, 1}),
+       "conv2d: the kernel reaches over 9223372036854775807 rows or columns");
   says({}, x, TensorSpec(Shape{0, 6, 3, 3}), "conv2d: w (0, 6, 3, 3) has no elements");
   EXPECT_TRUE(refused([&] { conv2d(Tensor::empty(x), Tensor::empty(w), Tensor::empty(TensorSpec(Shape{5}))); },
                       "conv2d: b is f32 (5) nchw; it must be f32 (4)"));

@@ -233,6 +233,16 @@ TEST(Elementwise, RefusesWhatDoesNotFitTogether) {
         make({1, 2, 3, 4}) + make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc);
       },
       "convert one of them with to(layout)"));
+  for (const Layout l : {Layout::kNhwc, Layout::kChwn}) {
+    EXPECT_TRUE(refused(
+        [&] {
+          make({1, 1, 2, 3, 4}) * make({1, 2, 3, 4}, DType::kF32, l);
+        },
+        "convert one of them with to(layout)"));
+  }
+  EXPECT_NO_THROW(make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc) * make({4}));
+  EXPECT_TRUE(refused([&] { unary_backward(functors::Relu{}, make({10}), make({1})); },
+                      "relu: dy is f32 (10) nchw and what was kept is f32 (1) nchw; they must be of one spec"));
   EXPECT_TRUE(
       refused([&] { relu(make({2}, DType::kI32)); }, "relu: x is i32 (2) nchw; convert it to a floating dtype"));
   EXPECT_TRUE(refused([&] { make({2}) + Tensor(); }, "add: b is an empty tensor"));
