@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <system_error>
 
 #include "core/context.h"
 #include "core/error.h"
@@ -74,6 +75,8 @@ int run_program(const char* program, const std::function<int()>& work) {
     const int status = work();
     check_standard_output();
     return status;
+  } catch (const std::system_error& e) {  // fmt::print's; files of ours have errors of their own
+    std::fprintf(stderr, "%s: the standard output cannot be written: %s\n", program, e.code().message().c_str());
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: out of memory\n", program);
   } catch (const std::exception& e) {

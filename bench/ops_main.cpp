@@ -76,7 +76,9 @@ int run(int argc, char** argv) {
   RoofReporter display(benchmark::CreateDefaultDisplayReporter(),
                        flag(flags, "benchmark_format", "console") != "console");
   RoofReporter file(&json, true);
-  benchmark::RunSpecifiedBenchmarks(&display, flag(flags, "benchmark_out", "").empty() ? nullptr : &file);
+  const std::string out = flag(flags, "benchmark_out", "");
+  benchmark::RunSpecifiedBenchmarks(&display, out.empty() ? nullptr : &file);
+  if (!out.empty()) file.check_written(out);
   benchmark::Shutdown();
   return judge();
 }

@@ -1,6 +1,8 @@
 #include "bench/reporter.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -83,6 +85,11 @@ void RoofReporter::Finalize() {
     }
   }
   to_->Finalize();
+  if (!GetOutputStream().flush()) error_ = errno;
+}
+
+void RoofReporter::check_written(const std::string& file) const {
+  PLUMB_CHECK(error_ == 0, "--benchmark_out {} cannot be written: {}", file, std::strerror(error_));
 }
 
 int judge() {

@@ -18,10 +18,13 @@ class RoofReporter final : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
+  /// After the rows: throws, naming the file, if it could not be written.
+  void check_written(const std::string& file) const;
 
  private:
   benchmark::BenchmarkReporter* to_;
   bool at_end_;
+  int error_ = 0;  // of writing, as in errno
   std::vector<std::vector<Run>> held_;
   std::unique_ptr<Context> context_;
 };

@@ -1,6 +1,14 @@
 #include "core/error.h"
 
+#include <cstdio>
+
 namespace plumb::detail {
+
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.7g", value);
+  return text;
+}
 
 std::string join_message(std::string_view format, std::span<const std::string> arguments) {
   std::string text;

@@ -31,10 +31,15 @@ struct MessageFormat {  // counts the placeholders at compile time
   std::string_view text;
 };
 
+/// "0.1", "1e+39": seven digits, which is what an f32 has.
+std::string text_of(double value);
+
 template <class T>
 std::string message_argument(const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return text_of(static_cast<double>(value));
   } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
     return std::string(std::string_view(value));
   } else {

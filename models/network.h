@@ -66,8 +66,8 @@ class Network {
   virtual ~Network() = default;
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
-  /// Logits (N, classes) for images x (N, C, H, W) of the shape `input`, in any layout. f32 or bf16 (parameters stay
-  /// f32 and are rounded where they are used).
+  /// Logits (N, classes) for images x (N, C, H, W) of the shape `input`, in any layout. f32, f64 or bf16 (parameters
+  /// stay f32 and are rounded where they are used).
   virtual Tensor forward(const Tensor& x, const Pass& pass) const = 0;
 
   const std::string& name() const { return name_; }

@@ -110,6 +110,11 @@ Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
   check_parameter("running_mean", running_mean, x.spec(), c);
   check_parameter("running_var", running_var, x.spec(), c);
   if (p.train) {
+    for (const Tensor* t : {&x, &gamma, &beta, &running_mean}) {
+      const bool is_apart = t->value->root() != running_var.value->root() &&
+                            (t == &running_mean || t->value->root() != running_mean.value->root());
+      PLUMB_CHECK(is_apart, "batch_norm: running_mean and running_var are written to; give them memory of their own");
+    }
     const TensorSpec out[3] = {x.spec(), c, c};
     auto [y, mean, inv_std] = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, out, Writes{3, 2});
     return with_gradients(std::move(y), x, gamma, beta, {mean, inv_std}, p);

@@ -1,5 +1,6 @@
 #include "ops/conv2d.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/gate.h"
@@ -15,17 +16,33 @@ Conv2dParams linear_part(Conv2dParams p) {
   return p;
 }
 
+// How far a kernel reaches; as much as a number holds, if it is more.
+int64_t reach_of(int64_t kernel, int64_t dilation) {
+  int64_t reach;
+  return __builtin_mul_overflow(dilation, kernel - 1, &reach) ? std::numeric_limits<int64_t>::max() : reach + 1;
+}
+
 int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t before, int64_t after, int64_t stride,
                       int64_t dilation) {
-  int64_t reach;  // as much as a number holds, if it is more
-  if (__builtin_mul_overflow(dilation, kernel - 1, &reach)) reach = std::numeric_limits<int64_t>::max() - 1;
-  ++reach;
+  const int64_t reach = reach_of(kernel, dilation);
   PLUMB_CHECK(
       in + before + after >= reach,
       "conv2d: the kernel reaches over {} rows or columns, and x has a {} of {} with padding {} and {}; pad more or "
       "use a smaller kernel",
       reach, what, in, before, after);
   return (in + before + after - reach) / stride + 1;
+}
+
+// The same convolution with the smallest stride where there is one window, and no dilation where it has one element:
+// what is never stepped over makes no other kernel, and strides past the image are more than some kernels bear.
+Conv2dParams smallest(Conv2dParams p, const Shape& x, const Shape& w, const Shape& y) {
+  for (int i = 0; i < 2; ++i) {
+    if (w[2 + i] == 1) p.dilation[i] = 1;
+    if (y[2 + i] != 1) continue;
+    const int64_t room = x[2 + i] + p.padding[2 * i] + p.padding[2 * i + 1] - reach_of(w[2 + i], p.dilation[i]);
+    p.stride[i] = static_cast<int32_t>(std::min<int64_t>(p.stride[i], room + 1));
+  }
+  return p;
 }
 
 void check_gradient(const char* op, const Tensor& dy, const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
@@ -60,9 +77,10 @@ TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const Tenso
   return {Shape{x.shape[0], w.shape[0], oh, ow}, x.dtype, x.layout};
 }
 
-Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dParams& p) {
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dParams& params) {
   PLUMB_CHECK(x && w, "conv2d: {} is an empty tensor", x ? "w" : "x");
-  const TensorSpec spec = conv2d_output(p, x.spec(), w.spec());
+  const TensorSpec spec = conv2d_output(params, x.spec(), w.spec());
+  const Conv2dParams p = smallest(params, x.shape(), w.shape(), spec.shape);
   PLUMB_CHECK(!b || b.spec() == TensorSpec(Shape{w.shape()[0]}, w.dtype()), "conv2d: b is {}; it must be {} ({})",
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
   Tensor y = b ? run<Conv2dForward>(p, {x, w, b}, spec) : run<Conv2dForward>(p, {x, w}, spec);
@@ -77,21 +95,19 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
   return detail::record_activation(z, p.activation);
 }
 
-Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& with_activation,
-                             const TensorSpec& x) {
-  const Conv2dParams p = linear_part(with_activation);
+Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dParams& params, const TensorSpec& x) {
   PLUMB_CHECK(dy && w, "conv2d_backward_input: {} is an empty tensor", dy ? "w" : "dy");
-  check_gradient("conv2d_backward_input", dy, p, x, w.spec());
+  check_gradient("conv2d_backward_input", dy, params, x, w.spec());
+  const Conv2dParams p = smallest(linear_part(params), x.shape, w.shape(), dy.shape());
   return record(
       run<Conv2dBackwardInput>(p, {dy, w}, x), wrt(dy, [p, w = Kept(w)](const Tensor& g) { return conv2d(g, w(), p); }),
       wrt(w, [p, dy = Kept(dy), s = w.spec()](const Tensor& g) { return conv2d_backward_weight(dy(), g, p, s); }));
 }
 
-Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& with_activation,
-                              const TensorSpec& w) {
-  const Conv2dParams p = linear_part(with_activation);
+Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& params, const TensorSpec& w) {
   PLUMB_CHECK(dy && x, "conv2d_backward_weight: {} is an empty tensor", dy ? "x" : "dy");
-  check_gradient("conv2d_backward_weight", dy, p, x.spec(), w);
+  check_gradient("conv2d_backward_weight", dy, params, x.spec(), w);
+  const Conv2dParams p = smallest(linear_part(params), x.shape(), w.shape, dy.shape());
   return record(
       run<Conv2dBackwardWeight>(p, {dy, x}, w),
       wrt(dy, [p, x = Kept(x)](const Tensor& g) { return conv2d(x(), g, p); }),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/fill.h"
 
@@ -100,7 +101,8 @@ PoolVector<In> Optimizer::inputs(std::span<const Tensor> gradients) const {
 namespace detail {
 
 void check_nonnegative(const char* name, const char* what, double value) {
-  PLUMB_CHECK(value >= 0 && std::isfinite(value), "{}: {} is {}; use a finite number of at least 0", name, what, value);
+  PLUMB_CHECK(value >= 0 && value <= std::numeric_limits<float>::max(),
+              "{}: {} is {}; use a finite number of at least 0", name, what, value);
 }
 
 void check_fraction(const char* name, const char* what, double value) {

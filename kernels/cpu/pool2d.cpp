@@ -31,7 +31,7 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
   if (is_squares()) squares = Squares(OW);
   windows_of_row = windows_of(IH, top, KH, SH, OH);
   windows_of_column = windows_of(IW, left, KW, SW, OW);
-  for (int64_t height = 1; height <= KH; ++height) {
+  for (int64_t height = 1; height <= std::min(KH, IH); ++height) {  // of a window's part inside x
     for (int64_t ow = 0; ow < OW; ++ow) {
       const Range w = columns(ow);
       const int64_t divisor = p.count_include_pad ? KH * KW : height * (w.end - w.begin);

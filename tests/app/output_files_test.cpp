@@ -117,8 +117,10 @@ TEST_F(OutputFilesTest, AFullStandardOutputIsAnError) {
   for (const char* line : {"--help", "--version", "train --help"}) {
     EXPECT_TRUE(is_refusal(run(line, {.output = "/dev/full"}), "the standard output cannot be written: No space"));
   }
-  EXPECT_TRUE(is_refusal(run("info --model lenet", {.output = "/dev/full"}),
-                         "the standard output cannot be written: No space"));
+  for (const char* line : {"info --model lenet", "layout lenet --batch 2 --algorithm heuristic"}) {
+    EXPECT_TRUE(is_refusal(run(line, {.output = "/dev/full"}), "the standard output cannot be written: No space"))
+        << line;
+  }
 }
 
 }  // namespace

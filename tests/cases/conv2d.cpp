@@ -33,6 +33,7 @@ Conv2dParams relu() {
 std::vector<Layer> layers() {
   Conv2dParams mixed{.stride = {2, 1}, .dilation = {1, 2}, .padding = {0, 2, 1, 3}};
   Conv2dParams depthwise = grouped(17), multiplied = grouped(3);
+  Conv2dParams narrow{.stride = {2, 2}, .padding = {1, 1, 2, 2}};
   depthwise.stride[0] = depthwise.stride[1] = 2;
   return {
       {"first_3x3", 2, 3, 16, 15, 16, 3, 3, padded(1)},
@@ -54,6 +55,8 @@ std::vector<Layer> layers() {
       {"depthwise_multiplier2", 2, 3, 9, 8, 6, 3, 3, multiplied},
       {"asymmetric", 2, 10, 9, 11, 16, 3, 2, mixed},
       {"one_pixel", 2, 17, 1, 1, 16, 3, 3, padded(1)},
+      {"narrower_than_a_stride", 8, 64, 8, 1, 64, 3, 3, narrow},
+      {"one_window_stride_beyond", 2, 16, 5, 6, 16, 3, 3, strided(2147483647, 0)},
       {"one_row_1025", 1, 1, 1, 1025, 1, 1, 3},
       {"bias", 2, 16, 6, 7, 17, 3, 3, padded(1), true},
       {"bias_relu", 2, 16, 9, 8, 16, 3, 3, relu(), true},

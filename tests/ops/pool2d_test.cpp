@@ -261,6 +261,17 @@ TEST(Pool2d, TheShapeRuleRoundsDown) {
   EXPECT_EQ(y({.kernel = {3, 1}, .stride = {1, 5}, .padding = {2, 1, 0, 0}}, {1, 1, 1, 11}), "(1, 1, 2, 3)");
 }
 
+// What a kernel prepares is of the image's size.
+TEST(Pool2d, WindowsMayBeAsLargeAsTheirPadding) {
+  constexpr int32_t kHuge = 2147483647;
+  const Tensor x = test::small_integers(TensorSpec(Shape{1, 1, 5, 6}), 1);
+  const Pool2dParams p{.kernel = {kHuge, 1}, .stride = {kHuge, 1}, .padding = {kHuge - 1, kHuge - 1, 0, 0}};
+  const Tensor y = max_pool2d(x, p), mean = avg_pool2d(x, p);
+  ASSERT_EQ(y.shape(), Shape({1, 1, 2, 6}));
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(y.data<float>()[i], x.data<float>()[i]);  // the window ends in the first row
+  EXPECT_EQ(mean.shape(), y.shape());
+}
+
 TEST(Pool2d, RefusesWhatDoesNotFit) {
   const auto says = [](const Pool2dParams& p, const TensorSpec& x, const char* sentence) {
     EXPECT_TRUE(refused([&] { pool2d_output("max_pool2d", p, x); }, sentence));

@@ -86,6 +86,14 @@ TEST(Refusals, OfSizes) {
       {CALL(norm(of({2, 4}), of({3}))), {"batch_norm: gamma is f32 (3) nchw", "it must be f32 (4)"}},
       {CALL(norm(of({1, 3, 1, 1}), of({3}))), {"batch_norm: training", "(1, 3, 1, 1) has 1"}},
       {CALL(norm(of({0, 3, 4, 4}), of({3}))), {"batch_norm: training", "(0, 3, 4, 4) has 0"}},
+      {CALL([](const Tensor& s) {
+         return batch_norm(of({2, 3}), of({3}), of({3}), s, s, {.train = 1});
+       }(of({3}))),
+       {"batch_norm: running_mean and running_var are written to"}},
+      {CALL([](const Tensor& s) {
+         return batch_norm(of({2, 3}), s, of({3}), s, of({3}), {.train = 1});
+       }(of({3}))),
+       {"batch_norm: running_mean and running_var are written to"}},
       {CALL(norm(of({2, 3}), of({3}), {.momentum = 1.5})), {"batch_norm: momentum is 1.5"}},
       {CALL(cross_entropy(of({2, 3}), labels(3))), {"cross_entropy: labels are i64 (3)", "(2, 3)"}},
       {CALL(cross_entropy(of({0, 3}), labels(0))), {"cross_entropy: logits (0, 3)"}},

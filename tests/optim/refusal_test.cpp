@@ -62,6 +62,7 @@ TEST(RefusalTest, OptionsOutOfRange) {
   Sgd sgd(w, {});
 
   EXPECT_TRUE(refused([&] { sgd.set_learning_rate(-1); }, "sgd: the learning rate is -1"));
+  EXPECT_TRUE(refused([&] { sgd.set_learning_rate(1e39); }, "sgd: the learning rate is 1e+39; use a finite number"));
   EXPECT_TRUE(refused([&] { sgd.set_learning_rate(INFINITY); }, "sgd: the learning rate is inf"));
   EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = -0.5}); }, "sgd: momentum is -0.5"));
   EXPECT_TRUE(refused([&] { Sgd(w, {.nesterov = true}); }, "it needs a momentum above 0"));
