@@ -1,5 +1,7 @@
 #include "ops/batch_norm.h"
 
+#include <algorithm>
+
 #include "kernels/gate.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -110,10 +112,12 @@ Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
   check_parameter("running_mean", running_mean, x.spec(), c);
   check_parameter("running_var", running_var, x.spec(), c);
   if (p.train) {
-    for (const Tensor* t : {&x, &gamma, &beta, &running_mean}) {
-      const bool is_apart = t->value->root() != running_var.value->root() &&
-                            (t == &running_mean || t->value->root() != running_mean.value->root());
-      PLUMB_CHECK(is_apart, "batch_norm: running_mean and running_var are written to; give them memory of their own");
+    const Value* roots[5] = {};
+    for (size_t i = 0; const Tensor* t : {&x, &gamma, &beta, &running_mean, &running_var})
+      roots[i++] = t->value->root();
+    for (const size_t written : {3, 4}) {
+      PLUMB_CHECK(std::count(roots, roots + 5, roots[written]) == 1,
+                  "batch_norm: running_mean and running_var are written to; give them memory of their own");
     }
     const TensorSpec out[3] = {x.spec(), c, c};
     auto [y, mean, inv_std] = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, out, Writes{3, 2});
