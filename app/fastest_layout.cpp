@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/trainer.h"
+#include "app/train_step.h"
 #include "app/values.h"
 #include "core/random.h"
 #include "core/stopwatch.h"

@@ -7,7 +7,7 @@
 #include "app/layout_pieces.h"
 #include "app/options.h"
 #include "app/report.h"
-#include "app/trainer.h"
+#include "app/train_step.h"
 #include "core/random.h"
 
 namespace plumb::app {

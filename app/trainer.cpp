@@ -6,10 +6,6 @@
 #include "app/evaluation.h"
 #include "core/stopwatch.h"
 #include "models/weights.h"
-#include "ops/convert.h"
-#include "ops/cross_entropy.h"
-#include "ops/grad.h"
-#include "ops/reduce.h"
 #include "optim/make.h"
 
 namespace plumb::app {
@@ -38,39 +34,22 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const mod
   return optim::make(c.optimizer, network.trainable(), settings);
 }
 
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
-                            const Tensor& labels) {
-  const Tensor logits = to(network.forward(images, pass), DType::kF32);
-  const Tensor loss = cross_entropy(logits, labels);
-  TensorList result{loss.detached(), argmax(logits, {1})};
-  for (Tensor& g : grad(loss, network.trainable())) result.push_back(std::move(g));
-  return result;
-}
-
 Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
                  std::unique_ptr<optim::Optimizer> optimizer, const data::Dataset& train, const data::Dataset& test)
-    : is_captured_(config.mode == "captured"),
-      network_(std::move(network)),
+    : network_(std::move(network)),
       generator_(config.seed),
       optimizer_(std::move(optimizer)),
       train_(train, loader_options(config, layout, true)),
       test_(test, loader_options(config, layout, false)),
-      captured_([this](std::span<const Tensor> in) { return train_step(in[0], in[1]); }) {
+      step_(*network_, *optimizer_, generator_, config.mode == "captured") {
   PLUMB_CHECK(train.image == network_->input(), "train: {} takes images {}, the data set {} has {}", config.model,
               network_->input(), train.name, train.image);
   PLUMB_CHECK(train.classes <= network_->classes(), "train: {} has {} classes, the data set {} has {}", config.model,
               network_->classes(), train.name, train.classes);
 }
 
-TensorList Trainer::train_step(const Tensor& images, const Tensor& labels) {
-  TensorList result = forward_backward(*network_, models::Pass::training(generator_), images, labels);
-  optimizer_->step(std::span<const Tensor>(result).subspan(2));
-  result.resize(2);
-  return result;
-}
-
 StepResult Trainer::step(const Tensor& images, const Tensor& labels) {
-  const TensorList result = is_captured_ ? captured_({images, labels}) : train_step(images, labels);
+  const TensorList result = step_(images, labels);
   return {result[0].item(), count_correct(result[1], labels)};
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/train_step.h"
 #include "data/loader.h"
-#include "graph/program.h"
 #include "models/network.h"
 #include "optim/optimizer.h"
 
@@ -50,10 +50,6 @@ struct EpochResult {
   double loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = 0;
 };
 
-/// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}.
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
-                            const Tensor& labels);
-
 class Trainer {
  public:
   /// `layout` is settled by then; the optimizer is of the network's parameters. Keeps references to both splits.
@@ -74,13 +70,11 @@ class Trainer {
   std::vector<models::NamedTensor> state() const;
 
  private:
-  TensorList train_step(const Tensor& images, const Tensor& labels);
-  bool is_captured_;
   std::unique_ptr<models::Network> network_;
   Generator generator_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   data::Loader train_, test_;
-  StaticFunction captured_;
+  TrainStep step_;
 };
 
 }  // namespace plumb::app

@@ -11,9 +11,8 @@
 #include "app/fastest_layout.h"
 #include "app/options.h"
 #include "app/report.h"
-#include "app/trainer.h"
+#include "app/train_step.h"
 #include "core/stopwatch.h"
-#include "graph/program.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
 #include "ops/convert.h"
@@ -65,33 +64,21 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Options& o, const models:
 class Training {
  public:
   Training(const Options& o, const models::Network& network, std::vector<Batch> batches)
-      : network_(network),
-        batches_(std::move(batches)),
+      : batches_(std::move(batches)),
         optimizer_(make_optimizer(o, network)),
-        is_captured_(o.mode == "captured") {}
-  Training(const Training&) = delete;
-  Training& operator=(const Training&) = delete;
+        step_(network, *optimizer_, generator_, o.mode == "captured") {}
 
   // Returns the loss.
   double step() {
     const Batch& b = batches_[count_++ % batches_.size()];
-    return is_captured_ ? captured_({b.images, b.labels})[0].item() : train(b.images, b.labels)[0].item();
+    return step_(b.images, b.labels)[0].item();
   }
 
  private:
-  TensorList train(const Tensor& x, const Tensor& y) {
-    TensorList result = app::forward_backward(network_, models::Pass::training(generator_), x, y);
-    optimizer_->step(std::span<const Tensor>(result).subspan(2));
-    result.resize(1);
-    return result;
-  }
-
-  const models::Network& network_;
   std::vector<Batch> batches_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Generator generator_{0};
-  StaticFunction captured_{[this](std::span<const Tensor> in) { return train(in[0], in[1]); }};
-  bool is_captured_;
+  app::TrainStep step_;
   size_t count_ = 0;
 };
 

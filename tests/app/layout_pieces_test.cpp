@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/trainer.h"
+#include "app/train_step.h"
 #include "core/random.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"

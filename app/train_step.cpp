@@ -1,0 +1,38 @@
+#include "app/train_step.h"
+
+#include "ops/convert.h"
+#include "ops/cross_entropy.h"
+#include "ops/grad.h"
+#include "ops/reduce.h"
+
+namespace plumb::app {
+
+TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
+                            const Tensor& labels) {
+  const Tensor logits = to(network.forward(images, pass), DType::kF32);
+  const Tensor loss = cross_entropy(logits, labels);
+  TensorList result{loss.detached(), argmax(logits, {1})};
+  for (Tensor& g : grad(loss, network.trainable())) result.push_back(std::move(g));
+  return result;
+}
+
+TrainStep::TrainStep(const models::Network& network, optim::Optimizer& optimizer, Generator& generator,
+                     bool is_captured)
+    : network_(network),
+      optimizer_(optimizer),
+      generator_(generator),
+      is_captured_(is_captured),
+      captured_([this](std::span<const Tensor> in) { return eager(in[0], in[1]); }) {}
+
+TensorList TrainStep::operator()(const Tensor& images, const Tensor& labels) {
+  return is_captured_ ? captured_({images, labels}) : eager(images, labels);
+}
+
+TensorList TrainStep::eager(const Tensor& images, const Tensor& labels) {
+  TensorList result = forward_backward(network_, models::Pass::training(generator_), images, labels);
+  optimizer_.step(std::span<const Tensor>(result).subspan(2));
+  result.resize(2);
+  return result;
+}
+
+}  // namespace plumb::app
