@@ -55,7 +55,7 @@ std::vector<Layer> layers() {
       {"depthwise_multiplier2", 2, 3, 9, 8, 6, 3, 3, multiplied},
       {"asymmetric", 2, 10, 9, 11, 16, 3, 2, mixed},
       {"one_pixel", 2, 17, 1, 1, 16, 3, 3, padded(1)},
-      {"narrower_than_a_stride", 8, 64, 8, 1, 64, 3, 3, narrow},
+      {"narrower_than_a_stride", 2, 16, 4, 1, 16, 3, 3, narrow},
       {"one_window_stride_beyond", 2, 16, 5, 6, 16, 3, 3, strided(2147483647, 0)},
       {"one_row_1025", 1, 1, 1, 1025, 1, 1, 3},
       {"bias", 2, 16, 6, 7, 17, 3, 3, padded(1), true},
