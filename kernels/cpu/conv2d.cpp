@@ -1,5 +1,6 @@
-// Convolution on the host: own Winograd (NHWC), own direct kernels (CHWN), and oneDNN in two ways: on the tensors' own
-// layouts with the weights packed as it likes ("direct"), and with every format left to it and conversions around it
+// Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
+// oneDNN in two ways: on the tensors' own layouts with the weights packed as it likes ("direct"), and with every format
+// left to it and conversions around it
 // ("blocked"). Few output pixels are a thin product over the plain weights ("thin").
 #include "kernels/conv2d.h"
 
@@ -8,6 +9,7 @@
 #include "kernels/cpu/conv2d_chwn.h"
 #include "kernels/cpu/conv2d_thin.h"
 #include "kernels/cpu/dnnl.h"
+#include "kernels/cpu/relaid.h"
 #include "kernels/cpu/relu_after.h"
 #include "kernels/cpu/widened.h"
 #include "kernels/cpu/winograd.h"
@@ -196,20 +198,43 @@ std::vector<int> winograd_order(const Conv& c) {
   return smaller >= 8 ? std::vector<int>{4, 2} : std::vector<int>{2, 4};
 }
 
+// Which operands are images. The weights and the bias have no layout.
+struct Images {
+  std::array<bool, 3> in;
+  bool out;
+};
+
+// A problem that outlives its caller's specs.
+struct Kept {
+  Params params;
+  std::vector<TensorSpec> in, out;
+  int threads;
+  MathMode math;
+  explicit Kept(const Problem<Params>& p)
+      : params(p.params),
+        in(p.in.begin(), p.in.end()),
+        out(p.out.begin(), p.out.end()),
+        threads(p.threads),
+        math(p.math) {}
+  Problem<Params> problem() const { return {params, in, out, threads, math}; }
+  Kept with(Layout layout, const Images& images) const {
+    Kept other = *this;
+    for (size_t i = 0; i < in.size(); ++i) other.in[i] = images.in[i] ? in[i].with(layout) : in[i];
+    other.out[0] = images.out ? out[0].with(layout) : out[0];
+    return other;
+  }
+};
+
 template <class Winograd, class Chwn, class Thin, class Dnnl>
-void offer(const Problem<Params>& p, const Conv& c, Candidates& candidates, Winograd winograd, Chwn chwn, Thin thin,
-           Dnnl dnnl_kernel) {
-  struct Copy {  // outlives the caller's specs
-    Params params;
-    std::vector<TensorSpec> in, out;
-    int threads;
-    MathMode math;
-    Problem<Params> problem() const { return {params, in, out, threads, math}; }
-  };
-  const auto copy = std::make_shared<Copy>(
-      Copy{p.params, {p.in.begin(), p.in.end()}, {p.out.begin(), p.out.end()}, p.threads, p.math});
+void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candidates& candidates, Winograd winograd,
+           Chwn chwn, Thin thin, Dnnl dnnl_kernel) {
+  const auto copy = std::make_shared<const Kept>(p);
   const auto add_winograd = [&](int m) {
-    candidates.add(message("winograd_f{}x{}", m, m), [=] { return winograd(copy->problem(), m); });
+    candidates.add(message("winograd_f{}x{}", m, m), [=] {
+      if (c.x.layout != Layout::kNchw) return winograd(copy->problem(), m);
+      const Kept nhwc = copy->with(Layout::kNhwc, images);
+      return relaid(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
+    });
   };
   const std::vector<int> order = winograd_order(c);
   for (const int m : order) add_winograd(m);
@@ -232,19 +257,20 @@ namespace plumb {
 
 void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
-  cpu::offer(p, c, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward, cpu::conv2d_thin_forward, cpu::forward);
+  cpu::offer(p, c, {{true, false, false}, true}, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward,
+             cpu::conv2d_thin_forward, cpu::forward);
 }
 
 void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
-  cpu::offer(p, c, candidates, cpu::winograd_backward_input, cpu::conv2d_chwn_backward_input,
-             cpu::conv2d_thin_backward_input, cpu::backward_input);
+  cpu::offer(p, c, {{true, false, false}, true}, candidates, cpu::winograd_backward_input,
+             cpu::conv2d_chwn_backward_input, cpu::conv2d_thin_backward_input, cpu::backward_input);
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
   const auto offer = [](const Problem<Params>& q, Candidates& to) {
     const cpu::Conv c{q.in[1], q.out[0], q.in[0], false, q.params, q.math};
-    cpu::offer(q, c, to, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
+    cpu::offer(q, c, {{true, true, false}, false}, to, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
                cpu::conv2d_thin_backward_weight, cpu::backward_weight);
   };
   offer(p, candidates);

@@ -149,7 +149,8 @@ INSTANTIATE_TEST_SUITE_P(, Conv2dAlgorithms,
                                          Asked{"direct", Layout::kNchw, DType::kF64, 3, 1, "reference"},
                                          Asked{"winograd", Layout::kNhwc, DType::kF32, 3, 2, "direct"},
                                          Asked{"winograd", Layout::kNhwc, DType::kF32, 5, 1, "direct"},
-                                         Asked{"winograd", Layout::kNchw, DType::kF32, 3, 1, "direct"},
+                                         Asked{"winograd", Layout::kNchw, DType::kF32, 3, 1, "winograd_f"},
+                                         Asked{"winograd", Layout::kChwn, DType::kF32, 3, 1, "direct_chwn"},
                                          Asked{"direct_chwn", Layout::kNhwc, DType::kF32, 5, 1, "direct"}));
 
 // Few channels do not pay for Winograd's transforms.
@@ -161,7 +162,8 @@ TEST(Conv2d, TheDefaultIsWinogradWhereItPays) {
   EXPECT_EQ(runs(64, 64, Layout::kNhwc, 16), "winograd_f4x4");
   EXPECT_EQ(runs(64, 64, Layout::kNhwc, 4), "winograd_f2x2");
   EXPECT_EQ(runs(3, 64, Layout::kNhwc, 16), "direct");
-  EXPECT_EQ(runs(64, 64, Layout::kNchw, 16), "direct");
+  EXPECT_EQ(runs(64, 64, Layout::kNchw, 16), "winograd_f4x4");
+  EXPECT_EQ(runs(3, 64, Layout::kNchw, 16), "direct");
 }
 
 TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
@@ -174,6 +176,18 @@ TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
   const ChoiceScope blocked(forced("blocked"));
   const Ref<Prepared> odd = prepare<Conv2dForward>(padded(1), {x.with(Layout::kChwn), w}, {y.with(Layout::kChwn)});
   EXPECT_EQ(odd->kernel->info().conversions, 2);  // oneDNN computes nothing on CHWN itself
+}
+
+// Both images of each direction are converted, and nothing is where they are as Winograd's kernels have them.
+TEST(Conv2d, ConversionsAroundWinogradAreCounted) {
+  const ChoiceScope winograd(forced("winograd_f2x2"));
+  for (const auto& [layout, conversions] : {std::pair{Layout::kNhwc, 0}, {Layout::kNchw, 2}}) {
+    const TensorSpec x(Shape{2, 32, 8, 8}, DType::kF32, layout), w(Shape{32, 32, 3, 3});
+    for (const Ref<Prepared>& kernel : kernels_of(padded(1), x, w)) {
+      EXPECT_EQ(kernel->kernel->info().algorithm, "winograd_f2x2");
+      EXPECT_EQ(kernel->kernel->info().conversions, conversions) << kernel->kind->name << " " << to_string(layout);
+    }
+  }
 }
 
 // A thin product has the pixels of y as its rows, which they are in NHWC, and in NCHW where images are single pixels.
