@@ -56,8 +56,9 @@ function(plumb_program_target target)
   endif()
 endfunction()
 
-# The same for tests, which are compiled quickly rather than well: nobody times them.
-function(plumb_test_target target)
+# The same for tests and command lines, which are compiled quickly rather than well: nobody waits for them. Their loops,
+# where they have any that take time, are in sources with options of their own.
+function(plumb_quick_target target)
   plumb_program_target(${target})
   if(NOT PLUMB_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
