@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# compiled_before.sh COMPILER ARGUMENT...: a compiler launcher. The object of a kernel, an op or a model is taken from the
+# build in $PLUMB_BUILD, which has compiled the same source; whatever else is compiled.
+set -euo pipefail
+source='' object='' depends=''
+for argument in "$@"; do
+  case ${last:-} in
+    -o) object=$argument ;;
+    -MF) depends=$argument ;;
+    -c) source=$argument ;;
+  esac
+  last=$argument
+done
+before=$PLUMB_BUILD/CMakeFiles/plumbline.dir${object#*CMakeFiles/plumbline.dir}
+case $object in
+  *CMakeFiles/plumbline.dir/kernels/* | *CMakeFiles/plumbline.dir/ops/* | *CMakeFiles/plumbline.dir/models/*)
+    if [ "$before" -nt "$source" ]; then
+      cp "$before" "$object"
+      [ -z "$depends" ] || echo "$object: $source" >"$depends"
+      exit
+    fi
+    ;;
+esac
+exec "$@"
