@@ -1,4 +1,8 @@
+#include <limits>
+#include <type_traits>
+
 #include "kernels/cpu/element.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/reduce.h"
@@ -22,40 +26,110 @@ class ArgmaxOffsets {  // offsets of the reduced elements in row-major order of 
   int64_t operator()(int64_t i) const {
     return axes_.size() == 1 ? i * axes_[0].x_stride : offset_of(axes_, i, &Axis::x_stride);
   }
+  // From one to the next, where that is always the same; otherwise 0.
+  int64_t step() const { return axes_.size() == 1 ? axes_[0].x_stride : 0; }
 
  private:
   std::vector<Axis> axes_;
 };
 
+// The first of the largest of n neighbours, or the first NaN: how large it is, and then where it stands.
+template <class T>
+int64_t argmax_of_row(int64_t n, const T* x) {
+  using C = Compute<T>;
+  const auto at = [&](int64_t i) { return load(x + i); };
+  const C largest = lane_max<C>(n, at, [](C a, C v) { return v > a || v != v ? v : a; });
+  const auto is_it = [&](int64_t i) { return largest == largest ? at(i) == largest : at(i) != at(i); };
+  int64_t first = 0;
+  for (bool is_near = false; first + kLanes < n && !is_near; first += is_near ? 0 : kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) is_near |= is_it(first + k);
+  }
+  while (!is_it(first)) ++first;
+  return first;
+}
+
+// The same for up to kColumns neighbours side by side, `step` from one to the next along the dimension.
+template <class T, class I>
+void argmax_of_columns(I n, int64_t step, int64_t width, const T* x, I* best) {
+  using C = Compute<T>;
+  C largest[kColumns];
+  std::fill_n(best, width, 0);
+  for (int64_t j = 0; j < width; ++j) largest[j] = load(x + j);
+  for (I k = 1; k < n; ++k) {
+    for (int64_t j = 0; j < width; ++j) {
+      const C v = load(x + k * step + j), old = largest[j];
+      const bool is_larger = (v > old || v != v) && old == old;
+      largest[j] = is_larger ? v : old;
+      best[j] = is_larger ? k : best[j];
+    }
+  }
+}
+
+// Kinds of walks. Along anything else elements are looked at one by one.
+enum class Walk : uint8_t { kElements, kRows, kColumns };
+
 template <class T>
 class ArgmaxKernel final : public Kernel {
  public:
   ArgmaxKernel(const TensorSpec& x, ReducePlan plan, uint32_t dims)
-      : Kernel("plumb:argmax"), plan_(std::move(plan)), offset_(x, dims) {}
+      : Kernel("plumb:argmax"), plan_(std::move(plan)), offset_(x, dims) {
+    if constexpr (is_floating_point) {
+      if (offset_.step() == 1) walk_ = Walk::kRows;
+      if (offset_.step() > 1 && !plan_.inner_reduced && plan_.terms <= std::numeric_limits<Index>::max())
+        walk_ = Walk::kColumns;
+    }
+    info().name += walk_ == Walk::kRows ? ":rows" : walk_ == Walk::kColumns ? ":columns" : ":elements";
+  }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
     auto* y = static_cast<int64_t*>(l.out[0]);
-    parallel_for(plan_.outputs, std::max<int64_t>(1, 16384 / std::max<int64_t>(plan_.terms, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t o = begin; o < end; ++o) {
-                     const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
-                     int64_t best = 0;
-                     auto largest = load(from);
-                     for (int64_t i = 1; i < plan_.terms && largest == largest; ++i) {
-                       const auto v = load(from + offset_(i));
-                       if (v > largest || v != v) {
-                         largest = v;
-                         best = i;
-                       }
-                     }
-                     y[offset_of(plan_.kept, o, &Axis::y_stride)] = best;
-                   }
-                 });
+    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(plan_.terms, 1));
+    parallel_for(plan_.outputs, grain, [&](int64_t begin, int64_t end) {
+      if constexpr (is_floating_point) {
+        if (walk_ == Walk::kColumns) return columns(begin, end, x, y);
+      }
+      for (int64_t o = begin; o < end; ++o) {
+        const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
+        y[offset_of(plan_.kept, o, &Axis::y_stride)] = of_one(from);
+      }
+    });
   }
 
  private:
+  static constexpr bool is_floating_point = !std::is_integral_v<T>;
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+
+  int64_t of_one(const T* x) const {
+    if constexpr (is_floating_point) {
+      if (walk_ == Walk::kRows) return argmax_of_row(plan_.terms, x);
+    }
+    int64_t best = 0;
+    auto largest = load(x);
+    for (int64_t i = 1; i < plan_.terms && largest == largest; ++i) {
+      const auto v = load(x + offset_(i));
+      if (v > largest || v != v) {
+        largest = v;
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  void columns(int64_t begin, int64_t end, const T* x, int64_t* y) const {
+    const Axis& inner = plan_.kept[0];
+    for (int64_t o = begin, n; o < end; o += n) {
+      n = std::min({kColumns, end - o, inner.extent - o % inner.extent});
+      Index best[kColumns];
+      argmax_of_columns(static_cast<Index>(plan_.terms), offset_.step(), n,
+                        x + offset_of(plan_.kept, o, &Axis::x_stride), best);
+      int64_t* to = y + offset_of(plan_.kept, o, &Axis::y_stride);
+      for (int64_t j = 0; j < n; ++j) to[j * inner.y_stride] = best[j];
+    }
+  }
+
   ReducePlan plan_;
   ArgmaxOffsets offset_;
+  Walk walk_ = Walk::kElements;
 };
 
 }  // namespace

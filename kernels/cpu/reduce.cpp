@@ -105,6 +105,82 @@ class RunsKernel final : public Kernel {
   int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
 
+// The innermost dimension is reduced in short runs, and so is the outermost: sums over all but the channels of NCHW.
+// One output after the other would jump through memory. Here pieces of x are read as they stand, into outputs of their
+// own.
+template <class T, class Op>
+class SweepKernel final : public Kernel {
+ public:
+  SweepKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), scale_(scale) {
+    run_ = plan_.reduced[0].extent;
+    rounds_ = plan_.terms / run_;
+    pieces_ = std::clamp<int64_t>(plan_.terms * plan_.outputs / kPiece, 1, std::min(rounds_, kMostPieces));
+    info().workspace_bytes = static_cast<size_t>(pieces_ * plan_.outputs) * sizeof(Total);
+  }
+  static bool suits(const ReducePlan& plan) {
+    return plan.inner_reduced && plan.reduced.size() == 2 && plan.kept.size() == 1 &&
+           plan.kept[0].x_stride < plan.reduced[1].x_stride && plan.reduced[0].extent <= kLongestRun;
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    auto* y = static_cast<T*>(l.out[0]);
+    auto* partial = static_cast<Total*>(l.workspace);
+    parallel_for(pieces_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) sweep(x, cpu::piece(rounds_, p, pieces_), partial + p * plan_.outputs);
+    });
+    for (int64_t o = 0; o < plan_.outputs; ++o) {
+      Total t = partial[o];
+      for (int64_t p = 1; p < pieces_; ++p) t = Op::total(t, partial[p * plan_.outputs + o]);
+      store(y + o * plan_.kept[0].y_stride, static_cast<Compute<T>>(t * static_cast<Total>(scale_)));
+    }
+  }
+
+ private:
+  using C = Compute<T>;
+  using Total = typename Op::Total;
+  static constexpr int64_t kPiece = 65536, kMostPieces = 64, kLongestRun = 4096, kWidth = 32;
+
+  // A few outputs at a time, each in lanes that are brought together after so many rounds that no digits are lost.
+  void sweep(const T* x, Range rounds, Total* totals) const {
+    constexpr int64_t kTile = 32;
+    const int64_t few = std::max<int64_t>(1, kShortSum / run_);
+    std::fill_n(totals, plan_.outputs, static_cast<Total>(Op::kStart));
+    for (int64_t first = rounds.begin; first < rounds.end; first += few) {
+      const int64_t last = std::min(rounds.end, first + few);
+      for (int64_t tile = 0; tile < plan_.outputs; tile += kTile) {
+        const int64_t n = std::min(kTile, plan_.outputs - tile);
+        C lanes[kTile][kWidth];
+        std::fill_n(lanes[0], n * kWidth, Op::kStart);
+        for (int64_t r = first; r < last; ++r) {
+          const T* from = x + r * plan_.reduced[1].x_stride + tile * plan_.kept[0].x_stride;
+          for (int64_t o = 0; o < n; ++o, from += plan_.kept[0].x_stride) add_run(lanes[o], from);
+        }
+        for (int64_t o = 0; o < n; ++o) totals[tile + o] = Op::total(totals[tile + o], together(lanes[o]));
+      }
+    }
+  }
+  void add_run(C* lanes, const T* x) const {
+    C sums[kWidth];
+    std::copy_n(lanes, kWidth, sums);
+    int64_t i = 0;
+    for (; i + kWidth <= run_; i += kWidth) {
+      for (int64_t k = 0; k < kWidth; ++k) sums[k] = Op::combine(sums[k], load(x + i + k));
+    }
+    for (int64_t k = 0; k < run_ - i; ++k) sums[k] = Op::combine(sums[k], load(x + i + k));
+    std::copy_n(sums, kWidth, lanes);
+  }
+  static Total together(C* lanes) {
+    for (int64_t width = kWidth / 2; width > 0; width /= 2) {
+      for (int64_t k = 0; k < width; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + width]);
+    }
+    return static_cast<Total>(lanes[0]);
+  }
+
+  ReducePlan plan_;
+  double scale_;
+  int64_t run_, rounds_, pieces_;
+};
+
 // The innermost dimension is kept: rows of x are added up, a tile of columns at a time. Where rows are many, pieces of
 // them are added into rows of their own first. Nothing depends on the number of threads.
 template <class T, class Op>
@@ -183,6 +259,7 @@ class RowsKernel final : public Kernel {
 
 template <class T, class Op>
 std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double scale) {
+  if (SweepKernel<T, Op>::suits(plan)) return std::make_unique<SweepKernel<T, Op>>(plan, scale);
   if (plan.inner_reduced) return std::make_unique<RunsKernel<T, Op>>(plan, scale);
   return std::make_unique<RowsKernel<T, Op>>(plan, scale);
 }

@@ -6,10 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "core/random.h"
 #include "kernels/gate.h"
 #include "kernels/reduce.h"
 #include "ops/convert.h"
+#include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/permute.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 
@@ -111,10 +114,25 @@ TEST(Reduce, NanWins) {
     EXPECT_TRUE(std::isnan(sum(x).item()));
     EXPECT_EQ(argmax(x).item(), static_cast<double>(place));
     EXPECT_TRUE(std::isnan(max(Tensor::from<float>(values, TensorSpec(Shape{100, 1})), {0}).item()));
+    values.insert(values.end(), values.begin(), values.end());  // one below the other, and side by side
+    const Tensor rows = Tensor::from<float>(values, TensorSpec(Shape{2, 100}));
+    const auto expected = Tensor::from<int64_t>({static_cast<int64_t>(place), static_cast<int64_t>(place)}, Shape{2});
+    EXPECT_TRUE(test::equal(argmax(rows, {1}), expected));
+    EXPECT_TRUE(test::equal(argmax(permute(rows, {1, 0}), {0}), expected));
   }
   const Tensor low = Tensor::from<float>({-INFINITY, -INFINITY}, Shape{2});
   EXPECT_EQ(max(low).item(), -INFINITY);
   EXPECT_EQ(argmax(low).item(), 0);
+}
+
+// Of NCHW images, all but the channels: many short runs, fewer long ones, and more channels than are done side by side.
+TEST(Reduce, ImagesAreSweptAsTheyStand) {
+  for (const Shape& shape : {Shape{150, 40, 9, 9}, Shape{200, 3, 33, 33}}) {
+    const Tensor x = to(uniform(TensorSpec(shape, DType::kI32), -4, 4, 1), DType::kF32), nhwc = to(x, Layout::kNhwc);
+    EXPECT_TRUE(test::equal(sum(x, {0, 2, 3}), sum(nhwc, {0, 2, 3})));
+    EXPECT_TRUE(test::equal(max(neg(x), {0, 2, 3}), max(neg(nhwc), {0, 2, 3})));
+    EXPECT_TRUE(test::equal(mean(to(x, DType::kBf16), {0, 2, 3}), mean(to(nhwc, DType::kBf16), {0, 2, 3})));
+  }
 }
 
 TEST(Reduce, ArgmaxIsTheFirstOfEqualsInRowMajorOrder) {
