@@ -118,7 +118,7 @@ class SweepKernel final : public Kernel {
     info().workspace_bytes = static_cast<size_t>(pieces_ * plan_.outputs) * sizeof(Total);
   }
   static bool suits(const ReducePlan& plan) {
-    return plan.inner_reduced && plan.reduced.size() == 2 && plan.kept.size() == 1 &&
+    return plan.terms > 0 && plan.inner_reduced && plan.reduced.size() == 2 && plan.kept.size() == 1 &&
            plan.kept[0].x_stride < plan.reduced[1].x_stride && plan.reduced[0].extent <= kLongestRun;
   }
   void run(const Launch& l) const override {
