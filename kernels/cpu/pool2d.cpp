@@ -49,6 +49,7 @@ struct Work {
   int64_t rows, longest;  // their number, and the elements of the longest
   Walk walk;
   int64_t (*place)(const Plan&, int64_t row);  // the element of an output with which a row begins
+  Walk streaming = nullptr;                    // a walk that writes past the caches itself
 };
 
 // Runs a walk on all threads. Large results are written past the caches, by way of a small stage.
@@ -60,6 +61,10 @@ class PoolKernel final : public Kernel {
     grain_ = std::max<int64_t>(1, kGrainBytes * work.rows / std::max<int64_t>(1, moved));
     // What is read pushes what is written out of the caches, too.
     if (written < kStreamBytes && moved < 2 * kStreamBytes) return;
+    if (work.streaming) {
+      work_.walk = work.streaming;
+      return;
+    }
     int64_t size = 0;
     for (const TensorSpec& s : out) {
       sizes_.push_back(static_cast<int64_t>(size_of(s.dtype)));
@@ -132,9 +137,17 @@ Work backward_work(const Plan& g) {
             [](const Plan& p, int64_t block) { return 4 * std::min(block * kLanes, p.windows()); }};
   }
   if (g.tiles() && (g.inner != 1 || g.KW == 2)) {
+    Walk streaming = nullptr;
+    if constexpr (std::is_same_v<typename Rule::Element, float>) {
+      if (streams_lanes(g)) streaming = &backward_lane_tiles<Rule, true>;
+    }
     auto* walk = g.inner != 1 ? &backward_lane_tiles<Rule> : &backward_column_pairs<Rule>;
-    return {g.inner != 1 ? "lane_tiles" : "column_pairs", g.outer * g.OH, (g.KH + g.IH - g.OH * g.KH) * g.IW * g.inner,
-            walk, [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW * p.inner; }};
+    return {g.inner != 1 ? "lane_tiles" : "column_pairs",
+            g.outer * g.OH,
+            (g.KH + g.IH - g.OH * g.KH) * g.IW * g.inner,
+            walk,
+            [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW * p.inner; },
+            streaming};
   }
   const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &backward_columns<Rule, kStride>; });
   const Walk walk = g.inner != 1 ? &backward_lanes<Rule> : columns;

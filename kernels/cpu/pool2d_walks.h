@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/pool2d_rules.h"
 #include "kernels/cpu/range.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/pool2d.h"
 
 namespace plumb::cpu::pool {
@@ -209,7 +210,8 @@ template <class Rule, class RowOf>
   }
 }
 
-template <class Rule>
+/// `kStreams`: past the caches, which is possible where the lanes of a pixel are whole lines (streams_lanes).
+template <class Rule, bool kStreams = false>
 void backward_lane_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   const int64_t ahead = g.OW * g.inner;  // a row of windows
@@ -220,12 +222,20 @@ void backward_lane_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t 
           Vec sum[run.kVectors] = {};
           rule.step(sum, run, kh * g.KW + kw, from + lane, scale + ow);
           if (kh == g.KH - 1 && kw == 0) rule.fetch(run, from + ahead + lane);
-          run.each([&](int v) { run.store(to + lane, v, sum[v]); });
+          run.each([&](int v) {
+            if constexpr (kStreams) {
+              if (run.left(v) > 0) stream(to + lane + v * kLanes, sum[v]);
+            } else {
+              run.store(to + lane, v, sum[v]);
+            }
+          });
         });
       }
     }
   });
+  if (kStreams) stream_fence();
 }
+inline bool streams_lanes(const Plan& g) { return sizeof(Vec) == 64 && g.inner % kLanes == 0; }
 
 /// Windows of two columns.
 template <class Rule>

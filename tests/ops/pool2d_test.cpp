@@ -100,6 +100,7 @@ TEST(Pool2d, LargeResultsMatchTheReference) {
   const auto pieces = [](int64_t elements) { return pieces_past_caches(elements * 4 / 2); };
   check(Layout::kNchw, {"2x2", {pieces(1030 * (64 + 16)), 1030, 8, 8}});
   check(Layout::kNhwc, {"2x2_rest", {pieces(1033 * (90 + 20)), 1033, 9, 10}});
+  check(Layout::kNhwc, {"2x2_whole_lines", {pieces(48 * (90 + 20)), 48, 9, 10}});
   const int64_t channels = pieces(104 * (64 + 16));
   check(Layout::kChwn, {"3x3_stride2", {104, channels, 8, 8}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}}});
 }
