@@ -87,7 +87,8 @@ Made by_name(const std::vector<Candidates::Candidate>& order, const std::string&
 }
 
 Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order) {
-  const std::string work = describe(p);
+  std::string work = describe(p) + " of";  // another version may offer other kernels, and is to measure them
+  for (const auto& c : order) work += " " + c.algorithm;
   Made best;
   const auto is_offered = [&](const std::string& algorithm) {
     return (best = by_name(order, algorithm)).kernel != nullptr;

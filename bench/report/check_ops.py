@@ -30,14 +30,26 @@ def read_rows(files):
     """{path: Row} with the fastest iteration of every row."""
     rows = {}
     for file in files:
-        with open(file) as f:
-            for r in json.load(f)["benchmarks"]:
-                if r.get("run_type") != "iteration" or "min_us" not in r:
-                    continue
-                path = r["run_name"]
-                if path not in rows or r["min_us"] < rows[path].us:
-                    rows[path] = Row(path, r["min_us"], r.get("label", ""))
+        try:
+            benchmarks = json.loads(pathlib.Path(file).read_text())["benchmarks"]
+        except OSError as e:
+            refuse(f"{file}: {e.strerror}")
+        except (ValueError, KeyError, TypeError):
+            refuse(f"{file} is not a whole report in Google Benchmark's JSON")
+        for r in benchmarks:
+            if r.get("run_type") != "iteration" or "min_us" not in r:
+                continue
+            path = r["run_name"]
+            if path not in rows or r["min_us"] < rows[path].us:
+                rows[path] = Row(path, r["min_us"], r.get("label", ""))
+    if not rows:
+        refuse("there are no rows of plumb_bench_ops in " + " ".join(files))
     return rows
+
+
+def refuse(sentence):
+    print(f"check_ops.py: {sentence}", file=sys.stderr)
+    sys.exit(2)
 
 
 def parts_of(path):

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/cpu/winograd_tiles.h"
 #include "kernels/pack.h"
 
@@ -26,8 +27,18 @@ class Packer final : public Kernel {
   }
 
  private:
-  // Input channels from k0 on, for the output channels of panel p. Gathering lane by lane costs less than the stores of
-  // the transform, which is bound by memory.
+  // Row `lane` of w, which belongs to an output channel, becomes column `lane` of the taps.
+  void transpose(const float* w, int64_t lanes, int64_t n, float* taps) const {
+    int64_t from[kPanel], to[kChunk * kTaps];
+    for (int64_t lane = 0; lane < lanes; ++lane) from[lane] = lane * pack_.ic * kTaps;
+    for (int64_t i = 0; i < n; ++i) to[i] = i * kPanel;
+    const Rows<const uint32_t> x{reinterpret_cast<const uint32_t*>(w), from, lanes};
+    const Rows<uint32_t> y{reinterpret_cast<uint32_t*>(taps), to, n};
+    if (std::min(lanes, n) < kTile<uint32_t>) return transpose_elements(x, y);
+    transpose_tiles(x, y, {}, true);
+  }
+
+  // Input channels from k0 on, for the output channels of panel p.
   void pack_chunk(const float* w, float* u, int64_t p, int64_t k0) const {
     float taps[kChunk][kTaps][kPanel];
     const Panels panels = pack_.panels();
@@ -42,12 +53,7 @@ class Packer final : public Kernel {
         }
       }
     } else {
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        const float* from = w + ((p * kPanel + lane) * pack_.ic + k0) * kTaps;
-        for (int64_t k = 0; k < depth; ++k, from += kTaps) {
-          for (int64_t tap = 0; tap < kTaps; ++tap) taps[k][tap][lane] = from[tap];
-        }
-      }
+      transpose(w + (p * kPanel * pack_.ic + k0) * kTaps, lanes, depth * kTaps, taps[0][0]);
     }
     const int64_t distance = pack_.distance();
     for (int64_t k = 0; k < depth; ++k) {

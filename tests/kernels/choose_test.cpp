@@ -130,6 +130,17 @@ TEST(Choose, AdoptedChoicesThatDoNotExistAreMeasured) {
   EXPECT_EQ(chosen(measured, 105), "fast");
 }
 
+// By a version that offered other kernels.
+TEST(Choose, AdoptedChoicesAmongOtherCandidatesAreMeasured) {
+  const Choice measured{.search = Search::kMeasured};
+  ASSERT_EQ(chosen(measured, 106), "fast");
+  std::string other = choices_about("several 000000000000006a").begin()->first;
+  other.replace(other.find("6a"), 2, "6b");
+  other.erase(other.find(" fast"), 5);
+  adopt_choices({{other, "slow_b"}});
+  EXPECT_EQ(chosen(measured, 107), "fast");
+}
+
 // The file of results is read once by a process, so this part is run by processes of their own: the exit status is the
 // number that the chosen kernel writes.
 TEST(ChoicesOnDisk, DISABLED_Child) {
