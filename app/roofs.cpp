@@ -85,7 +85,18 @@ constexpr Surplus kSurplus;
 
 double Roofs::gflops(DType t) const { return t == DType::kBf16 ? std::max(gflops(), matmul_bf16_gflops) : gflops(); }
 
-Roofs measure_roofs() { return {fma_gflops(), matmul_gflops(DType::kF32), matmul_gflops(DType::kBf16), copy_gbytes()}; }
+Roofs measure_roofs() {
+  Roofs r;
+  raise_arithmetic(r);
+  r.copy_gbytes = copy_gbytes();
+  return r;
+}
+
+void raise_arithmetic(Roofs& roofs) {
+  roofs.fma_gflops = std::max(roofs.fma_gflops, fma_gflops());
+  roofs.matmul_gflops = std::max(roofs.matmul_gflops, matmul_gflops(DType::kF32));
+  roofs.matmul_bf16_gflops = std::max(roofs.matmul_bf16_gflops, matmul_gflops(DType::kBf16));
+}
 
 int sets_beyond_caches(size_t bytes) {
   const long last_level = sysconf(_SC_LEVEL3_CACHE_SIZE);

@@ -22,6 +22,8 @@ struct Roofs {
 
 /// Measures them with the calling thread's number of threads; takes a few seconds.
 Roofs measure_roofs();
+/// Measures the arithmetic ones once more and keeps what is higher.
+void raise_arithmetic(Roofs& roofs);
 
 /// How many sets of buffers of `bytes` bytes in all to use in turn, so that each has left the caches when it comes
 /// round; 1 if a single one is larger than these. Small sets stay in the caches even so: there are at most 64.

@@ -25,11 +25,9 @@ double arithmetic_roof(DType t) { return std::max(book().machine.gflops(t), book
 // used the machine in the roof's: it is measured once more before a row is said not to do its work.
 bool is_possible(DType t, double rate) {
   constexpr double kMoments = 1.1;
-  for (int i = 0; i < 3 && rate > kMoments * book().machine.gflops(t); ++i) {
-    const app::Roofs again = app::measure_roofs();
-    if (again.gflops(t) > book().machine.gflops(t)) book().machine = again;
-  }
-  return rate <= kMoments * book().machine.gflops(t);
+  app::Roofs& machine = book().machine;
+  for (int i = 0; i < 3 && rate > kMoments * machine.gflops(t); ++i) app::raise_arithmetic(machine);
+  return rate <= kMoments * machine.gflops(t);
 }
 
 double total(const Work& w) { return static_cast<double>(w.read_bytes + w.written_bytes); }
