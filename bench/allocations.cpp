@@ -14,7 +14,7 @@ std::atomic<int64_t> count{0};
 
 // Programs on glibc may put their own functions before the library's; free stays the library's, since the memory is.
 // Sanitizers have their own of both.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(PLUMB_SANITIZED)
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);

@@ -40,13 +40,26 @@ function(plumb_own_target target)
   endif()
   if(PLUMB_SANITIZE)
     string(REPLACE ";" "," names "${PLUMB_SANITIZE}")
+    set(defined PLUMB_SANITIZED)
+    if(names MATCHES thread)
+      list(APPEND defined PLUMB_SANITIZED_THREADS)
+    endif()
     target_compile_options(${target} PUBLIC -fsanitize=${names} -fno-omit-frame-pointer -g1)
     target_link_options(${target} PUBLIC -fsanitize=${names})
+    # The compiler's own macros differ from source to source (PLUMB_UNSHARED_OPTIONS).
+    target_compile_definitions(${target} PUBLIC ${defined})
     if(names MATCHES undefined)
       target_compile_options(${target} PUBLIC -fno-sanitize-recover=undefined)
     endif()
   endif()
 endfunction()
+
+# For sources of plain loops that start no thread and share nothing: ThreadSanitizer has nothing to find there, and takes
+# minutes over them.
+set(PLUMB_UNSHARED_OPTIONS)
+if(PLUMB_SANITIZE MATCHES thread)
+  set(PLUMB_UNSHARED_OPTIONS -fno-sanitize=thread)
+endif()
 
 # The same for programs, whose time is the library's: under sanitizers, optimising them takes longer than it saves.
 function(plumb_program_target target)

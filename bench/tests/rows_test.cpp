@@ -3,19 +3,19 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "bench/allocations.h"
 #include "bench/reporter.h"
 #include "bench/row.h"
+#include "tests/support/json.h"
 
 namespace plumb::bench {
 namespace {
 
 // Google Benchmark's flags and both registries are the program's: rows are added and run in one place.
-nlohmann::json run_rows(const std::string& filter) {
+test::Json run_rows(const std::string& filter) {
   benchmark::ClearRegisteredBenchmarks();
   register_rows(filter);
   std::ostringstream text;
@@ -24,7 +24,7 @@ nlohmann::json run_rows(const std::string& filter) {
   reporter.SetOutputStream(&text);
   reporter.SetErrorStream(&text);
   benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, "all");
-  return nlohmann::json::parse(text.str());
+  return test::parse_json(text.str());
 }
 
 Work sleeping(double flops, size_t bytes) {
@@ -57,7 +57,7 @@ TEST(RowsTest, CarryWhatTheyMeasuredAndAreJudgedByTheRoof) {
   add_row("bad/fails", []() -> Work { fail("this row cannot be prepared"); });
   add_row("bad/too_fast", [] { return sleeping(1e15, 0); });
 
-  const nlohmann::json good = run_rows("^good/");
+  const test::Json good = run_rows("^good/");
   ASSERT_EQ(good["benchmarks"].size(), 2u);
   EXPECT_GT(std::stod(good["context"]["copy_gbytes"].get<std::string>()), 0);
   for (const auto& row : good["benchmarks"]) {
@@ -80,7 +80,7 @@ TEST(RowsTest, CarryWhatTheyMeasuredAndAreJudgedByTheRoof) {
   EXPECT_EQ(judge(), 3);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("bad/too_fast: "), std::string::npos);
 
-  const nlohmann::json failed = run_rows("^bad/fails");
+  const test::Json failed = run_rows("^bad/fails");
   EXPECT_EQ(failed["benchmarks"][0]["error_message"], "this row cannot be prepared");
   EXPECT_EQ(row_counts().failed, 1);
   EXPECT_EQ(judge(), 1);

@@ -11,7 +11,7 @@
 namespace plumb::cpu {
 
 // ThreadSanitizer cannot see the synchronisation inside libgomp; there, loops run on the calling thread.
-#ifdef __SANITIZE_THREAD__
+#ifdef PLUMB_SANITIZED_THREADS
 inline constexpr bool kParallel = false;
 #else
 inline constexpr bool kParallel = true;

@@ -14,7 +14,7 @@ namespace plumb::cpu {
 
 /// Results of this size and more have left the caches by the time they are read. (Under sanitizers, which make them
 /// take minutes, tests of what happens then have smaller ones.)
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PLUMB_SANITIZED
 inline constexpr int64_t kStreamBytes = 1 << 20;
 #else
 inline constexpr int64_t kStreamBytes = 16 << 20;

@@ -106,7 +106,7 @@ testing::AssertionResult CommandTest::refuses(const std::string& line, const std
   return testing::AssertionFailure() << "plumb " << line << "\nchanged the folder\n" << o;
 }
 
-nlohmann::json CommandTest::report_of(const std::string& line) const {
+Json CommandTest::report_of(const std::string& line) const {
   EXPECT_TRUE(works(line + " --json report.json"));
   return read_json("report.json");
 }

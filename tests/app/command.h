@@ -5,10 +5,10 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/support/folder.h"
+#include "tests/support/json.h"
 
 namespace plumb::test {
 
@@ -43,8 +43,8 @@ class CommandTest : public ::testing::Test {
                                    const Surroundings& surroundings = {}) const;
 
   /// The report of a command that must work, from its --json.
-  nlohmann::json report_of(const std::string& line) const;
-  nlohmann::json read_json(const std::string& name) const { return nlohmann::json::parse(read(name)); }
+  Json report_of(const std::string& line) const;
+  Json read_json(const std::string& name) const { return parse_json(read(name)); }
   Bytes read(const std::string& name) const { return content(path(name)); }
   void write(const std::string& name, const Bytes& bytes) const;
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }

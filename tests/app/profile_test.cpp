@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "ops/elementwise.h"
 #include "tests/support/folder.h"
+#include "tests/support/json.h"
 
 namespace plumb::app {
 namespace {
@@ -29,7 +28,7 @@ Trace trace_of_three_kernels(size_t most) {
   testing::internal::CaptureStderr();
   profile.write(t.file);
   t.said = testing::internal::GetCapturedStderr();
-  const auto trace = nlohmann::json::parse(test::content(t.file));
+  const auto trace = test::parse_json(test::content(t.file));
   for (const auto& e : trace["traceEvents"]) t.kernels += e.value("cat", "") == "forward";
   return t;
 }

@@ -9,7 +9,7 @@ namespace plumb::app {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using test::Json;
 
 constexpr const char* kFile = "/checkpoint.safetensors";
 
@@ -95,7 +95,7 @@ TEST_F(ResumeTest, KernelsAreThoseThatTheCheckpointNames) {
   const fs::path file = path(std::string("c") + kFile);
   const models::TensorFile saved = models::load_safetensors(file);
   for (const std::string algorithm : {"gemm", "matmul"}) {
-    Json choices = Json::parse(saved.metadata.at("choices"));
+    Json choices = test::parse_json(saved.metadata.at("choices"));
     int changed = 0;
     for (auto& [work, chosen] : choices.items()) {
       if (!work.starts_with("linear_backward_weight ")) continue;

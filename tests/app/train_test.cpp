@@ -10,7 +10,7 @@
 namespace plumb::app {
 namespace {
 
-using Json = nlohmann::json;
+using test::Json;
 using test::kShortRun;
 
 class TrainTest : public test::CommandTest {
@@ -96,7 +96,7 @@ TEST_F(TrainTest, TheCsvSaysTheSameAsTheJson) {
   std::getline(lines, header);
   std::getline(lines, row);
   EXPECT_EQ(header, "epoch,seconds,loss,train_accuracy,test_loss,test_accuracy");
-  const Json values = Json::parse("[" + row + "]");
+  const Json values = test::parse_json("[" + row + "]");
   EXPECT_EQ(values, Json({1, e["seconds"], e["loss"], e["train_accuracy"], e["test_loss"], e["test_accuracy"]}));
   EXPECT_FALSE(std::getline(lines, rest)) << "one line an epoch";
 }

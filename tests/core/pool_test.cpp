@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PLUMB_SANITIZED
 constexpr bool kPlain = false;  // a sanitizer has its own malloc, and the pool none of its lists under AddressSanitizer
 #else
 constexpr bool kPlain = true;

@@ -23,7 +23,7 @@ class Sink final : public GradientSink {
   void add(Node* to, Tensor gradient) override { given.emplace_back(to, std::move(gradient)); }
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PLUMB_SANITIZED
 constexpr int kDeep = 100000;
 #else
 constexpr int kDeep = 1000000;

@@ -1,112 +1,32 @@
-// Golden values of networks (tests/golden/README.md): the files, the generator of weights and images, and comparisons.
+// Golden values of networks (tests/golden/README.md): the generator of weights and images, and comparisons.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-
 #include "models/network.h"
-#include "ops/convert.h"
-#include "tests/support/tensors.h"
+#include "tests/support/json.h"
 
 namespace plumb::models {
 
-using Json = nlohmann::json;
-
-/// A file of tests/golden.
-inline Json golden(const std::string& file) {
-  std::ifstream in(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/" + file);
-  return Json::parse(in);
-}
-
-/// u of the generator: flat index i of a stream.
-inline float unit(uint64_t stream, uint64_t i) {
-  uint64_t z = (stream << 32) + i + 0x9E3779B97F4A7C15ull;  // splitmix64
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return static_cast<float>((z ^ (z >> 31)) >> 40) * 0x1p-24f;
-}
-
-/// Fills a parameter or a running statistic with the numbers of its stream.
-inline void generate(Tensor t, const std::string& name, uint64_t stream) {
-  const auto out = t.mutable_data<float>();
-  const double fan_in = static_cast<double>(t.numel()) / static_cast<double>(t.shape()[0]);
-  const auto bound = static_cast<float>(std::sqrt(6.0 / fan_in));
-  const bool is_norm_weight = name.find("bn") != name.npos && name.ends_with(".weight");
-  const bool around_one = t.rank() == 1 && (name.ends_with("running_var") || is_norm_weight);
-  for (size_t i = 0; i < out.size(); ++i) {
-    const float u = unit(stream, i);
-    out[i] = t.rank() > 1 ? (2 * u - 1) * bound : (around_one ? 0.5f + u : (2 * u - 1) * 0.01f);
-  }
-}
+using test::golden_json;
+using test::Json;
 
 /// Fills a network with the weights and statistics that its golden values are of. `listed` is the file's list of them:
 /// by PyTorch's names for the resnets, and in the order of the layers for the others.
-inline void generate(const Network& network, const Json& listed) {
-  std::vector<NamedTensor> all = network.parameters();
-  all.insert(all.end(), network.buffers().begin(), network.buffers().end());
-  ASSERT_EQ(listed.size(), all.size());
-  for (size_t p = 0; p < listed.size(); ++p) {
-    const auto by_name = std::ranges::find(all, listed[p]["name"].get<std::string>(), &NamedTensor::name);
-    const NamedTensor& t = by_name == all.end() ? all[p] : *by_name;
-    generate(t.tensor, t.name, listed[p]["p"].get<uint64_t>());
-    EXPECT_EQ(t.tensor.data<float>()[0], listed[p]["first"][0].get<float>()) << t.name;
-  }
-}
+void generate(const Network& network, const Json& listed);
 
 /// The batch "generated".
-inline Tensor generated_images(Layout layout) {
-  Tensor x = Tensor::empty(TensorSpec(Shape{4, 3, 32, 32}));
-  const auto out = x.mutable_data<float>();
-  for (size_t i = 0; i < out.size(); ++i) out[i] = unit(1 << 20, i);
-  return to(x, layout);
-}
+Tensor generated_images(Layout layout);
 
 /// The labels of a batch.
-inline Tensor labels(const Json& batch) {
-  const auto list = batch["labels"].get<std::vector<int64_t>>();
-  return Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64));
-}
+Tensor labels(const Json& batch);
 
 /// Logits must be within `tolerance` of the largest one.
-inline void expect_logits(const Json& want, const Tensor& got, double tolerance) {
-  const auto values = want["data"].get<std::vector<double>>();
-  const std::vector<double> have = test::to_doubles(got);
-  ASSERT_EQ(values.size(), have.size());
-  double largest = 0;
-  for (const double v : values) largest = std::max(largest, std::abs(v));
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(have[i], values[i], tolerance * largest) << "logit " << i;
-}
+void expect_logits(const Json& want, const Tensor& got, double tolerance);
 
 /// A gradient or a statistic by its summary: the norm must be within `tolerance`, and the samples at the indices of
 /// its entry in the file's list within ten times that of their root mean square.
-inline void expect_summary(const Json& want, const Json& listed, const Tensor& got, double tolerance) {
-  const auto have = got.data<float>();
-  double squares = 0;
-  for (const float v : have) squares += static_cast<double>(v) * v;
-  const double norm = want["norm"], rms = norm / std::sqrt(static_cast<double>(have.size()));
-  ASSERT_EQ(have.size(), want["size"].get<size_t>()) << listed["name"];
-  EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << listed["name"];
-  const Json& indices = listed["indices"];
-  for (size_t i = 0; i < indices.size(); ++i) {
-    EXPECT_NEAR(have[indices[i].get<size_t>()], want["samples"][i].get<double>(), 10 * tolerance * rms + 1e-12)
-        << listed["name"] << " at " << indices[i];
-  }
-}
+void expect_summary(const Json& want, const Json& listed, const Tensor& got, double tolerance);
 
 /// The running statistics of a network after one step of training.
-inline void expect_statistics(const Json& want, const Json& listed, const Network& network, double tolerance) {
-  ASSERT_EQ(want.size(), network.buffers().size());
-  for (const Json& entry : listed) {
-    const std::string name = entry["name"];
-    const auto statistic = std::ranges::find(network.buffers(), name, &NamedTensor::name);
-    ASSERT_EQ(want.contains(name), statistic != network.buffers().end()) << name;
-    if (want.contains(name)) expect_summary(want[name], entry, statistic->tensor, tolerance);
-  }
-}
+void expect_statistics(const Json& want, const Json& listed, const Network& network, double tolerance);
 
 }  // namespace plumb::models

@@ -1,7 +1,12 @@
 // The networks against PyTorch and TensorFlow on real CIFAR images.
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "data/cifar.h"
+#include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
 #include "tests/models/golden.h"
@@ -38,7 +43,7 @@ class GoldenRealData : public testing::TestWithParam<const char*> {
     const char* folder = std::getenv("PLUMB_DATA");
     if (!folder || !*folder) GTEST_SKIP() << "PLUMB_DATA does not name the folder of the data sets";
     const std::string model = GetParam();
-    all_ = golden(model == "resnet20" ? "resnet20.json" : "networks.json");
+    all_ = golden_json(model == "resnet20" ? "resnet20.json" : "networks.json");
     if (model != "resnet20") all_ = Json(all_[model]);
     batch_ = all_["batches"]["cifar"];
     images_ = images_of(batch_, model == "vgg16" ? data::read_cifar100(folder, data::Split::kTest)
@@ -73,7 +78,7 @@ TEST_P(GoldenNetworkRealData, LogitsAndLossAgreeWithPyTorchAndTensorFlow) {
 
 // In f32 a maximum of two values that are nearly equal may fall the other way, and its gradient with it.
 TEST_P(GoldenNetworkRealData, GradientsInF64AgreeWithPyTorchAndTensorFlow) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PLUMB_SANITIZED
   GTEST_SKIP() << "plain loops in f64 take minutes under a sanitizer";
 #endif
   const Tensor logits = network_->forward(to(images_, DType::kF64), Pass{.train = true});

@@ -1,11 +1,15 @@
 // The running statistics that a step of training leaves, against PyTorch's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
 #include "tests/models/golden.h"
 
 namespace plumb::models {
 namespace {
 
 TEST(GoldenStatistics, AreUpdatedAsInPyTorch) {
-  const Json all = golden("resnet20.json");
+  const Json all = golden_json("resnet20.json");
   const Json& batch = all["batches"]["generated"];
   for (const Layout layout : kPublicLayouts) {
     SCOPED_TRACE(to_string(layout));
@@ -20,7 +24,7 @@ TEST(GoldenStatistics, AreUpdatedAsInPyTorch) {
 }
 
 TEST(GoldenStatistics, AreLeftAloneByEvaluation) {
-  const Json all = golden("resnet20.json");
+  const Json all = golden_json("resnet20.json");
   const auto network = make_network("resnet20");
   generate(*network, all["parameters"]);
   const NoGrad untaped;

@@ -5,34 +5,33 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "tests/support/compare.h"
+#include "tests/support/json.h"
 
 namespace plumb::models {
 namespace {
 
-using nlohmann::json;
 using test::bitwise_equal;
+using test::Json;
 using test::refused;
 
-const json& golden() {
-  static const json all = json::parse(std::ifstream(PLUMB_SOURCE_DIR "/tests/golden/init.json"));
+const Json& golden() {
+  static const Json all = test::golden_json("init.json");
   return all;
 }
 
 // Our shape of a weight: (OC, IC / G, KH, KW) or (OUT, IN). PyTorch's is the same; Keras and TensorFlow 1 have
 // (KH, KW, IC / G, OC) and (IN, OUT).
-Shape weight_shape(const json& layer, Convention c) {
+Shape weight_shape(const Json& layer, Convention c) {
   const auto s = layer["weight_shape"].get<std::vector<int64_t>>();
   if (c == Convention::kPyTorch) return Shape(s);
   return s.size() == 4 ? Shape{s[3], s[2], s[0], s[1]} : Shape{s[1], s[0]};
 }
 
 // Draws with growing seeds until the sample is as large as the golden's, and compares its facts.
-void expect_facts(const json& facts, const Shape& shape, const std::function<void(Tensor&, uint64_t)>& draw) {
+void expect_facts(const Json& facts, const Shape& shape, const std::function<void(Tensor&, uint64_t)>& draw) {
   Tensor x = Tensor::empty(TensorSpec(shape));
   std::vector<double> all;
   for (uint64_t seed = 1; all.size() < facts["samples"].get<size_t>(); ++seed) {
@@ -75,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Init, FrameworkTest,
 
 TEST_P(FrameworkTest, WeightsAndBiasesAreTheFrameworks) {
   const Convention c = GetParam().convention;
-  for (const json& layer : golden()[GetParam().section]["layers"]) {
+  for (const Json& layer : golden()[GetParam().section]["layers"]) {
     SCOPED_TRACE(layer["name"].get<std::string>());
     const Shape shape = weight_shape(layer, c);
     const Fans f = fans(shape);
@@ -106,7 +105,7 @@ TEST_P(FrameworkTest, NamedSchemesAreTheFrameworks) {
                             {"he_normal", 2, Fan::kIn, kTruncatedNormal},
                             {"lecun_uniform", 1, Fan::kIn, kUniform},
                             {"lecun_normal", 1, Fan::kIn, kTruncatedNormal}};
-  for (const json& layer : golden()[GetParam().section]["layers"]) {
+  for (const Json& layer : golden()[GetParam().section]["layers"]) {
     for (const Scheme& s : schemes) {
       if (!layer.contains(s.name)) continue;
       SCOPED_TRACE(layer["name"].get<std::string>() + " " + s.name);

@@ -2,9 +2,7 @@
 // the numbers come from).
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "ops/batch_norm.h"
@@ -21,19 +19,17 @@
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "tests/support/compare.h"
+#include "tests/support/json.h"
 
 namespace plumb {
 namespace {
 
-using Json = nlohmann::json;
+using test::Json;
 using Named = std::map<std::string, Tensor>;
 using Op = Tensor (*)(const Named& in, const Json& params);
 
 const Json& golden() {
-  static const Json all = [] {
-    std::ifstream in(PLUMB_SOURCE_DIR "/tests/golden/ops.json");
-    return Json::parse(in);
-  }();
+  static const Json all = test::golden_json("ops.json");
   return all;
 }
 

@@ -199,7 +199,7 @@ TEST(Grad, OnlyNeededGradientsAreComputed) {
 }
 
 TEST(Grad, ADeepGraphIsFast) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PLUMB_SANITIZED
   constexpr int kDeep = 50000;
 #else
   constexpr int kDeep = 1000000;

@@ -3,23 +3,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "optim/adam.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
+#include "tests/support/json.h"
 #include "tests/support/tensors.h"
 
 namespace plumb::optim {
 namespace {
 
-using nlohmann::json;
+using test::Json;
 
-const json& golden() {
-  static const json all = json::parse(std::ifstream(PLUMB_SOURCE_DIR "/tests/golden/optimizers.json"));
+const Json& golden() {
+  static const Json all = test::golden_json("optimizers.json");
   return all;
 }
 
@@ -37,21 +36,21 @@ struct Case {
 };
 
 // The first of the framework's names for an argument that is there and is a number; the default if there is none.
-double number(const json& arguments, std::initializer_list<const char*> names, double otherwise) {
+double number(const Json& arguments, std::initializer_list<const char*> names, double otherwise) {
   for (const char* name : names) {
     if (arguments.contains(name) && arguments[name].is_number()) return arguments[name].get<double>();
   }
   return otherwise;
 }
-bool flag(const json& arguments, std::initializer_list<const char*> names) {
+bool flag(const Json& arguments, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](auto name) { return arguments.value(name, false); });
 }
-double beta(const json& arguments, size_t i, std::initializer_list<const char*> names) {
+double beta(const Json& arguments, size_t i, std::initializer_list<const char*> names) {
   return arguments.contains("betas") ? arguments["betas"][i].get<double>() : number(arguments, names, NAN);
 }
 
 // Our options for a framework's arguments, each of which must be named there.
-Sgd::Options sgd_options(const json& a, Convention c) {
+Sgd::Options sgd_options(const Json& a, Convention c) {
   return {.learning_rate = number(a, {"lr", "learning_rate"}, NAN),
           .momentum = number(a, {"momentum"}, 0),
           .dampening = number(a, {"dampening"}, 0),
@@ -60,7 +59,7 @@ Sgd::Options sgd_options(const json& a, Convention c) {
           .convention = c};
 }
 template <class Options>
-Options adam_options(const json& a, Convention c) {
+Options adam_options(const Json& a, Convention c) {
   return {.learning_rate = number(a, {"lr", "learning_rate"}, NAN),
           .beta1 = beta(a, 0, {"beta_1", "beta1"}),
           .beta2 = beta(a, 1, {"beta_2", "beta2"}),
@@ -68,7 +67,7 @@ Options adam_options(const json& a, Convention c) {
           .weight_decay = number(a, {"weight_decay"}, 0),
           .convention = c};
 }
-RmsProp::Options rmsprop_options(const json& a, Convention c) {
+RmsProp::Options rmsprop_options(const Json& a, Convention c) {
   return {.learning_rate = number(a, {"lr", "learning_rate"}, NAN),
           .rho = number(a, {"alpha", "rho", "decay"}, NAN),
           .epsilon = number(a, {"eps", "epsilon"}, NAN),
@@ -78,7 +77,7 @@ RmsProp::Options rmsprop_options(const json& a, Convention c) {
           .convention = c};
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& type, const json& a, Convention c,
+std::unique_ptr<Optimizer> make_optimizer(const std::string& type, const Json& a, Convention c,
                                           std::span<const Tensor> parameters) {
   if (type == "SGD" || type == "GradientDescentOptimizer" || type == "MomentumOptimizer") {
     return std::make_unique<Sgd>(parameters, sgd_options(a, c));
@@ -93,8 +92,8 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& type, const json& a
   throw Error("no optimizer of ours is called " + type);
 }
 
-std::vector<double> numbers(const json& tensor) { return tensor["data"].get<std::vector<double>>(); }
-std::vector<Tensor> tensors(const json& by_name, DType t) {
+std::vector<double> numbers(const Json& tensor) { return tensor["data"].get<std::vector<double>>(); }
+std::vector<Tensor> tensors(const Json& by_name, DType t) {
   std::vector<Tensor> all;
   for (const char* name : {"a", "b"}) {
     const auto shape = by_name[name]["shape"].get<std::vector<int64_t>>();
@@ -104,7 +103,7 @@ std::vector<Tensor> tensors(const json& by_name, DType t) {
 }
 
 // |got - want| <= tolerance max(scale, |want|), in every element.
-void expect_close(const Tensor& got, const json& want, double tolerance, double scale, const std::string& where) {
+void expect_close(const Tensor& got, const Json& want, double tolerance, double scale, const std::string& where) {
   const std::vector<double> g = test::to_doubles(got), w = numbers(want);
   ASSERT_EQ(g.size(), w.size()) << where;
   for (size_t i = 0; i < g.size(); ++i) {
@@ -114,7 +113,7 @@ void expect_close(const Tensor& got, const json& want, double tolerance, double 
 }
 
 // The frameworks' names for our states.
-const json* state_of(const json& states, const std::string& ours) {
+const Json* state_of(const Json& states, const std::string& ours) {
   static const std::map<std::string, std::vector<const char*>> names{
       {"velocity", {"momentum_buffer", "momentums", "momentum"}},
       {"mean", {"exp_avg", "grad_avg", "m", "average_gradients", "mg", "momentums"}},
@@ -129,7 +128,7 @@ class GoldenTest : public testing::TestWithParam<Case> {};
 
 TEST_P(GoldenTest, TenStepsAgree) {
   const Case& p = GetParam();
-  const json& c = golden()[p.section][p.name];
+  const Json& c = golden()[p.section][p.name];
   const bool exact = p.dtype == DType::kF64;
   const double tolerance = exact ? 1e-12 : 1e-5;
   std::vector<Tensor> parameters = tensors(golden()["initial"], p.dtype);
@@ -149,7 +148,7 @@ TEST_P(GoldenTest, TenStepsAgree) {
   for (const auto& [name, tensor] : optimizer->state()) {
     const size_t dot = name.find('.');
     if (dot == std::string::npos) continue;
-    const json* want = state_of(c["state"], name.substr(0, dot));
+    const Json* want = state_of(c["state"], name.substr(0, dot));
     ASSERT_TRUE(want) << name;
     expect_close(tensor, (*want)[name.substr(dot + 1) == "0" ? "a" : "b"], tolerance, exact ? 0 : 1, name);
   }
@@ -178,7 +177,7 @@ TEST(GoldenDefaultsTest, AreTheFrameworks) {
   };
   for (const Framework& f : kFrameworks) {
     for (const std::string type : classes.at(f.section)) {
-      const json& a = golden()[std::string(f.section) + "_defaults"][type];
+      const Json& a = golden()[std::string(f.section) + "_defaults"][type];
       SCOPED_TRACE(f.section + (" " + type));
       const auto check_adam = [&](const auto& ours, const auto& theirs) {
         EXPECT_EQ(ours.learning_rate, theirs.learning_rate);
