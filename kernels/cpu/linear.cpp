@@ -1,4 +1,5 @@
-// The three products of linear. Which formulation wins depends on shape and machine: all are candidates.
+// The three products of linear. Which formulation wins depends on shape and machine: all are candidates. Their order
+// is the heuristic's, and comes from measurements (docs/measured.md).
 #include "kernels/linear.h"
 
 #include "kernels/cpu/product.h"
@@ -20,11 +21,19 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
       return activation == Activation::kRelu ? cpu::relu_after(std::move(kernel), y) : std::move(kernel);
     });
   };
-  add("matmul", [=] { return cpu::matmul_kernel(product); });
+  // With few rows the product is the passage of w, if it is larger than a core's own caches.
+  constexpr int64_t kFewRows = 8;
+  constexpr size_t kLargeBytes = 4 << 20;
+  const bool few = x.shape[0] <= kFewRows && w.bytes() >= kLargeBytes && which != InnerProduct::kBackwardWeight;
+  const auto add_thin = [&] { add("thin", [=] { return cpu::thin_linear(which, x, w, product.bias); }); };
+  const auto add_matmul = [&] { add("matmul", [=] { return cpu::matmul_kernel(product); }); };
+  if (few) add_thin();
+  if (which == InnerProduct::kForward) add_matmul();
   add("gemm", [=] { return cpu::gemm_kernel(product); });
   add("gemm_columns", [=] { return cpu::gemm_columns_kernel(product); });
+  if (which != InnerProduct::kForward) add_matmul();
   add("inner_product", [=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); });
-  add("thin", [=] { return cpu::thin_linear(which, x, w, product.bias); });
+  if (!few) add_thin();
 }
 
 }  // namespace
