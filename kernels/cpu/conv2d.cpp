@@ -1,7 +1,7 @@
 // Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
 // oneDNN in two ways: on the tensors' own layouts with the weights packed as it likes ("direct"), and with every format
-// left to it and conversions around it
-// ("blocked"). Few output pixels are a thin product over the plain weights ("thin").
+// left to it and conversions around it ("blocked"). Few output pixels are a thin product over the plain weights
+// ("thin").
 #include "kernels/conv2d.h"
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "kernels/cpu/dnnl.h"
 #include "kernels/cpu/relaid.h"
 #include "kernels/cpu/relu_after.h"
+#include "kernels/cpu/thin.h"
 #include "kernels/cpu/widened.h"
 #include "kernels/cpu/winograd.h"
 
@@ -236,14 +237,17 @@ void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candid
       return relaid(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
     });
   };
-  const std::vector<int> order = winograd_order(c);
+  const auto add_thin = [&] { candidates.add("thin", [=] { return thin(copy->problem()); }); };
+  const bool few = is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w);
+  const std::vector<int> order = few ? std::vector<int>() : winograd_order(c);
+  if (few) add_thin();
   for (const int m : order) add_winograd(m);
   candidates.add("direct_chwn", [=] { return chwn(copy->problem()); });
   if (c.fits()) {
     candidates.add("direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
     candidates.add("blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
   }
-  candidates.add("thin", [=] { return thin(copy->problem()); });
+  if (!few) add_thin();
   if (order.empty()) {
     add_winograd(4);
     add_winograd(2);

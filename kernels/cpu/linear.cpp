@@ -21,10 +21,7 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
       return activation == Activation::kRelu ? cpu::relu_after(std::move(kernel), y) : std::move(kernel);
     });
   };
-  // With few rows the product is the passage of w, if it is larger than a core's own caches.
-  constexpr int64_t kFewRows = 8;
-  constexpr size_t kLargeBytes = 4 << 20;
-  const bool few = x.shape[0] <= kFewRows && w.bytes() >= kLargeBytes && which != InnerProduct::kBackwardWeight;
+  const bool few = which != InnerProduct::kBackwardWeight && cpu::is_passage(x.shape[0], w);
   const auto add_thin = [&] { add("thin", [=] { return cpu::thin_linear(which, x, w, product.bias); }); };
   const auto add_matmul = [&] { add("matmul", [=] { return cpu::matmul_kernel(product); }); };
   if (few) add_thin();

@@ -9,6 +9,10 @@ namespace plumb::cpu {
 /// More rows than this are better served by a blocked product.
 inline constexpr int64_t kMostThinRows = 64;
 
+/// Whether a product of so many rows (of a convolution: pixels) is little but the passage of w: few of them, and a w
+/// larger than a core's own caches. A heuristic takes thin first there.
+inline bool is_passage(int64_t rows, const TensorSpec& w) { return rows <= 8 && w.bytes() >= size_t{4} << 20; }
+
 // All matrices are row-major and f32; work is spread over threads, and the sums do not depend on how many.
 
 /// y (m, n) = a (m, k) w^T for w (n, k), plus a bias of n numbers unless it is null.
