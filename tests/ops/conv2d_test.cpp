@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(, Conv2dAlgorithms,
                                          Asked{"winograd", Layout::kChwn, DType::kF32, 3, 1, "direct_chwn"},
                                          Asked{"direct_chwn", Layout::kNhwc, DType::kF32, 5, 1, "direct"}));
 
-// Few channels do not pay for Winograd's transforms.
+// Few channels do not pay for Winograd's transforms, nor do few pixels for those of many weights.
 TEST(Conv2d, TheDefaultIsWinogradWhereItPays) {
   const auto runs = [](int64_t ic, int64_t oc, Layout layout, int64_t size) {
     const TensorSpec x(Shape{2, ic, size, size}, DType::kF32, layout), w(Shape{oc, ic, 3, 3});
@@ -164,6 +164,11 @@ TEST(Conv2d, TheDefaultIsWinogradWhereItPays) {
   EXPECT_EQ(runs(3, 64, Layout::kNhwc, 16), "direct");
   EXPECT_EQ(runs(64, 64, Layout::kNchw, 16), "winograd_f4x4");
   EXPECT_EQ(runs(3, 64, Layout::kNchw, 16), "direct");
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc, Layout::kChwn}) {
+    EXPECT_EQ(runs(512, 256, layout, 2), "thin");
+    EXPECT_NE(runs(512, 256, layout, 4), "thin");
+    EXPECT_NE(runs(64, 64, layout, 2), "thin");
+  }
 }
 
 TEST(Conv2d, ConversionsInsideAKernelAreCounted) {

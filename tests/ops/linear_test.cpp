@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "kernels/cache.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
@@ -45,6 +47,19 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
     const Ref<Prepared> biased = prepare<LinearForward>({}, {x, w, b}, {y});
     EXPECT_EQ(biased->kernel->info().algorithm == algorithm, std::string(algorithm) != "gemm");
   }
+}
+
+TEST(Linear, TheDefaultIsThinWhereTheWeightsPassingIsAll) {
+  const auto runs = [](int64_t rows, int64_t size) {
+    const TensorSpec x(Shape{rows, size}), w(Shape{size, size});
+    return std::array{prepare<LinearForward>({}, {x, w}, {x})->kernel->info().algorithm,
+                      prepare<LinearBackwardInput>({}, {x, w}, {x})->kernel->info().algorithm,
+                      prepare<LinearBackwardWeight>({}, {x, x}, {w})->kernel->info().algorithm};
+  };
+  using Algorithms = std::array<std::string, 3>;
+  EXPECT_EQ(runs(8, 1024), (Algorithms{"thin", "thin", "gemm"}));
+  EXPECT_EQ(runs(9, 1024), (Algorithms{"matmul", "gemm", "gemm"}));
+  EXPECT_EQ(runs(1, 512), (Algorithms{"matmul", "gemm", "gemm"}));
 }
 
 // The gradient of a matrix of this size is written past the caches.
