@@ -192,9 +192,12 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
   return k;
 }
 
-// Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels.
+bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w); }
+
+// Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels or
+// pixels.
 std::vector<int> winograd_order(const Conv& c) {
-  if (std::min(c.w.shape[0], c.w.shape[1]) < 16) return {};
+  if (std::min(c.w.shape[0], c.w.shape[1]) < 16 || has_few_pixels(c)) return {};
   const int64_t smaller = std::min(c.y.shape[2], c.y.shape[3]);
   return smaller >= 8 ? std::vector<int>{4, 2} : std::vector<int>{2, 4};
 }
@@ -238,8 +241,8 @@ void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candid
     });
   };
   const auto add_thin = [&] { candidates.add("thin", [=] { return thin(copy->problem()); }); };
-  const bool few = is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w);
-  const std::vector<int> order = few ? std::vector<int>() : winograd_order(c);
+  const bool few = has_few_pixels(c);
+  const std::vector<int> order = winograd_order(c);
   if (few) add_thin();
   for (const int m : order) add_winograd(m);
   candidates.add("direct_chwn", [=] { return chwn(copy->problem()); });
