@@ -11,6 +11,8 @@
 #include "models/weights.h"
 
 namespace plumb::app {
+
+using detail::in_quotes;
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,7 +76,7 @@ Asked asked(const std::string& key, const std::string& value) {
 void check_same(const TensorFileReader& reader, const std::string& key, const std::string& saved,
                 const std::string& wanted) {
   if (saved == wanted) return;
-  const auto [as, advice] = asked(key, shortened(saved));
+  const auto [as, advice] = asked(key, detail::shortened(saved));
   fail("the checkpoint {} was made with {}, not {}; {}, or start anew without --resume", reader.file(), as,
        asked(key, wanted).as, advice);
 }

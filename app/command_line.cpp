@@ -80,7 +80,7 @@ int run_program(const char* program, const std::function<int()>& work) {
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: out of memory\n", program);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s: %s\n", program, on_one_line(e.what()).c_str());
+    std::fprintf(stderr, "%s: %s\n", program, detail::on_one_line(e.what()).c_str());
   }
   return kBadInput;
 }

@@ -23,7 +23,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
     for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: packs are renewed
-    const double seconds = seconds_of([&] { forward_backward(network, pass, images, labels); });
+    const double seconds = detail::seconds_of([&] { forward_backward(network, pass, images, labels); });
     if (i > 0) best = std::min(best, seconds);  // the first one prepares
   }
   for (size_t i = 0; i < saved.size(); ++i) {
@@ -38,10 +38,10 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
   const std::string work =
       message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
-              static_cast<int>(ctx.choice.search), algorithm_name(ctx.choice.algorithm));
+              static_cast<int>(detail::ctx.choice.search), algorithm_name(detail::ctx.choice.algorithm));
   const std::vector<std::string> names = layout_choices();
   const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
-  if (const auto known = remembered_choice(work, is_layout)) return layout_from_string(*known);
+  if (const auto known = detail::remembered_choice(work, is_layout)) return layout_from_string(*known);
   Layout best = Layout::kNhwc;
   double best_seconds = 1e30;
   for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
@@ -52,7 +52,7 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
       best = l;
     }
   }
-  remember_choice(work, to_string(best));
+  detail::remember_choice(work, to_string(best));
   return best;
 }
 

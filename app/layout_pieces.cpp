@@ -12,6 +12,8 @@
 #include "ops/convert.h"
 
 namespace plumb::app {
+
+using detail::seconds_of;
 namespace {
 
 bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") || kernel.starts_with("linear_"); }
@@ -151,8 +153,8 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
 
 Timing time_of(const Piece& piece) {
   const Prepared& p = *piece.kernel;
-  Scratch scratch(p.in(), p.out());
-  const Trial trial(scratch, p.in(), *p.kernel);
+  detail::Scratch scratch(p.in(), p.out());
+  const detail::Trial trial(scratch, p.in(), *p.kernel);
   Timing t;
   t.seconds = best_of([&] { return trial(); });
   if (p.kernel->info().algorithm.find("winograd") != std::string::npos) {

@@ -53,7 +53,7 @@ void Profile::after(const Prepared& p, const Launch&) {
   }
   const KernelInfo& info = p.kernel->info();
   events_.push_back(
-      {p.kind->name, info.name, info.algorithm, ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
+      {p.kind->name, info.name, info.algorithm, detail::ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
 }
 
 void Profile::add_step(int64_t number, double ms) {

@@ -33,7 +33,7 @@ class Profile final : public Observer {
     double start_us, duration_us;
   };
   double now_us() const { return 1e6 * watch_.seconds(); }
-  Stopwatch watch_;
+  detail::Stopwatch watch_;
   double started_us_ = 0;
   size_t most_, left_out_ = 0;
   std::vector<Event> events_;

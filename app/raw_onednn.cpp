@@ -79,14 +79,14 @@ Steps::Steps(const char* implementation) : stream_(engine()) {
 
 memory Steps::fresh(const memory::desc& d) {
   const size_t bytes = d.get_size();
-  void* data = blocks_.emplace_back(block_of(bytes)).get();
+  void* data = blocks_.emplace_back(detail::block_of(bytes)).get();
 #if DNNL_VERSION_MAJOR >= 3
   const bool wide = d.get_data_type() == memory::data_type::f32;
 #else
   const bool wide = d.data_type() == memory::data_type::f32;
 #endif
   const DType t = wide ? DType::kF32 : DType::kBf16;
-  fill_uniform(data, t, static_cast<int64_t>(bytes / size_of(t)), -1, 1, blocks_.size());
+  detail::fill_uniform(data, t, static_cast<int64_t>(bytes / size_of(t)), -1, 1, blocks_.size());
   return {d, engine(), data};
 }
 
@@ -122,7 +122,7 @@ void Steps::run() {
 }
 
 double Steps::conversion_seconds() {
-  return seconds_of([&] {
+  return detail::seconds_of([&] {
     for (const Step& s : steps_) {
       if (s.conversion) s.primitive.execute(stream_, s.args);
     }
@@ -146,7 +146,7 @@ std::unique_ptr<RawRun> fastest(const std::vector<Make>& makes) {
     auto made = declining(make);
     if (!made) continue;
     made->run();
-    const double seconds = best_seconds_of(5, [&] { made->run(); });
+    const double seconds = detail::best_seconds_of(5, [&] { made->run(); });
     if (!best || seconds < best_seconds) {
       best = std::move(made);
       best_seconds = seconds;

@@ -52,7 +52,7 @@ class Steps final : public RawRun {
   void convert(const memory& from, const memory& to);
   dnnl::stream stream_;
   std::vector<Step> steps_;
-  std::vector<Block> blocks_;
+  std::vector<detail::Block> blocks_;
 };
 
 using Make = std::function<std::unique_ptr<RawRun>()>;

@@ -18,6 +18,9 @@
 #include "kernels/machine.h"
 
 namespace plumb::app {
+
+using detail::check_writable;
+using detail::is_stream;
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,7 +28,7 @@ namespace fs = std::filesystem;
 // Behind what was printed, should the stream be the standard output.
 void write_stream(const std::string& file, const std::string& text) {
   std::fflush(stdout);
-  const FilePointer f(std::fopen(file.c_str(), "abe"));
+  const detail::FilePointer f(std::fopen(file.c_str(), "abe"));
   const bool good = f && std::fwrite(text.data(), 1, text.size(), f.get()) == text.size() && std::fflush(f.get()) == 0;
   PLUMB_CHECK(good, "{} cannot be written: {}", file, std::strerror(errno));
 }
@@ -36,7 +39,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   if (is_stream(a) || is_stream(b)) return false;
   if (fs::equivalent(a, b, error)) return true;
-  const auto place = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(behind_links(p)), error); };
+  const auto place = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(detail::behind_links(p)), error); };
   return place(a) == place(b) || place(a + ".partial") == place(b) || place(a) == place(b + ".partial");
 }
 
@@ -63,7 +66,7 @@ void warn_of_loss(double loss, const std::string& which, const std::string& advi
 void write_text(const std::string& file, const std::string& text) {
   if (is_stream(file)) return write_stream(file, text);
   const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-  write_file(file, {&piece, 1});
+  detail::write_file(file, {&piece, 1});
 }
 
 void write_json(const std::string& file, const nlohmann::ordered_json& json) { write_text(file, json.dump(1) + "\n"); }

@@ -22,7 +22,7 @@ double fma_gflops() {
   constexpr int kChains = 12;
   constexpr int64_t kRounds = 4 << 20;
   const int team = threads();
-  const double seconds = best_seconds_of(5, [&] {
+  const double seconds = detail::best_seconds_of(5, [&] {
     cpu::parallel_team(team, [&](int, int) {
       Vec v[kChains];
       for (int c = 0; c < kChains; ++c) v[c] = Vec{} + static_cast<float>(c);
@@ -42,7 +42,7 @@ double matmul_gflops(DType t) {
   double best = 0;
   for (const int64_t n : {512, 1024, 2048}) {
     const Tensor a = uniform(TensorSpec(Shape{n, n}, t), -1, 1, 1), b = uniform(TensorSpec(Shape{n, n}, t), -1, 1, 2);
-    const double seconds = best_seconds_of(5, [&] { matmul(a, b); });
+    const double seconds = detail::best_seconds_of(5, [&] { matmul(a, b); });
     const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
     best = std::max(best, 2 * cubed / seconds / 1e9);
     if (seconds > 0.05) break;  // what starting costs is long out of sight: a larger one would only take time
@@ -110,10 +110,10 @@ CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
   PLUMB_CHECK(!in_place || written_ <= read_, "copy floor: {} bytes cannot be written in place of {}", written_, read_);
   const int sets = sets_beyond_caches(read_ + (in_place ? 0 : written_));
   for (int i = 0; i < sets; ++i) {
-    from_.push_back(block_of(read_));
-    fill_uniform(from_.back().get(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1, static_cast<uint64_t>(i));
+    from_.push_back(detail::block_of(read_));
+    detail::fill_uniform(from_.back().get(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1, static_cast<uint64_t>(i));
     if (in_place) continue;
-    to_.push_back(block_of(written_));
+    to_.push_back(detail::block_of(written_));
     std::memset(to_.back().get(), 0, written_);
   }
   constexpr size_t kWorthThreads = size_t{4} << 20;
@@ -131,7 +131,7 @@ std::string CopyFloor::way() const {
 }
 
 double CopyFloor::seconds(Way way) {
-  return seconds_of([&] { move(way, static_cast<int>(next_++ % from_.size())); });
+  return detail::seconds_of([&] { move(way, static_cast<int>(next_++ % from_.size())); });
 }
 
 void CopyFloor::run() { move(way_, static_cast<int>(next_++ % from_.size())); }

@@ -51,7 +51,7 @@ class CopyFloor {
   double seconds(Way way);
   size_t read_, written_;
   bool in_place_;
-  std::vector<Block> from_, to_;
+  std::vector<detail::Block> from_, to_;
   size_t next_ = 0;
   Way way_{};
   double best_ = 1e30;

@@ -82,7 +82,7 @@ void TrainReport::write(When when) {
   json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
   json_["images_per_second"] = static_cast<double>(images_) / seconds_;
   const auto is_due = [&](const std::string& file) {
-    return !file.empty() && is_stream(file) == (when == When::kAtTheEnd);
+    return !file.empty() && detail::is_stream(file) == (when == When::kAtTheEnd);
   };
   if (is_due(config_.json)) write_json(config_.json, json_);
   if (is_due(config_.csv)) write_text(config_.csv, csv_);

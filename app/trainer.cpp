@@ -57,9 +57,9 @@ EpochResult Trainer::run_epoch(int64_t epoch, const OnStep& on_step) {
   EpochResult r;
   data::Batch batch;
   int64_t seen = 0, correct = 0, number = 0;
-  const Stopwatch epoch_watch;
+  const detail::Stopwatch epoch_watch;
   train_.start_epoch(epoch);
-  Stopwatch step_watch;
+  detail::Stopwatch step_watch;
   while (train_.next(batch)) {
     const StepResult s = step(batch.images, batch.labels);
     r.loss += s.loss * static_cast<double>(batch.count);

@@ -10,6 +10,8 @@
 
 namespace plumb::app {
 
+using detail::in_quotes;
+
 std::string any_of(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
@@ -85,7 +87,7 @@ const std::vector<std::string>& algorithm_names() {
 
 Choice choice_of(const std::string& algorithm) {
   check_choice(algorithm, algorithm_names());
-  Choice choice = ctx.choice;
+  Choice choice = detail::ctx.choice;
   choice.algorithm = 0;
   choice.search = algorithm == "heuristic"       ? Search::kHeuristic
                   : algorithm == "deterministic" ? Search::kDeterministic

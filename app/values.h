@@ -23,7 +23,7 @@ T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = end == text.data() + text.size() && error != std::errc::invalid_argument;
-  PLUMB_CHECK(whole, "{} is not a whole number of at least {}", in_quotes(text), least);
+  PLUMB_CHECK(whole, "{} is not a whole number of at least {}", detail::in_quotes(text), least);
   PLUMB_CHECK(error == std::errc(), "{} does not fit into {} bits", text, 8 * sizeof(T));
   PLUMB_CHECK(value >= least, "{} is too small; use at least {}", value, least);
   PLUMB_CHECK(value <= most, "{} is too large; use at most {}", value, most);

@@ -8,6 +8,8 @@
 #include "app/values.h"
 
 namespace plumb::bench {
+
+using detail::in_quotes;
 namespace {
 
 void check_value(const std::string& name, const std::string& value) {

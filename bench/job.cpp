@@ -4,12 +4,14 @@
 #include "app/roofs.h"
 
 namespace plumb::bench {
+
+using detail::Ref;
 namespace {
 
 double flops_of(const Job& j) { return j.kind->flops(j.params.data(), j.in, j.out); }
 
 Choice choice_for(const std::string& algorithm) {
-  Choice c = ctx.choice;
+  Choice c = detail::ctx.choice;
   c.search = algorithm == "measured" ? Search::kMeasured : Search::kHeuristic;
   c.algorithm = algorithm == "measured" ? uint16_t{0} : algorithm_id(algorithm);
   return c;
@@ -23,8 +25,8 @@ Ref<Prepared> prepared(const Job& j, const std::string& algorithm) {
 // Several sets of buffers, used in turn.
 struct Rotation {
   Ref<Prepared> kernel;
-  std::vector<std::unique_ptr<Scratch>> scratches;
-  std::vector<Trial> trials;
+  std::vector<std::unique_ptr<detail::Scratch>> scratches;
+  std::vector<detail::Trial> trials;
   size_t next = 0;
 };
 
@@ -42,7 +44,7 @@ Work described(const Job& j) {
 
 std::vector<std::string> algorithms_of(const Job& j) {
   Candidates candidates;
-  j.kind->offer(j.params.data(), j.in, j.out, ctx.choice, threads(), candidates);
+  j.kind->offer(j.params.data(), j.in, j.out, detail::ctx.choice, threads(), candidates);
   std::vector<std::string> names;
   for (const auto& c : candidates.all()) names.push_back(c.algorithm);
   if (names.size() > 1) std::erase(names, "reference");
@@ -59,7 +61,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   Work w = described(j);
   const int sets = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes));
   for (int i = 0; i < sets; ++i) {
-    r->scratches.push_back(std::make_unique<Scratch>(j.in, j.out, j.values));
+    r->scratches.push_back(std::make_unique<detail::Scratch>(j.in, j.out, j.values));
     r->trials.emplace_back(*r->scratches.back(), j.in, *r->kernel->kernel);
     w.held_bytes += r->scratches.back()->bytes();
   }

@@ -9,10 +9,10 @@ namespace plumb::bench {
 
 /// A piece of work for a kernel kind, without the algorithm.
 struct Job {
-  const KernelKind* kind;
+  const detail::KernelKind* kind;
   std::vector<uint64_t> params;
   std::vector<TensorSpec> in, out;
-  Values values{};
+  detail::Values values{};
   size_t updated_bytes = 0;  ///< of the inputs, which are written as well; there are no outputs then
 };
 

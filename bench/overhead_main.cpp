@@ -30,7 +30,7 @@ void add_row(const std::string& path, int ops, F f) {
   paths.push_back(path);
   benchmark::RegisterBenchmark(path.c_str(), [ops, f](benchmark::State& state) mutable {
     for (int i = 0; i < 100; ++i) f();
-    const Stopwatch watch;
+    const detail::Stopwatch watch;
     for (auto _ : state) f();
     state.counters["ns_per_op"] = 1e9 * watch.seconds() / static_cast<double>(state.iterations()) / ops;
   });
@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
   check_flags(app.remaining());
   initialize(argv[0], app.remaining());
   const Filter filter(benchmark::GetBenchmarkFilter());
-  ctx.choice.search = Search::kMeasured;
+  detail::ctx.choice.search = Search::kMeasured;
   add_rows();
   std::erase_if(paths, [&](const std::string& path) { return !filter.selects(path); });
   check_selected(paths, benchmark::GetBenchmarkFilter());

@@ -11,6 +11,8 @@
 #include "ops/pool2d.h"
 
 namespace plumb::bench {
+
+using detail::in_quotes;
 namespace {
 
 // What is wrong with a line is thrown as it is found; Problems::read adds which line it is.
@@ -278,7 +280,7 @@ void Problems::read(std::string_view text, const std::string& source, int64_t ba
 }
 
 void Problems::read_file(const std::string& file, int64_t batch) {
-  const InputFile input = open_input(file);
+  const detail::InputFile input = detail::open_input(file);
   std::string text(static_cast<size_t>(input.bytes), '\0');
   PLUMB_CHECK(std::fread(text.data(), 1, text.size(), input.stream.get()) == text.size(), "{} cannot be read", file);
   const size_t before = size();

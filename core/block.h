@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "core/memory.h"
+#include "memory.h"
 
-namespace plumb {
+namespace plumb::detail {
 
 struct GiveBack {
   size_t bytes = 0;
@@ -20,4 +20,4 @@ inline Block block_of(size_t bytes, MemoryClass c = MemoryClass::kWorkspace) {
   return Block(cpu_memory().get(bytes, c), {bytes, c});
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace plumb {
+namespace plumb::detail {
 
 /// The T whose bytes are at `address`.
 template <class T>
@@ -18,4 +18,4 @@ void store_bytes(void* address, T v) {
   std::memcpy(address, &v, sizeof v);
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -17,9 +17,25 @@
 namespace plumb {
 namespace {
 
+// What the library's own candidates are called; a test holds this against the candidates of every op.
+constexpr std::string_view kOwnAlgorithms[] = {
+    "direct", "direct_chwn", "winograd_f2x2", "winograd_f4x4", "gemm", "gemm_columns", "inner_product", "matmul",
+    "thin", "thin_apart", "loop", "rows", "blocked", "transpose", "fused", "philox", "repack", "reference"};
+
 struct Names {
   std::mutex mutex;
   std::vector<const std::string*> all{new std::string};  // never freed: views of them are handed out
+  Names() {
+    for (const std::string_view own : kOwnAlgorithms) number_of(own);
+  }
+  uint16_t number_of(std::string_view name) {
+    for (size_t i = 1; i < all.size(); ++i) {
+      if (*all[i] == name) return static_cast<uint16_t>(i);
+    }
+    PLUMB_CHECK(all.size() < 65536, "too many names of algorithms");
+    all.push_back(new std::string(name));
+    return static_cast<uint16_t>(all.size() - 1);
+  }
 };
 Names& names() {
   static Names* n = new Names;
@@ -29,17 +45,17 @@ Names& names() {
 constinit std::atomic<void (*)(void*)> front_deleter{nullptr};  // every thread that has a table sets the same
 
 void release_workspace() {
-  if (ctx.workspace)
-    cpu_memory().put(std::exchange(ctx.workspace, nullptr), ctx.workspace_bytes, MemoryClass::kWorkspace);
-  ctx.workspace_bytes = 0;
+  if (detail::ctx.workspace)
+    cpu_memory().put(std::exchange(detail::ctx.workspace, nullptr), detail::ctx.workspace_bytes, MemoryClass::kWorkspace);
+  detail::ctx.workspace_bytes = 0;
 }
 
 struct ThreadEnd {
   bool watched = false;
   ~ThreadEnd() {
-    if (ctx.front) front_deleter.load(std::memory_order_relaxed)(std::exchange(ctx.front, nullptr));
+    if (detail::ctx.front) front_deleter.load(std::memory_order_relaxed)(std::exchange(detail::ctx.front, nullptr));
     release_workspace();
-    ctx.pool.drain();
+    detail::ctx.pool.drain();
   }
 };
 thread_local ThreadEnd thread_end;
@@ -65,27 +81,43 @@ void check_team(int n) {
 
 }  // namespace
 
+uint16_t register_algorithm(std::string_view name) {
+  if (name.empty()) return 0;
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  return n.number_of(name);
+}
+
 uint16_t algorithm_id(std::string_view name) {
   if (name.empty()) return 0;
   Names& n = names();
   const std::lock_guard lock(n.mutex);
+  std::string known;
   for (size_t i = 1; i < n.all.size(); ++i) {
-    if (*n.all[i] == name) return static_cast<uint16_t>(i);
+    if (n.all[i]->starts_with(name)) return n.number_of(name);
+    known += (i == 1 ? "" : ", ") + *n.all[i];
   }
-  PLUMB_CHECK(n.all.size() < 65536, "too many names of algorithms");
-  n.all.push_back(new std::string(name));
-  return static_cast<uint16_t>(n.all.size() - 1);
+  fail("algorithm \"{}\" is unknown; use one of {}, or the beginning of one, or name your own by register_algorithm",
+       name, known);
 }
 
 std::string_view algorithm_name(uint16_t id) {
   Names& n = names();
   const std::lock_guard lock(n.mutex);
-  PLUMB_CHECK(id < n.all.size(), "algorithm number {} is unknown", static_cast<int>(id));
+  PLUMB_CHECK(id < n.all.size(), "algorithm number {} is unknown; take one from algorithm_id", static_cast<int>(id));
   return *n.all[id];
 }
 
-int threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_threads(); }
-int threads() { return threads_of(ctx.choice); }
+ChoiceScope::ChoiceScope(Choice c) : old_(detail::ctx.choice) {
+  PLUMB_CHECK(c.search <= Search::kDeterministic && c.math <= MathMode::kBf16,
+              "choice: search {} or math mode {} is unknown; use one of the enumerators", static_cast<int>(c.search),
+              static_cast<int>(c.math));
+  if (c.algorithm) algorithm_name(c.algorithm);
+  set(c);
+}
+
+int detail::threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_threads(); }
+int threads() { return detail::threads_of(detail::ctx.choice); }
 
 int most_threads() { return std::min(omp_get_thread_limit(), kMostThreads); }
 
@@ -93,7 +125,7 @@ void set_threads(int n) {
   PLUMB_CHECK(n >= 1 && n <= most_threads(), "set_threads: {} threads were asked for; use 1 to {}", n, most_threads());
   check_team(n);
   omp_set_num_threads(n);
-  ctx.choice.threads = static_cast<uint16_t>(n);
+  detail::ctx.choice.threads = static_cast<uint16_t>(n);
 }
 
 void set_up_threads() {

@@ -5,15 +5,17 @@
 #include <string_view>
 #include <utility>
 
-#include "core/device.h"
-#include "core/memory.h"
-#include "core/pool.h"
+#include "device.h"
+#include "memory.h"
+#include "pool.h"
 
 namespace plumb {
 
-class Recorder;  // kernels/recorder.h: what the gate appends to while capturing
 class Observer;  // kernels/recorder.h: what the gate tells of every kernel that ran
+namespace detail {
+class Recorder;  // kernels/recorder.h: what the gate appends to while capturing
 class Node;      // core/tape.h
+}  // namespace detail
 
 /// How the gate picks among the candidates for one piece of work.
 enum class Search : uint8_t {
@@ -41,10 +43,16 @@ struct Choice {
 };
 static_assert(sizeof(Choice) == 8);
 
-/// The number of a family of algorithms ("direct", "winograd", "gemm", ...). The same name gives the same number.
+/// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Choice::algorithm; 0 for "". The same
+/// name gives the same number. Throws on a name with which none begins that the library or register_algorithm knows.
 uint16_t algorithm_id(std::string_view name);
-/// The name behind a number from algorithm_id.
+/// Makes the name of one of a program's own algorithms known, and returns its number. Preparing a kernel does the same for
+/// the names of all its candidates.
+uint16_t register_algorithm(std::string_view name);
+/// The name behind a number; throws on a number that was never given.
 std::string_view algorithm_name(uint16_t id);
+
+namespace detail {
 
 /// One per thread. Everything implicit is here; scopes (below) change one field and restore it.
 struct Context {
@@ -78,32 +86,40 @@ class Scoped {
   T old_;
 };
 
+}  // namespace detail
+
 /// While it lives, nothing is put on the tape.
-struct NoGrad : Scoped<bool> {
-  NoGrad() : Scoped(ctx.recording, false) {}
+struct NoGrad : detail::Scoped<bool> {
+  NoGrad() : Scoped(detail::ctx.recording, false) {}
 };
+/// While it lives, ops on tensors that need a gradient are put on the tape: inside a NoGrad, or inside the gradient
+/// closure of an op that computes its forward again.
+struct EnableGrad : detail::Scoped<bool> {
+  EnableGrad() : Scoped(detail::ctx.recording, true) {}
+};
+/// Whether ops on tensors that need a gradient are put on the tape now, in the calling thread.
+inline bool is_recording() { return detail::ctx.recording; }
 /// While it lives, values made by ops count as this class of memory.
-struct MemoryScope : Scoped<MemoryClass> {
-  explicit MemoryScope(MemoryClass c) : Scoped(ctx.memory_class, c) {}
+struct MemoryScope : detail::Scoped<MemoryClass> {
+  explicit MemoryScope(MemoryClass c) : Scoped(detail::ctx.memory_class, c) {}
 };
 /// While it lives, kernels are picked this way, by as many threads as before: their number belongs to set_threads.
 class ChoiceScope {
  public:
-  explicit ChoiceScope(Choice c) : old_(ctx.choice) { set(c); }
+  /// Throws on values that are none of the enumerators', and on the number of an algorithm that was never given.
+  explicit ChoiceScope(Choice c);
   ~ChoiceScope() { set(old_); }
   ChoiceScope(const ChoiceScope&) = delete;
   ChoiceScope& operator=(const ChoiceScope&) = delete;
 
  private:
   static void set(Choice c) {
-    c.threads = ctx.choice.threads;
-    ctx.choice = c;
+    c.threads = detail::ctx.choice.threads;
+    detail::ctx.choice = c;
   }
   Choice old_;
 };
 
-/// How many threads kernels use under a choice.
-int threads_of(const Choice& c);
 /// How many threads the kernels of the calling thread use.
 int threads();
 /// Sets it for the calling thread, from 1 to most_threads(). Throws also when the system cannot run so many.
@@ -119,6 +135,8 @@ void flush_denormals();
 void set_up_threads();
 
 namespace detail {
+/// How many threads kernels use under a choice.
+int threads_of(const Choice& c);
 /// Registers what must happen when the calling thread ends (workspace, tables, pool). Cheap to call again.
 void watch_thread_end(void (*release_front)(void*) = nullptr);
 /// Makes the workspace of this thread at least `bytes` large.

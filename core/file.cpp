@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 
-namespace plumb {
+namespace plumb::detail {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,4 +158,4 @@ void write_file(const fs::path& path, std::span<const std::span<const std::byte>
   aside.finish();
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

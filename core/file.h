@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace plumb {
+namespace plumb::detail {
 
 /// A text without line breaks and other characters that a terminal would obey: '?' stands for each.
 std::string on_one_line(std::string_view text);
@@ -45,4 +45,4 @@ void check_writable(const std::filesystem::path& path, const std::string& called
 /// cannot be written, is a folder or a stream, or is being written by another run; nothing is left then.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
 
-}  // namespace plumb
+}  // namespace plumb::detail

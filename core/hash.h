@@ -22,6 +22,8 @@ inline constexpr bool is_plain_bytes = std::is_empty_v<T> ||
                                        (std::is_trivially_copyable_v<T> &&
                                         std::has_unique_object_representations_v<T> && sizeof(T) % 8 == 0);
 
+namespace detail {
+
 inline uint64_t mix(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -40,5 +42,7 @@ inline uint64_t hash_words(const void* data, size_t words, uint64_t seed) {
   }
   return h;
 }
+
+}  // namespace detail
 
 }  // namespace plumb

@@ -52,7 +52,7 @@ Layout layout_from_string(std::string_view name) {
   fail("layout \"{}\" is unknown; use nchw, nhwc or chwn", name);
 }
 
-Layout intern_pack(std::string_view key, std::string_view name, size_t bytes) {
+Layout detail::intern_pack(std::string_view key, std::string_view name, size_t bytes) {
   Packs& p = packs();
   const std::lock_guard lock(p.mutex);
   if (const auto it = p.by_key.find(key); it != p.by_key.end()) return static_cast<Layout>(kFirst + it->second);
@@ -64,7 +64,7 @@ Layout intern_pack(std::string_view key, std::string_view name, size_t bytes) {
   return static_cast<Layout>(kFirst + i);
 }
 
-size_t pack_bytes(Layout pack) {
+size_t detail::pack_bytes(Layout pack) {
   const size_t i = static_cast<size_t>(pack) - kFirst;
   const size_t known = i < kMost ? sizes[i].load(std::memory_order_acquire) : 0;
   if (known == 0) refuse_pack(pack);

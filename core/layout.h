@@ -22,9 +22,11 @@ std::string to_string(Layout l);
 /// The inverse for the three public layouts; throws on anything else.
 Layout layout_from_string(std::string_view name);
 
+namespace detail {
 /// The layout value of a pack. The same key always gives the same value; `bytes` is the size of a tensor packed so.
 Layout intern_pack(std::string_view key, std::string_view name, size_t bytes);
 /// What was given to intern_pack.
 size_t pack_bytes(Layout pack);
+}  // namespace detail
 
 }  // namespace plumb

@@ -40,7 +40,7 @@ void* system_get(size_t bytes) {
     void* exact = nullptr;
     return posix_memalign(&exact, kAlignment, bytes) == 0 ? exact : nullptr;
   }
-  if (bytes < kHugePage) return std::aligned_alloc(kAlignment, aligned(bytes));
+  if (bytes < kHugePage) return std::aligned_alloc(kAlignment, detail::aligned(bytes));
   // Huge pages: fewer faults and fewer misses of the address cache. Mapped here, since malloc would keep blocks of some
   // megabytes when they are given back.
   const size_t whole = pages_of(bytes);

@@ -10,8 +10,10 @@ namespace plumb {
 
 /// Of every tensor, pack and workspace, in bytes.
 inline constexpr size_t kAlignment = 256;
+namespace detail {
 /// The bytes that take up whole units of alignment.
 constexpr size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+}  // namespace detail
 
 /// What a block of memory is for. "Memory by class" is one of the metrics.
 enum class MemoryClass : uint8_t { kParameter, kGradient, kActivation, kState, kWorkspace, kPack, kInput };

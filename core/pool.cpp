@@ -6,7 +6,7 @@
 
 #include "core/context.h"
 
-namespace plumb {
+namespace plumb::detail {
 
 struct Pool::Shared {
   std::mutex mutex;
@@ -80,4 +80,4 @@ void Pool::drain() noexcept {
   }
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

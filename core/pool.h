@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace plumb {
+namespace plumb::detail {
 
 /// Free lists of one thread, by multiples of 64 bytes and then by powers of two. A list that grows long (a thread that
 /// frees what others allocate) hands half of itself to a shared store, from which an empty list refills.
@@ -90,4 +90,4 @@ struct PoolAllocator {
 template <class T>
 using PoolVector = std::vector<T, PoolAllocator<T>>;
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -32,7 +32,7 @@ void fill(void* data, DType dtype, int64_t count, uint64_t seed, Number number) 
 
 }  // namespace
 
-void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
+void detail::fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
   const bool whole = !is_floating(dtype);
   const double first = whole ? std::ceil(low) : low, last = whole ? std::floor(high) : high;
   PLUMB_CHECK(first <= last && std::isfinite(last - first), "uniform: there are no numbers of dtype {} from {} to {}",
@@ -47,7 +47,7 @@ void fill_uniform(void* data, DType dtype, int64_t count, double low, double hig
   });
 }
 
-void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed) {
+void detail::fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed) {
   PLUMB_CHECK(is_floating(dtype) && deviation >= 0,
               "normal: dtype {} and deviation {} were asked for; use a floating dtype and a deviation of 0 or more",
               dtype, deviation);
@@ -64,13 +64,13 @@ void fill_normal(void* data, DType dtype, int64_t count, double mean, double dev
 
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed) {
   Tensor t = Tensor::empty(spec);
-  fill_uniform(t.value->data, spec.dtype, spec.numel(), low, high, seed);
+  detail::fill_uniform(t.value->data, spec.dtype, spec.numel(), low, high, seed);
   return t;
 }
 
 Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed) {
   Tensor t = Tensor::empty(spec);
-  fill_normal(t.value->data, spec.dtype, spec.numel(), mean, deviation, seed);
+  detail::fill_normal(t.value->data, spec.dtype, spec.numel(), mean, deviation, seed);
   return t;
 }
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "core/dtype.h"
-#include "core/tensor.h"
+#include "dtype.h"
+#include "tensor.h"
 
 namespace plumb {
 
@@ -40,11 +40,14 @@ struct Philox {
   static constexpr float unit(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 };
 
+namespace detail {
 /// Fills memory with numbers from U[low, high), rounded to the dtype; integers get whole numbers from
 /// [low, high], which lie within 32 bits.
 void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed);
 /// Fills memory with numbers from N(mean, deviation^2), by Box-Muller.
 void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed);
+}  // namespace detail
+
 /// A tensor of numbers as fill_uniform gives them, in the order of memory.
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
 /// A tensor of numbers from N(mean, deviation^2).

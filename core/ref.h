@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-namespace plumb {
+namespace plumb::detail {
 
 /// Shares ownership of an object with an atomic `refs` and a static `destroy`. One pointer wide.
 template <class T>
@@ -56,4 +56,4 @@ class Ref {
   T* p_ = nullptr;
 };
 
-}  // namespace plumb
+}  // namespace plumb::detail

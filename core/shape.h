@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/error.h"
+#include "error.h"
 
 namespace plumb {
 

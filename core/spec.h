@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 
-#include "core/dtype.h"
-#include "core/hash.h"
-#include "core/layout.h"
-#include "core/shape.h"
+#include "dtype.h"
+#include "hash.h"
+#include "layout.h"
+#include "shape.h"
 
 namespace plumb {
 
@@ -30,7 +30,7 @@ struct TensorSpec {
   int64_t numel() const { return shape.numel(); }
   /// What the data takes, or the pack.
   size_t bytes() const {
-    return is_pack(layout) ? pack_bytes(layout) : static_cast<size_t>(shape.numel()) * size_of(dtype);
+    return is_pack(layout) ? detail::pack_bytes(layout) : static_cast<size_t>(shape.numel()) * size_of(dtype);
   }
   TensorSpec with(const Shape& s) const { return {s, dtype, layout}; }
   TensorSpec with(DType t) const { return {shape, t, layout}; }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace plumb {
+namespace plumb::detail {
 
 /// Time since it was made.
 class Stopwatch {
@@ -33,4 +33,4 @@ double best_seconds_of(int rounds, Work&& work) {
   return best;
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

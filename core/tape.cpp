@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace plumb {
+namespace plumb::detail {
 
 Ref<Node> Node::make_leaf(const TensorSpec& spec) {
   auto* n = new (ctx.pool.get(sizeof(Node))) Node;
@@ -32,4 +32,4 @@ void GradientSink::give(Node* to, Tensor gradient, const char* op) {
   add(to, std::move(gradient));
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -11,7 +11,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/tensor.h"
+#include "tensor.h"
 
 namespace plumb {
 
@@ -36,15 +36,18 @@ class Kept {
   const char* op_;
 };
 
+namespace detail {
 template <class F>
 struct Wrt {
   const Tensor& x;
   F gradient;
   const char* op;
 };
+}  // namespace detail
+
 /// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one. Errors name the op.
 template <class F>
-Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
+detail::Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
   return {x, std::move(gradient), op};
 }
 
@@ -153,8 +156,8 @@ void attach(Tensor& y, Args&&... args) {
 
 /// y with its gradient edges, if recording is on and an input needs a gradient.
 template <class... F>
-Tensor record(Tensor y, Wrt<F>... w) {
-  if (ctx.recording && (w.x.node || ...)) detail::attach<detail::RecordedNode<F...>>(y, y, std::move(w)...);
+Tensor record(Tensor y, detail::Wrt<F>... w) {
+  if (detail::ctx.recording && (w.x.node || ...)) detail::attach<detail::RecordedNode<F...>>(y, y, std::move(w)...);
   return y;
 }
 
@@ -168,7 +171,7 @@ template <size_t N, class F>
 Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients, const char* op = __builtin_FUNCTION()) {
   bool any = false;
   for (const Tensor* t : x) any |= t->requires_grad();
-  if (ctx.recording && any) detail::attach<detail::JointNode<N, F>>(y, x, std::move(gradients), op);
+  if (detail::ctx.recording && any) detail::attach<detail::JointNode<N, F>>(y, x, std::move(gradients), op);
   return y;
 }
 

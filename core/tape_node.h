@@ -1,11 +1,13 @@
 // One recorded application on the tape, without its closures.
 #pragma once
 
-#include "core/value.h"
+#include "value.h"
 
 namespace plumb {
-
 class Tensor;
+}
+
+namespace plumb::detail {
 
 /// Where the closures of a node hand the gradients they computed (ops/grad.cpp).
 class GradientSink {
@@ -51,4 +53,4 @@ class Node {
   Node* next_dying_ = nullptr;
 };
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -5,7 +5,7 @@ namespace plumb {
 Tensor& Tensor::require_grad() {
   PLUMB_CHECK(value, "require_grad: the tensor is empty");
   PLUMB_CHECK(is_floating(dtype()), "require_grad: a tensor of dtype {} has no gradient", dtype());
-  if (!node) node = Node::make_leaf(spec());
+  if (!node) node = detail::Node::make_leaf(spec());
   return *this;
 }
 

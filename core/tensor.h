@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "core/ref.h"
-#include "core/tape_node.h"
-#include "core/value.h"
+#include "ref.h"
+#include "tape_node.h"
+#include "value.h"
 
 namespace plumb {
 
@@ -15,11 +15,11 @@ namespace plumb {
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(Ref<Value> v, Ref<Node> n = {}) : value(std::move(v)), node(std::move(n)) {}
+  explicit Tensor(detail::Ref<detail::Value> v, detail::Ref<detail::Node> n = {}) : value(std::move(v)), node(std::move(n)) {}
 
   /// Uninitialised memory. Never symbolic: made outside a captured step even while one is captured.
   static Tensor empty(const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
-    return Tensor(Value::make(spec, c, false));
+    return Tensor(detail::Value::make(spec, c, false));
   }
   /// A copy of host data, in the order of the spec's layout. Throws if the number of elements differs.
   template <class T>
@@ -31,7 +31,7 @@ class Tensor {
   /// A tensor on memory of the caller's. `deleter` runs when the last handle is gone. Packs and tensors kept for
   /// backward notice a write by the version alone: after writing to the memory directly, call mutable_data.
   static Tensor wrap(void* data, const TensorSpec& spec, std::function<void(void*)> deleter = {}) {
-    return Tensor(Value::wrap(data, spec, MemoryClass::kInput, std::move(deleter)));
+    return Tensor(detail::Value::wrap(data, spec, MemoryClass::kInput, std::move(deleter)));
   }
 
   explicit operator bool() const { return static_cast<bool>(value); }
@@ -70,8 +70,8 @@ class Tensor {
   /// The same value without a gradient edge.
   Tensor detached() const { return Tensor(value); }
 
-  Ref<Value> value;
-  Ref<Node> node;
+  detail::Ref<detail::Value> value;
+  detail::Ref<detail::Node> node;
 
  private:
   void* readable(DType t) const;
@@ -79,15 +79,15 @@ class Tensor {
 };
 
 /// A list of tensors whose storage costs no malloc once warm.
-using TensorList = PoolVector<Tensor>;
+using TensorList = detail::PoolVector<Tensor>;
 
 template <class T>
-T* PoolAllocator<T>::allocate(size_t n) {
-  return static_cast<T*>(ctx.pool.get(n * sizeof(T)));
+T* detail::PoolAllocator<T>::allocate(size_t n) {
+  return static_cast<T*>(detail::ctx.pool.get(n * sizeof(T)));
 }
 template <class T>
-void PoolAllocator<T>::deallocate(T* p, size_t n) noexcept {
-  ctx.pool.put(p, n * sizeof(T));
+void detail::PoolAllocator<T>::deallocate(T* p, size_t n) noexcept {
+  detail::ctx.pool.put(p, n * sizeof(T));
 }
 
 template <class T>

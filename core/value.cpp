@@ -3,7 +3,7 @@
 #include <memory>
 #include <new>
 
-namespace plumb {
+namespace plumb::detail {
 
 struct Value::Foreign {
   std::function<void(void*)> deleter;
@@ -55,4 +55,4 @@ void Value::destroy(Value* v) {
   ctx.pool.put(v, sizeof(Value));
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -3,11 +3,11 @@
 
 #include <functional>
 
-#include "core/context.h"
-#include "core/ref.h"
-#include "core/spec.h"
+#include "context.h"
+#include "ref.h"
+#include "spec.h"
 
-namespace plumb {
+namespace plumb::detail {
 
 /// The data behind tensors: shared by reference, dense, 256-byte aligned unless it wraps foreign memory. While a step
 /// is captured, values made by ops are symbolic: they have a spec and no memory.
@@ -63,4 +63,4 @@ class Value {
   Foreign* foreign_ = nullptr;
 };
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <span>
 
-#include "data/dataset.h"
+#include "dataset.h"
 
 namespace plumb::data {
 

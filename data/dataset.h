@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/shape.h"
+#include "../core/shape.h"
 
 namespace plumb::data {
 

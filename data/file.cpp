@@ -8,7 +8,7 @@ namespace plumb::data {
 namespace fs = std::filesystem;
 
 File::File(std::string_view set, const fs::path& path) : set_(set), path_(path.string()) {
-  auto [stream, bytes] = open_input(path, set_ + ": ");
+  auto [stream, bytes] = detail::open_input(path, set_ + ": ");
   file_ = std::move(stream);
   size_ = bytes;
   std::setvbuf(file_.get(), nullptr, _IOFBF, size_t{1} << 20);

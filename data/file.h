@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/file.h"
+#include "../core/file.h"
 
 namespace plumb::data {
 
@@ -25,7 +25,7 @@ class File {
 
  private:
   std::string set_, path_;
-  FilePointer file_;
+  detail::FilePointer file_;
   int64_t size_ = 0;
 };
 

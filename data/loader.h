@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/tensor.h"
-#include "data/transform.h"
+#include "../core/tensor.h"
+#include "transform.h"
 
 namespace plumb::data {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "data/dataset.h"
+#include "dataset.h"
 
 namespace plumb::data {
 

@@ -1,7 +1,7 @@
 // Images made of random numbers that a network can learn, for runs without files.
 #pragma once
 
-#include "data/dataset.h"
+#include "dataset.h"
 
 namespace plumb::data {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/spec.h"
-#include "data/dataset.h"
+#include "../core/spec.h"
+#include "dataset.h"
 
 namespace plumb::data {
 

@@ -29,15 +29,15 @@ std::vector<const Prepared*> Program::kernels() const {
 namespace {
 
 void run_steps(const auto& steps) {
-  if (!ctx.observer) [[likely]] {
+  if (!detail::ctx.observer) [[likely]] {
     for (const auto& s : steps) s.kernel->run(s.launch);
     return;
   }
   for (const auto& s : steps) {
-    const Scoped<Phase> phase(ctx.phase, s.phase);
-    ctx.observer->before(*s.prepared);
+    const detail::Scoped<Phase> phase(detail::ctx.phase, s.phase);
+    detail::ctx.observer->before(*s.prepared);
     s.kernel->run(s.launch);
-    ctx.observer->after(*s.prepared, s.launch);
+    detail::ctx.observer->after(*s.prepared, s.launch);
   }
 }
 
@@ -45,7 +45,7 @@ void run_steps(const auto& steps) {
 
 void Program::run() {
   PLUMB_CHECK(impl_, "run: the program is empty; make it with capture");
-  PLUMB_CHECK(!ctx.recorder,
+  PLUMB_CHECK(!detail::ctx.recorder,
               "run: a capture is under way on this thread, and would not record the program; call its function there");
   Impl& p = *impl_;
   // Before the work: what a step that throws half-way has written counts as written, too.
@@ -61,11 +61,11 @@ void Program::run() {
 
 Program capture(const std::function<TensorList()>& step) {
   PLUMB_CHECK(step, "capture: the function is empty");
-  PLUMB_CHECK(!ctx.recorder, "capture: a capture is under way on this thread already");
-  graph::Recording recording;
+  PLUMB_CHECK(!detail::ctx.recorder, "capture: a capture is under way on this thread already");
+  detail::Recording recording;
   TensorList returned;
   {
-    const Scoped<Recorder*> on(ctx.recorder, &recording);
+    const detail::Scoped<detail::Recorder*> on(detail::ctx.recorder, &recording);
     returned = step();
   }
   for (const Tensor& t : returned) PLUMB_CHECK(t, "capture: the captured function returned an empty tensor");
@@ -73,7 +73,7 @@ Program capture(const std::function<TensorList()>& step) {
   Program program;
   program.impl_ = std::make_unique<Program::Impl>();
   program.impl_->stats.recorded = static_cast<int64_t>(recording.ops.size());
-  graph::prune(recording.ops, returned);
+  detail::prune(recording.ops, returned);
   program.impl_->build(recording.ops, returned);
   return program;
 }

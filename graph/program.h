@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "core/tensor.h"
-#include "kernels/gate.h"
+#include "../core/tensor.h"
+#include "../kernels/gate.h"
 
 namespace plumb {
 

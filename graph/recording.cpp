@@ -5,7 +5,7 @@
 
 #include "kernels/pack.h"
 
-namespace plumb::graph {
+namespace plumb::detail {
 
 void Recording::append(Prepared* kernel, Inputs in, std::span<const Ref<Value>> out, Writes writes) {
   RecordedOp op{Ref<Prepared>(kernel), {}, {out.begin(), out.end()}, writes, ctx.phase};
@@ -79,4 +79,4 @@ size_t plan_memory(std::vector<Lifetime>& values) {
   return total;
 }
 
-}  // namespace plumb::graph
+}  // namespace plumb::detail

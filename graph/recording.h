@@ -1,9 +1,9 @@
 // What a capture has gathered: the nodes of a step before they become a program.
 #pragma once
 
-#include "kernels/recorder.h"
+#include "../kernels/recorder.h"
 
-namespace plumb::graph {
+namespace plumb::detail {
 
 /// One application of a kernel.
 struct RecordedOp {
@@ -45,4 +45,4 @@ struct Lifetime {
 /// Returns the bytes of the whole.
 size_t plan_memory(std::vector<Lifetime>& values);
 
-}  // namespace plumb::graph
+}  // namespace plumb::detail

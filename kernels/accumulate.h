@@ -1,7 +1,7 @@
 // Adding one gradient into another.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

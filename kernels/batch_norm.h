@@ -1,7 +1,7 @@
 // Batch normalisation over all dimensions but the channels.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

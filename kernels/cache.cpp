@@ -8,6 +8,9 @@
 #include "kernels/choose.h"
 
 namespace plumb {
+
+using detail::Ref;
+using detail::hash_words;
 namespace {
 
 // Raised when a kernel is prepared or first used by a thread; kernels are stamped with it.
@@ -63,7 +66,7 @@ constinit thread_local uint64_t lookups = 0;
 uint64_t word_of(const Choice& c) { return std::bit_cast<uint64_t>(c); }
 
 struct Key {
-  const KernelKind& kind;
+  const detail::KernelKind& kind;
   const void* params;
   Choice choice;
   std::span<const TensorSpec> out;
@@ -71,7 +74,7 @@ struct Key {
 
 template <class SpecAt>
 uint64_t hash_of(const Key& key, size_t n_in, SpecAt in) {
-  uint64_t h = mix(reinterpret_cast<uintptr_t>(&key.kind) ^ 0x1234567, word_of(key.choice) ^ 0x9E3779B97F4A7C15ull);
+  uint64_t h = detail::mix(reinterpret_cast<uintptr_t>(&key.kind) ^ 0x1234567, word_of(key.choice) ^ 0x9E3779B97F4A7C15ull);
   h = hash_words(key.params, key.kind.param_words, h);
   uint64_t seed = 0x632BE59BD9B4E019ull;
   for (size_t i = 0; i < n_in; ++i) h += hash_words(in(i), 8, seed += 0xD6E8FEB86659FD92ull);
@@ -122,7 +125,7 @@ Ref<Prepared> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt
   std::memcpy(p->params.data(), key.params, key.kind.param_words * 8);
   for (size_t i = 0; i < n_in; ++i) p->specs.push_back(*in(i));
   p->specs.insert(p->specs.end(), key.out.begin(), key.out.end());
-  p->kernel = choose_kernel(*p);
+  p->kernel = detail::choose_kernel(*p);
   stamp_later(*p);
   ++s.prepared;
   s.kernels.emplace(hash, p);
@@ -131,14 +134,14 @@ Ref<Prepared> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt
 }
 
 Front& front() {
-  if (!ctx.front) [[unlikely]] {
-    ctx.front = new Front;
+  if (!detail::ctx.front) [[unlikely]] {
+    detail::ctx.front = new Front;
     detail::watch_thread_end([](void* f) { delete static_cast<Front*>(f); });
   }
-  return *static_cast<Front*>(ctx.front);
+  return *static_cast<Front*>(detail::ctx.front);
 }
 
-[[gnu::noinline, gnu::cold]] Prepared* miss(const Key& key, uint64_t hash, Inputs in) {
+[[gnu::noinline, gnu::cold]] Prepared* miss(const Key& key, uint64_t hash, detail::Inputs in) {
   const auto at = [&](size_t i) { return &in[i].value->spec; };
   Front& f = front();
   Shared& s = shared();

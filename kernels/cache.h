@@ -17,10 +17,12 @@
 #include <functional>
 #include <initializer_list>
 
-#include "core/ref.h"
-#include "kernels/kernel.h"
+#include "../core/ref.h"
+#include "kernel.h"
 
 namespace plumb {
+
+namespace detail {
 
 /// The type-erased side of a kind.
 struct KernelKind {
@@ -30,8 +32,6 @@ struct KernelKind {
   void (*offer)(const void* params, Specs in, Specs out, const Choice&, int threads, Candidates&);
   double (*flops)(const void* params, Specs in, Specs out);
 };
-
-namespace detail {
 
 template <class K>
 constexpr size_t words_of_params() {
@@ -77,7 +77,7 @@ inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>
 class Prepared {
  public:
   std::atomic<uint32_t> refs{1};
-  const KernelKind* kind = nullptr;
+  const detail::KernelKind* kind = nullptr;
   std::unique_ptr<Kernel> kernel;
   std::span<const TensorSpec> in() const { return {specs.data(), n_in}; }
   std::span<const TensorSpec> out() const { return {specs.data() + n_in, specs.size() - n_in}; }
@@ -91,6 +91,7 @@ class Prepared {
   std::atomic<uint64_t> last_used{0};
 };
 
+namespace detail {
 class Value;
 /// A borrowed input: an initializer list of it counts no references.
 struct In {
@@ -98,7 +99,6 @@ struct In {
 };
 using Inputs = std::span<const In>;
 
-namespace detail {
 /// The prepared kernel for these inputs and outputs under the thread's choice; prepares it if there is none. The
 /// pointer stays good until the calling thread looks up another kernel.
 Prepared* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
@@ -109,7 +109,7 @@ Ref<Prepared> prepare_kernel(const KernelKind& kind, const void* params, std::sp
 
 /// Prepares kind K for specs under the thread's choice, or finds it prepared.
 template <class K>
-Ref<Prepared> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
+detail::Ref<Prepared> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
                       std::initializer_list<TensorSpec> out) {
   return detail::prepare_kernel(detail::kind_of<K>, &params, {in.begin(), in.size()}, {out.begin(), out.size()});
 }

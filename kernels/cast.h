@@ -1,7 +1,7 @@
 // Conversion between dtypes.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -71,7 +71,7 @@ void append_to_file(const std::string& work, const std::string& algorithm) {
 
 }  // namespace
 
-std::optional<std::string> remembered_choice(const std::string& work,
+std::optional<std::string> detail::remembered_choice(const std::string& work,
                                              const std::function<bool(const std::string&)>& is_valid) {
   std::vector<std::string> found;
   Table& t = table();
@@ -90,7 +90,7 @@ std::optional<std::string> remembered_choice(const std::string& work,
   return std::nullopt;
 }
 
-void remember_choice(const std::string& work, const std::string& algorithm) {
+void detail::remember_choice(const std::string& work, const std::string& algorithm) {
   Table& t = table();
   const std::lock_guard lock(t.mutex);
   t.in_use[work] = algorithm;

@@ -11,12 +11,15 @@ namespace plumb {
 /// A description of a piece of work -> the algorithm that was fastest.
 using Choices = std::map<std::string, std::string>;
 
+namespace detail {
 /// What is remembered of a piece of work, by this process or by the disk, and is still valid: the file may have been
 /// cut short, and algorithms go. Nothing if it was never measured.
 std::optional<std::string> remembered_choice(const std::string& work,
                                              const std::function<bool(const std::string&)>& is_valid);
 /// Remembers what measuring has found, here and on the disk.
 void remember_choice(const std::string& work, const std::string& algorithm);
+}  // namespace detail
+
 /// What measuring has decided, or was told, in this process. A checkpoint records it, so that a resumed run is bitwise
 /// the same.
 Choices choices_in_use();

@@ -6,7 +6,7 @@
 #include "kernels/choices.h"
 #include "kernels/trial.h"
 
-namespace plumb {
+namespace plumb::detail {
 namespace {
 
 std::string describe(const Prepared& p) {
@@ -118,6 +118,7 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
 std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   Candidates candidates;
   p.kind->offer(p.params.data(), p.in(), p.out(), p.choice, threads_of(p.choice), candidates);
+  for (const auto& c : candidates.all()) register_algorithm(c.algorithm);
   const auto order = in_order(p, candidates);
   Made made = p.choice.search == Search::kMeasured ? measured(p, order) : first_of(order);
   if (!made.kernel) {
@@ -137,4 +138,4 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   return std::move(made.kernel);
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -1,11 +1,11 @@
 // Choosing among candidates: by order, by measuring, or by name.
 #pragma once
 
-#include "kernels/cache.h"
+#include "cache.h"
 
-namespace plumb {
+namespace plumb::detail {
 
 /// Prepares the candidate that the choice of `p` picks. Throws a sentence when there is none.
 std::unique_ptr<Kernel> choose_kernel(const Prepared& p);
 
-}  // namespace plumb
+}  // namespace plumb::detail

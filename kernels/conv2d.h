@@ -1,8 +1,8 @@
 // Convolution in two dimensions: its parameters and its three kernels.
 #pragma once
 
-#include "kernels/activation.h"
-#include "kernels/kernel.h"
+#include "activation.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // The cross entropy of softmax probabilities, fused from logits.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

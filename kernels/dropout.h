@@ -1,7 +1,7 @@
 // Dropout with a counter-based generator.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

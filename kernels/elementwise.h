@@ -1,11 +1,13 @@
 // Elementwise kernels, one kind for each functor and stage. The functors are in kernels/functors/.
 #pragma once
 
-#include "kernels/functors/binary.h"
-#include "kernels/functors/unary.h"
-#include "kernels/kernel.h"
+#include "functors/binary.h"
+#include "functors/unary.h"
+#include "kernel.h"
 
 namespace plumb {
+
+namespace detail {
 
 /// Which function of a functor a kernel evaluates.
 enum class Stage {
@@ -19,15 +21,17 @@ enum class Stage {
 };
 constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
 
+}  // namespace detail
+
 /// Offers the kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is where the
 /// border to a backend's own compiler runs.
 namespace cpu {
-void offer_unary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
-void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+void offer_unary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+void offer_binary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 }  // namespace cpu
 namespace reference {
-void offer_unary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
-void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+void offer_unary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+void offer_binary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 }  // namespace reference
 
 namespace detail {
@@ -52,7 +56,6 @@ template <>
 inline constexpr auto& stage_suffix<Stage::kSecondBB> = "_second_bb";
 template <class F, Stage S>
 inline constexpr auto stage_name = joined_name(F::kName, stage_suffix<S>);
-}  // namespace detail
 
 /// Forward {x} -> y; backward {dy, v} -> dx; second {g, dy, v} -> the gradient by v. All of one spec.
 template <class F, Stage S>
@@ -80,5 +83,7 @@ struct Binary {
     cpu::offer_binary(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
 };
+
+}  // namespace detail
 
 }  // namespace plumb

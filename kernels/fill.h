@@ -1,7 +1,7 @@
 // Filling memory with one value.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

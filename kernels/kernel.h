@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/context.h"
-#include "core/spec.h"
+#include "../core/context.h"
+#include "../core/spec.h"
 
 namespace plumb {
 

@@ -2,8 +2,8 @@
 // backward in one pass.
 #pragma once
 
-#include "kernels/activation.h"
-#include "kernels/kernel.h"
+#include "activation.h"
+#include "kernel.h"
 
 namespace plumb {
 
@@ -48,6 +48,7 @@ struct LinearBackward {
   static double flops(const Problem<Params>&);
 };
 
+namespace detail {
 /// The most rows of it: the factors of two rows by four columns stay in registers.
 inline constexpr int64_t kMostJointRows = 2;
 /// Whether one pass is the better way: with few rows each product costs the passage of a large matrix, and memory reads
@@ -57,5 +58,6 @@ constexpr bool prefers_joint_backward(const TensorSpec& x, const TensorSpec& w) 
   return x.dtype == DType::kF32 && x.shape[0] >= 1 && x.shape[0] <= kMostJointRows && w.shape[1] >= kLeastColumns &&
          w.numel() * 4 >= kLeastBytes;
 }
+}  // namespace detail
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // Matrix products.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

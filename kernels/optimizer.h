@@ -5,8 +5,8 @@
 // is written. What varies between steps is an input, so that a captured step replays right.
 #pragma once
 
-#include "kernels/functors/optimizer.h"
-#include "kernels/kernel.h"
+#include "functors/optimizer.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -8,19 +8,23 @@
 
 namespace plumb {
 
+using detail::Ref;
+using detail::Repack;
+using detail::Value;
+
 namespace {
 
 // From the pool, as the value is: one that lives for a step (a weight rounded to bf16) is packed in every step.
 struct PacksOfValue final : Value::Packs {
-  static void* operator new(size_t bytes) { return ctx.pool.get(bytes); }
-  static void operator delete(void* p, size_t bytes) { ctx.pool.put(p, bytes); }
+  static void* operator new(size_t bytes) { return detail::ctx.pool.get(bytes); }
+  static void operator delete(void* p, size_t bytes) { detail::ctx.pool.put(p, bytes); }
   struct Pack {
     Layout layout;
     uint32_t version;
     Ref<Value> value;
   };
   std::mutex mutex;
-  PoolVector<Pack> all;
+  detail::PoolVector<Pack> all;
 };
 
 struct Packers {
@@ -41,7 +45,7 @@ PacksOfValue& packs_of(Value* v) {
 }
 
 void repack_into(Value* plain, Value* pack) {
-  const In in{plain};
+  const detail::In in{plain};
   const NoParams params;
   Prepared* p = detail::find_kernel(detail::kind_of<Repack>, &params, {&in, 1}, {&pack->spec, 1}, plain->device);
   detail::run_now(*p, &plain->data, &pack->data);
@@ -50,7 +54,7 @@ void repack_into(Value* plain, Value* pack) {
 }  // namespace
 
 Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make) {
-  const Layout layout = intern_pack(key, name, bytes);
+  const Layout layout = detail::intern_pack(key, name, bytes);
   Packers& p = packers();
   const std::lock_guard lock(p.mutex);
   for (const auto& known : p.all) {
@@ -60,7 +64,7 @@ Layout register_pack(std::string_view key, std::string_view name, size_t bytes, 
   return layout;
 }
 
-std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack) {
+std::unique_ptr<Kernel> detail::make_packer(const TensorSpec& plain, Layout pack) {
   Packers& p = packers();
   const MakePacker* make = nullptr;
   {
@@ -74,20 +78,20 @@ std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack) {
 }
 
 void Repack::cpu(const Problem<NoParams>& p, Candidates& candidates) {
-  candidates.add("repack", [plain = p.in[0], pack = p.out[0].layout] { return make_packer(plain, pack); });
+  candidates.add("repack", [plain = p.in[0], pack = p.out[0].layout] { return detail::make_packer(plain, pack); });
 }
 
 Ref<Value> detail::packed(Value* plain, Layout pack) {
   TensorSpec spec = plain->spec;
   spec.layout = pack;
   const MemoryScope memory(MemoryClass::kPack);
-  if (ctx.recorder) {
-    if (Ref<Value> known = ctx.recorder->find_pack(plain, pack)) return known;
+  if (detail::ctx.recorder) {
+    if (Ref<Value> known = detail::ctx.recorder->find_pack(plain, pack)) return known;
     Ref<Value> made;
-    const In in{plain};
+    const detail::In in{plain};
     const NoParams params;
     dispatch(kind_of<Repack>, &params, {&in, 1}, {&spec, 1}, &made, {});
-    ctx.recorder->keep_pack(plain, made);
+    detail::ctx.recorder->keep_pack(plain, made);
     return made;
   }
   PLUMB_CHECK(!plain->is_symbolic(), "repack: {} comes from a captured step and has no memory outside of it",

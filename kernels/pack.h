@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "kernels/cache.h"
+#include "cache.h"
 
 namespace plumb {
 
@@ -11,6 +11,7 @@ namespace plumb {
 using MakePacker = std::function<std::unique_ptr<Kernel>(const TensorSpec& plain)>;
 /// The layout value for a pack. `key` must tell everything that the format depends on; the same key is the same format.
 Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make);
+namespace detail {
 /// The kernel from one plain input to one packed output.
 std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack);
 
@@ -21,7 +22,6 @@ struct Repack {
   static void cpu(const Problem<NoParams>&, Candidates&);
 };
 
-namespace detail {
 /// `plain` in the format `pack`: the one kept on the value, renewed if the value was written since.
 Ref<Value> packed(Value* plain, Layout pack);
 }  // namespace detail

@@ -1,7 +1,7 @@
 // Reordering elements: permutations of dimensions and conversions between layouts.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Pooling in two dimensions: its parameters and its kernels.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

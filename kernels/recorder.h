@@ -1,10 +1,11 @@
 // The narrow seams in the context: what the gate tells a capture, and what it tells an observer.
 #pragma once
 
-#include "kernels/gate.h"
+#include "gate.h"
 
 namespace plumb {
 
+namespace detail {
 /// Gathers the work of a step while it is captured, instead of running it.
 class Recorder {
  public:
@@ -20,6 +21,8 @@ class Recorder {
  protected:
   ~Recorder() = default;
 };
+}  // namespace detail
+
 
 /// Told of every kernel that runs on the thread, eager or captured. It may run ops of its own, but around a repack none
 /// on the value that is being packed.
@@ -33,6 +36,10 @@ class Observer {
 
  protected:
   ~Observer() = default;
+};
+/// While it lives, the observer (none if null) is told of what runs on the calling thread, instead of the one before.
+struct ObserverScope : detail::Scoped<Observer*> {
+  explicit ObserverScope(Observer* o) : Scoped(detail::ctx.observer, o) {}
 };
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // Reductions over dimensions.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Softmax along one dimension.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -9,7 +9,7 @@
 #include "core/stopwatch.h"
 #include "kernels/pack.h"
 
-namespace plumb {
+namespace plumb::detail {
 Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values) {
   for (const TensorSpec& s : in) in_.push_back(filled(s, values));
   for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // no page faults in the first timed run
@@ -80,4 +80,4 @@ double Trial::operator()() const {
   return seconds_of([&] { run(); });
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

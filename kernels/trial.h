@@ -1,10 +1,10 @@
 // A prepared kernel on scratch memory of its own: what is timed when candidates are measured, and by benchmarks.
 #pragma once
 
-#include "core/block.h"
-#include "kernels/kernel.h"
+#include "../core/block.h"
+#include "kernel.h"
 
-namespace plumb {
+namespace plumb::detail {
 
 /// The random numbers that operands are filled with: floating ones are from U[low, high), integers from {0, ..., most}.
 struct Values {
@@ -71,4 +71,4 @@ class Trial {
   void* workspace_ = nullptr;
 };
 
-}  // namespace plumb
+}  // namespace plumb::detail

@@ -1,7 +1,7 @@
 // AlexNet for CIFAR-10, 78,330,250 parameters.
 #pragma once
 
-#include "models/layers.h"
+#include "layers.h"
 
 namespace plumb::models {
 

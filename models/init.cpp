@@ -74,11 +74,11 @@ void constant(Tensor& x, double value) {
 }
 
 void uniform(Tensor& x, double low, double high, uint64_t seed) {
-  write("uniform", x, [&](auto data) { fill_uniform(data.data(), x.dtype(), x.numel(), low, high, seed); });
+  write("uniform", x, [&](auto data) { detail::fill_uniform(data.data(), x.dtype(), x.numel(), low, high, seed); });
 }
 
 void normal(Tensor& x, double mean, double deviation, uint64_t seed) {
-  write("normal", x, [&](auto data) { fill_normal(data.data(), x.dtype(), x.numel(), mean, deviation, seed); });
+  write("normal", x, [&](auto data) { detail::fill_normal(data.data(), x.dtype(), x.numel(), mean, deviation, seed); });
 }
 
 void truncated_normal(Tensor& x, double deviation, uint64_t seed) {

@@ -4,8 +4,8 @@
 // machine but for what core/random.h says of rounding. Give every tensor of a network a seed of its own.
 #pragma once
 
-#include "core/convention.h"
-#include "core/tensor.h"
+#include "../core/convention.h"
+#include "../core/tensor.h"
 
 namespace plumb::models {
 

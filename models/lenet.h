@@ -1,7 +1,7 @@
 // LeNet for MNIST, 61,706 parameters.
 #pragma once
 
-#include "models/layers.h"
+#include "layers.h"
 
 namespace plumb::models {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/convention.h"
-#include "core/tensor.h"
-#include "ops/dropout.h"
+#include "../core/convention.h"
+#include "../core/tensor.h"
+#include "../ops/dropout.h"
 
 namespace plumb::models {
 

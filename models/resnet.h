@@ -1,7 +1,7 @@
 // ResNets for CIFAR-10 (He, Zhang, Ren, Sun: Deep residual learning, 2015, section 4.2).
 #pragma once
 
-#include "models/layers.h"
+#include "layers.h"
 
 namespace plumb::models {
 

@@ -27,7 +27,7 @@ void read_bytes(const std::string& file, std::FILE* stream, size_t offset, std::
 }  // namespace
 
 TensorFileReader::TensorFileReader(const fs::path& path) : file_(path.string()) {
-  auto [stream, bytes] = open_input(path);
+  auto [stream, bytes] = detail::open_input(path);
   stream_ = std::move(stream);
   std::setvbuf(stream_.get(), nullptr, _IONBF, 0);
   const auto size = static_cast<size_t>(bytes);
@@ -49,7 +49,7 @@ TensorFileReader::TensorFileReader(const fs::path& path) : file_(path.string()) 
 
 void TensorFileReader::read(const Entry& entry, Tensor into) const {
   PLUMB_CHECK(into && into.spec() == entry.spec, "{}: tensor {} is {}; read it into a tensor of that spec", file_,
-              in_quotes(entry.name), entry.spec);
+              detail::in_quotes(entry.name), entry.spec);
   dispatch_dtype(into.dtype(), [&]<class T>() {
     const std::span<T> data = into.mutable_data<T>();
     read_bytes(file_, stream_.get(), static_cast<size_t>(entry.offset), std::as_writable_bytes(data));
@@ -73,7 +73,7 @@ void save_safetensors(const fs::path& path, std::span<const NamedTensor> tensors
   for (const NamedTensor& t : tensors) {
     dispatch_dtype(t.tensor.dtype(), [&]<class T>() { pieces.push_back(std::as_bytes(t.tensor.data<T>())); });
   }
-  write_file(path, pieces);
+  detail::write_file(path, pieces);
 }
 
 }  // namespace plumb::models

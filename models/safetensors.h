@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
-#include "models/network.h"
+#include "../core/file.h"
+#include "network.h"
 
 namespace plumb::models {
 
@@ -43,7 +43,7 @@ class TensorFileReader {
 
  private:
   std::string file_;
-  FilePointer stream_;
+  detail::FilePointer stream_;
   std::vector<Entry> entries_;
   std::map<std::string, std::string> metadata_;
 };

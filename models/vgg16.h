@@ -1,7 +1,7 @@
 // VGG16 for CIFAR-100, 8,735,652 parameters.
 #pragma once
 
-#include "models/layers.h"
+#include "layers.h"
 
 namespace plumb::models {
 

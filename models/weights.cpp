@@ -5,6 +5,8 @@
 #include "models/safetensors.h"
 
 namespace plumb::models {
+
+using detail::in_quotes;
 namespace {
 
 using Entry = TensorFileReader::Entry;

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "models/network.h"
+#include "network.h"
 
 namespace plumb::models {
 

@@ -1,8 +1,8 @@
 // The activation that conv2d and linear fuse.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/activation.h"
+#include "../core/tape.h"
+#include "../kernels/activation.h"
 
 namespace plumb::detail {
 

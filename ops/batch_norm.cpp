@@ -67,7 +67,7 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tens
       [p, x = Kept(x, kName), gamma = Kept(gamma, kName), mean = Kept(used.mean, kName),
        spread = Kept(used.spread, kName)](const Tensor& dy, const Needs<3>& needs) {
         const Statistics kept{mean(), spread()};
-        if (ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
+        if (detail::ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
         return backward(dy, x(), gamma(), kept, p, needs[0]);
       },
       kName);
@@ -112,7 +112,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
   check_parameter("running_mean", running_mean, x.spec(), c);
   check_parameter("running_var", running_var, x.spec(), c);
   if (p.train) {
-    const Value* roots[5] = {};
+    const detail::Value* roots[5] = {};
     for (size_t i = 0; const Tensor* t : {&x, &gamma, &beta, &running_mean, &running_var})
       roots[i++] = t->value->root();
     for (const size_t written : {3, 4}) {

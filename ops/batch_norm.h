@@ -1,9 +1,9 @@
 // Batch normalisation (Ioffe, Szegedy: Batch Normalization, ICML 2015).
 #pragma once
 
-#include "core/convention.h"
-#include "core/tape.h"
-#include "kernels/batch_norm.h"
+#include "../core/convention.h"
+#include "../core/tape.h"
+#include "../kernels/batch_norm.h"
 
 namespace plumb {
 

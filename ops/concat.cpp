@@ -29,7 +29,7 @@ TensorSpec concat_output(std::span<const Tensor> x, int& dim) {
 }
 
 // One edge for each input: its number is known at run time only.
-class ConcatNode final : public Node {
+class ConcatNode final : public detail::Node {
  public:
   ConcatNode(std::span<const Tensor> x, int dim) : dim_(dim) {
     bytes = sizeof *this;
@@ -38,7 +38,7 @@ class ConcatNode final : public Node {
       if (t.node) detail::number_after(t.node.get());
     }
   }
-  void backward(const Tensor& dy, GradientSink& sink) override {
+  void backward(const Tensor& dy, detail::GradientSink& sink) override {
     if (released_) detail::fail_released();
     static constexpr int64_t kZeros[kMaxRank] = {};
     Shape begin(std::span(kZeros, static_cast<size_t>(dy.rank())));
@@ -51,12 +51,12 @@ class ConcatNode final : public Node {
 
  private:
   struct Edge {
-    Ref<Node> to;
+    detail::Ref<detail::Node> to;
     Shape shape;
   };
   int dim_;
   bool released_ = false;
-  PoolVector<Edge> edges_;
+  detail::PoolVector<Edge> edges_;
 };
 
 }  // namespace
@@ -64,14 +64,14 @@ class ConcatNode final : public Node {
 Tensor concat(std::span<const Tensor> x, int dim) {
   const TensorSpec spec = concat_output(x, dim);
   if (x.size() == 1) return x[0];
-  PoolVector<In> inputs;
+  detail::PoolVector<detail::In> inputs;
   bool needs_gradient = false;
   for (const Tensor& t : x) {
     inputs.push_back({t.value.get()});
     needs_gradient |= t.requires_grad();
   }
   Tensor y = run<Concat>({dim}, inputs, spec);
-  if (ctx.recording && needs_gradient) detail::attach<ConcatNode>(y, x, dim);
+  if (detail::ctx.recording && needs_gradient) detail::attach<ConcatNode>(y, x, dim);
   return y;
 }
 

@@ -1,7 +1,7 @@
 // Joining tensors.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

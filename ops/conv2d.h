@@ -1,8 +1,8 @@
 // Convolution in two dimensions.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/conv2d.h"
+#include "../core/tape.h"
+#include "../kernels/conv2d.h"
 
 namespace plumb {
 

@@ -28,7 +28,7 @@ Tensor to(const Tensor& x, Layout layout) {
               "to: x is {} and the layout {}; convert between nchw, nhwc and chwn", x.spec(), layout);
   PLUMB_CHECK(x.rank() == 4, "to: x has shape {}; layout {} is for tensors of rank 4, use nchw", x.shape(), layout);
   const TensorSpec spec = x.spec().with(layout);
-  Tensor y = same_order(x.spec(), layout) ? Tensor(Value::alias(x.value, spec)) : run<Permute>({}, {x}, spec);
+  Tensor y = same_order(x.spec(), layout) ? Tensor(detail::Value::alias(x.value, spec)) : run<Permute>({}, {x}, spec);
   return record(std::move(y), wrt(x, [from = x.layout()](const Tensor& dy) { return to(dy, from); }));
 }
 

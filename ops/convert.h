@@ -1,7 +1,7 @@
 // Conversions between layouts and dtypes.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

@@ -1,8 +1,8 @@
 // The loss of classification.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/cross_entropy.h"
+#include "../core/tape.h"
+#include "../kernels/cross_entropy.h"
 
 namespace plumb {
 

@@ -18,7 +18,7 @@ Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
   PLUMB_CHECK(generator.state && generator.state.spec() == TensorSpec(Shape{2}, DType::kI64),
               "dropout: the generator's state is {}; it must be i64 (2)",
               generator.state ? to_string(generator.state.spec()) : "an empty tensor");
-  if (!ctx.recording || !x.requires_grad()) {
+  if (!detail::ctx.recording || !x.requires_grad()) {
     return run<DropoutForward>({p}, {x, generator.state}, x.spec(), Writes{1, 1});
   }
   const TensorSpec out[2] = {x.spec(), x.spec().with(DType::kU8)};

@@ -1,8 +1,8 @@
 // Dropout (Srivastava et al.: Dropout, JMLR 2014), scaled in training.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/dropout.h"
+#include "../core/tape.h"
+#include "../kernels/dropout.h"
 
 namespace plumb {
 

@@ -10,6 +10,10 @@
 
 namespace plumb {
 
+using detail::Binary;
+using detail::Stage;
+using detail::Unary;
+
 TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec& b) {
   PLUMB_CHECK(a.dtype == b.dtype, "{}: a is {} and b is {}; convert one of them with to(dtype)", op, a.dtype, b.dtype);
   const int rank = std::max(a.rank(), b.rank());
@@ -121,7 +125,7 @@ Tensor binary(F f, const Tensor& a, const Tensor& b) {
 namespace {
 
 // The header only declares the templates: the functions of every functor are made here.
-[[gnu::used]] constexpr auto kFunctions = []<class... U, class... B>(TypeList<U...>, TypeList<B...>) {
+[[gnu::used]] constexpr auto kFunctions = []<class... U, class... B>(detail::TypeList<U...>, detail::TypeList<B...>) {
   return std::tuple(&unary<U>..., &unary_backward<U>..., &binary<B>...);
 }(UnaryFunctors(), BinaryFunctors());
 

@@ -1,9 +1,9 @@
 // Elementwise ops. Adding one: a functor in kernels/functors/ (listed there), and one line here.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/functors/binary.h"
-#include "kernels/functors/unary.h"
+#include "../core/tensor.h"
+#include "../kernels/functors/binary.h"
+#include "../kernels/functors/unary.h"
 
 namespace plumb {
 

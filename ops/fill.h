@@ -1,7 +1,7 @@
 // Tensors of one value.
 #pragma once
 
-#include "core/tensor.h"
+#include "../core/tensor.h"
 
 namespace plumb {
 

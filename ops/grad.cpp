@@ -8,16 +8,18 @@
 #include "ops/fill.h"
 
 namespace plumb {
+
+using detail::Node;
 namespace {
 
 // What a capture holds is for its replay, in which the order is the same: it does not stand in the way of adding in
 // place.
-uint32_t recorded(const Value* v) { return ctx.recorder ? ctx.recorder->references(v) : 0; }
+uint32_t recorded(const detail::Value* v) { return detail::ctx.recorder ? detail::ctx.recorder->references(v) : 0; }
 
 bool earlier(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
 // The nodes whose gradient is complete up to later ones: a heap by sequence number.
-class Engine final : public GradientSink {
+class Engine final : public detail::GradientSink {
  public:
   Engine(std::span<const Tensor> xs, const GradOptions& options)
       : xs_(xs), retain_(options.retain_graph || options.create_graph) {
@@ -48,7 +50,7 @@ class Engine final : public GradientSink {
       n->pending = std::move(gradient.value);
       n->pending_node = std::move(gradient.node);
     } else if (!create_graph && n->pending->is_private(recorded(n->pending.get()))) {
-      const In in[2] = {{n->pending.get()}, {gradient.value.get()}};
+      const detail::In in[2] = {{n->pending.get()}, {gradient.value.get()}};
       update<Accumulate>({}, in, Writes{0, 1});
     } else {
       Tensor total = plumb::add(Tensor(std::move(n->pending), std::move(n->pending_node)), gradient);
@@ -81,7 +83,7 @@ class Engine final : public GradientSink {
  private:
   std::span<const Tensor> xs_;
   bool retain_;
-  PoolVector<Node*> heap_;
+  detail::PoolVector<Node*> heap_;
 };
 
 }  // namespace
@@ -92,9 +94,9 @@ TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, G
               y.spec());
   PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy is {}; it must be of y's spec {}",
               dy ? to_string(dy.spec()) : "an empty tensor", y.spec());
-  const Scoped<bool> recording(ctx.recording, options.create_graph);
+  const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);
-  const Scoped<Phase> phase(ctx.phase, Phase::kBackward);
+  const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kBackward);
   Engine engine(xs, options);
   TensorList gradients = engine.run(y, options.create_graph ? dy : dy.detached());
   for (size_t i = 0; i < xs.size(); ++i) {

@@ -1,7 +1,7 @@
 // Reverse-mode differentiation.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

@@ -32,15 +32,15 @@ using Gradients = std::array<Tensor, 3>;  // by x, w and b
 
 Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool needs_db) {
   Tensor db = needs_db ? sum(dy, {0}) : Tensor();
-  if (ctx.recording) return {linear_backward_input(dy, w), linear_backward_weight(dy, x), std::move(db)};
+  if (detail::ctx.recording) return {linear_backward_input(dy, w), linear_backward_weight(dy, x), std::move(db)};
   auto [dx, dw] = run<LinearBackward>({}, {dy, x, w}, {x.spec(), w.spec()});
   return {std::move(dx), std::move(dw), std::move(db)};
 }
 
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
   static constexpr char kName[] = "linear";
-  const bool is_free = ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
-  if (is_free && x.requires_grad() && w.requires_grad() && prefers_joint_backward(x.spec(), w.spec())) {
+  const bool is_free = detail::ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
+  if (is_free && x.requires_grad() && w.requires_grad() && detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
         [x = Kept(x, kName), w = Kept(w, kName)](const Tensor& dy, const Needs<3>& needs) {

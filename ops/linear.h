@@ -1,8 +1,8 @@
 // The fully connected layer.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/linear.h"
+#include "../core/tape.h"
+#include "../kernels/linear.h"
 
 namespace plumb {
 

@@ -1,8 +1,8 @@
 // Matrix products.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/matmul.h"
+#include "../core/tape.h"
+#include "../kernels/matmul.h"
 
 namespace plumb {
 

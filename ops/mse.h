@@ -1,7 +1,7 @@
 // The loss of regression.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

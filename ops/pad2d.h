@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Dimensions in another order.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

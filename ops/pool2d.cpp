@@ -53,7 +53,7 @@ TensorSpec pool2d_output(const char* op, const Pool2dParams& p, const TensorSpec
 Tensor max_pool2d(const Tensor& x, const Pool2dParams& params) {
   PLUMB_CHECK(x, "max_pool2d: x is an empty tensor");
   const TensorSpec spec = pool2d_output("max_pool2d", params, x.spec());
-  if (!ctx.recording || !x.requires_grad()) return run<MaxPool2dForward>(params, {x}, spec);
+  if (!detail::ctx.recording || !x.requires_grad()) return run<MaxPool2dForward>(params, {x}, spec);
   auto [y, index] = run<MaxPool2dForward, 2>(params, {x}, {spec, spec.with(pool2d_index_dtype(params))});
   return record(std::move(y), wrt(x, [p = params, index = Kept(index), s = x.spec()](const Tensor& dy) {
                   return max_backward(dy, index(), p, s);

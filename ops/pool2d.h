@@ -1,8 +1,8 @@
 // Pooling in two dimensions.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/pool2d.h"
+#include "../core/tape.h"
+#include "../kernels/pool2d.h"
 
 namespace plumb {
 

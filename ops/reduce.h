@@ -1,7 +1,7 @@
 // Reductions, and their inverse.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

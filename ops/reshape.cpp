@@ -12,7 +12,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   PLUMB_CHECK(shape.numel() == x.numel(), "reshape: x {} has {} elements, {} has {}", x.shape(), x.numel(), shape,
               shape.numel());
   if (shape == x.shape()) return x;
-  return record(Tensor(Value::alias(x.value, x.spec().with(shape))),
+  return record(Tensor(detail::Value::alias(x.value, x.spec().with(shape))),
                 wrt(x, [s = x.shape()](const Tensor& dy) { return reshape(dy, s); }));
 }
 

@@ -1,7 +1,7 @@
 // The same elements under another shape.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

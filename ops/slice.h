@@ -1,7 +1,7 @@
 // Cutting a part out of a tensor, and putting a tensor into a larger one: each is the other's gradient.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 

@@ -1,8 +1,8 @@
 // Softmax and its logarithm.
 #pragma once
 
-#include "core/tape.h"
-#include "kernels/softmax.h"
+#include "../core/tape.h"
+#include "../kernels/softmax.h"
 
 namespace plumb {
 

@@ -1,8 +1,8 @@
 // Adam, and Adam with decoupled weight decay.
 #pragma once
 
-#include "kernels/optimizer.h"
-#include "optim/optimizer.h"
+#include "../kernels/optimizer.h"
+#include "optimizer.h"
 
 namespace plumb::optim {
 

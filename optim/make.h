@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "optim/optimizer.h"
+#include "optimizer.h"
 
 namespace plumb::optim {
 

@@ -41,7 +41,7 @@ void check_rate(const char* name, double rate) {
 Optimizer::Optimizer(const char* name, std::span<const Tensor> parameters, double learning_rate,
                      std::span<const State> states)
     : name_(name), kinds_(states.begin(), states.end()) {
-  PLUMB_CHECK(!ctx.recorder, "{}: an optimizer is made while a step is captured; make it before", name);
+  PLUMB_CHECK(!detail::ctx.recorder, "{}: an optimizer is made while a step is captured; make it before", name);
   check_parameters(name, parameters);
   check_rate(name, learning_rate);
   const MemoryScope memory(MemoryClass::kState);
@@ -65,7 +65,7 @@ void Optimizer::step(std::span<const Tensor> gradients) {
                 parameters_[i].spec());
   }
   const NoGrad no_tape;
-  const Scoped<Phase> phase(ctx.phase, Phase::kUpdate);
+  const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kUpdate);
   apply(gradients);
 }
 
@@ -87,8 +87,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   return named;
 }
 
-PoolVector<In> Optimizer::inputs(std::span<const Tensor> gradients) const {
-  PoolVector<In> in;
+detail::PoolVector<detail::In> Optimizer::inputs(std::span<const Tensor> gradients) const {
+  detail::PoolVector<detail::In> in;
   in.reserve(2 + parameters_.size() + states_.size() + gradients.size());
   in.push_back({rate_.value.get()});
   in.push_back({step_.value.get()});
@@ -98,7 +98,9 @@ PoolVector<In> Optimizer::inputs(std::span<const Tensor> gradients) const {
   return in;
 }
 
-namespace detail {
+}  // namespace plumb::optim
+
+namespace plumb::detail {
 
 void check_nonnegative(const char* name, const char* what, double value) {
   PLUMB_CHECK(value >= 0 && value <= std::numeric_limits<float>::max(),
@@ -116,5 +118,4 @@ void check_weight_decay(const char* name, double weight_decay, Convention conven
               weight_decay);
 }
 
-}  // namespace detail
-}  // namespace plumb::optim
+}  // namespace plumb::detail

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "core/convention.h"
-#include "kernels/gate.h"
+#include "../core/convention.h"
+#include "../kernels/gate.h"
 
 namespace plumb::optim {
 
@@ -52,7 +52,7 @@ class Optimizer {
   }
 
  private:
-  PoolVector<In> inputs(std::span<const Tensor> gradients) const;
+  detail::PoolVector<detail::In> inputs(std::span<const Tensor> gradients) const;
 
   const char* name_;
   Tensor rate_, step_;
@@ -61,13 +61,13 @@ class Optimizer {
   std::vector<Tensor> states_;  // all parameters' first state, then all parameters' second
 };
 
-namespace detail {
+}  // namespace plumb::optim
+
+namespace plumb::detail {
 /// Throws "name: what is ..." unless value is a finite number of at least 0.
 void check_nonnegative(const char* name, const char* what, double value);
 /// The same unless 0 <= value < 1.
 void check_fraction(const char* name, const char* what, double value);
 /// Throws on weight decay that is out of range, or asked of TensorFlow 1, which has none.
 void check_weight_decay(const char* name, double weight_decay, Convention convention);
-}  // namespace detail
-
-}  // namespace plumb::optim
+}  // namespace plumb::detail

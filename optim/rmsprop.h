@@ -1,8 +1,8 @@
 // RMSProp, plain and centered, with momentum.
 #pragma once
 
-#include "kernels/optimizer.h"
-#include "optim/optimizer.h"
+#include "../kernels/optimizer.h"
+#include "optimizer.h"
 
 namespace plumb::optim {
 

@@ -1,8 +1,8 @@
 // Stochastic gradient descent, with momentum and Nesterov momentum.
 #pragma once
 
-#include "kernels/optimizer.h"
-#include "optim/optimizer.h"
+#include "../kernels/optimizer.h"
+#include "optimizer.h"
 
 namespace plumb::optim {
 

@@ -4,6 +4,9 @@
 #include "kernels/elementwise.h"
 
 namespace plumb::bench {
+
+using detail::Binary;
+using detail::Stage;
 namespace {
 
 // Random numbers for functions that want positive ones.
@@ -20,8 +23,8 @@ void add_rows(const char* op, const char* direction, const TensorSpec& x, const 
 
 void add_all(const TensorSpec& x, const std::string& problem) {
   UnaryFunctors::for_each([&]<class F>() {
-    add_rows(F::kName, "forward", x, problem, job<Unary<F, Stage::kForward>>(F{}, {x}, {x}));
-    add_rows(F::kName, "backward", x, problem, job<Unary<F, Stage::kBackward>>(F{}, {x, x}, {x}));
+    add_rows(F::kName, "forward", x, problem, job<detail::Unary<F, Stage::kForward>>(F{}, {x}, {x}));
+    add_rows(F::kName, "backward", x, problem, job<detail::Unary<F, Stage::kBackward>>(F{}, {x, x}, {x}));
   });
   BinaryFunctors::for_each([&]<class F>() {
     add_rows(F::kName, "forward", x, problem, job<Binary<F, Stage::kForward>>(F{}, {x, x}, {x}));

@@ -108,7 +108,7 @@ void serve(const Options& o) {
   Training training(o, *network, read_batches(o, layout, dtype));
 
   double first_loss = 0;
-  const double first_seconds = seconds_of([&] { first_loss = training.step(); });
+  const double first_seconds = detail::seconds_of([&] { first_loss = training.step(); });
   say("ready", {{"framework", "Plumbline"},
                 {"mode", o.algorithm + "/" + o.mode},
                 {"layout", to_string(layout)},
@@ -120,7 +120,7 @@ void serve(const Options& o) {
     std::cin >> steps;
     std::vector<double> ms, losses;
     for (int i = 0; i < steps; ++i) {
-      ms.push_back(1e3 * seconds_of([&] { losses.push_back(training.step()); }));
+      ms.push_back(1e3 * detail::seconds_of([&] { losses.push_back(training.step()); }));
     }
     say("steps", {{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", peak_rss_bytes()}});
   }

@@ -5,6 +5,10 @@
 #include "graph/program/impl.h"
 
 namespace plumb {
+
+using detail::RecordedOp;
+using detail::Ref;
+using detail::Value;
 namespace {
 
 constexpr int kForever = 1 << 30;
@@ -23,7 +27,7 @@ Tensor output_like(const Tensor& t, std::unordered_map<Value*, Ref<Value>>& root
 // Makes a program of the recorded ops. Each step needs what the ones before it found.
 class Program::Impl::Builder {
  public:
-  Builder(Impl& program, const std::vector<graph::RecordedOp>& ops) : p_(program), ops_(ops), is_kept_(ops.size()) {}
+  Builder(Impl& program, const std::vector<RecordedOp>& ops) : p_(program), ops_(ops), is_kept_(ops.size()) {}
 
   void build(const TensorList& returned) {
     keep_packs(find_writes());
@@ -82,7 +86,7 @@ class Program::Impl::Builder {
 
   void start_life(Value* v, int first, int last) {
     between_[v] = lifetimes_.size();
-    lifetimes_.push_back({aligned(v->spec.bytes()), first, last});
+    lifetimes_.push_back({detail::aligned(v->spec.bytes()), first, last});
     p_.stats.unplanned_bytes += lifetimes_.back().bytes;
   }
 
@@ -99,11 +103,11 @@ class Program::Impl::Builder {
 
   void allocate() {
     ProgramStats& stats = p_.stats;
-    stats.arena_bytes = graph::plan_memory(lifetimes_);
+    stats.arena_bytes = detail::plan_memory(lifetimes_);
     for (const auto& op : ops_)
       stats.workspace_bytes = std::max(stats.workspace_bytes, op.kernel->kernel->info().workspace_bytes);
-    p_.arena = block_of(stats.arena_bytes, MemoryClass::kActivation);
-    p_.workspace = block_of(stats.workspace_bytes, MemoryClass::kWorkspace);
+    p_.arena = detail::block_of(stats.arena_bytes, MemoryClass::kActivation);
+    p_.workspace = detail::block_of(stats.workspace_bytes, MemoryClass::kWorkspace);
   }
 
   void bind_launches() {
@@ -135,14 +139,14 @@ class Program::Impl::Builder {
   }
 
   Impl& p_;
-  const std::vector<graph::RecordedOp>& ops_;
+  const std::vector<RecordedOp>& ops_;
   std::vector<bool> is_kept_;                       // of each op: a pack that is not made in every run
   std::unordered_map<Value*, Ref<Value>> outputs_;  // roots that are returned, and their memory
   std::unordered_map<Value*, size_t> between_;      // other values that the ops make: index into lifetimes_
-  std::vector<graph::Lifetime> lifetimes_;
+  std::vector<detail::Lifetime> lifetimes_;
 };
 
-void Program::Impl::build(const std::vector<graph::RecordedOp>& ops, const TensorList& returned) {
+void Program::Impl::build(const std::vector<RecordedOp>& ops, const TensorList& returned) {
   Builder(*this, ops).build(returned);
 }
 

@@ -15,21 +15,21 @@ struct Program::Impl {
     Phase phase;
   };
   struct Watched {  // a value whose pack is kept, and the version that the pack is of
-    Ref<Value> value;
+    detail::Ref<detail::Value> value;
     uint32_t version;
   };
   std::vector<Step> steps, packers;
   std::vector<void*> pointers;  // of all launches
   std::vector<Watched> watched;
-  std::vector<Ref<Value>> written, held;
-  std::vector<Ref<Prepared>> kernels;
-  Block arena, workspace;
+  std::vector<detail::Ref<detail::Value>> written, held;
+  std::vector<detail::Ref<Prepared>> kernels;
+  detail::Block arena, workspace;
   TensorList outputs;
   ProgramStats stats;
 
   /// Fills an empty program with the work of the ops, which are pruned already. Throws Error where a tensor of an
   /// earlier capture is used or returned.
-  void build(const std::vector<graph::RecordedOp>& ops, const TensorList& returned);
+  void build(const std::vector<detail::RecordedOp>& ops, const TensorList& returned);
 
  private:
   class Builder;

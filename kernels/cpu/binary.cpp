@@ -1,13 +1,15 @@
 #include "kernels/cpu/elementwise.h"
 
 namespace plumb::cpu {
+
+using detail::Stage;
 namespace {
 
 // What each stage computes, as a function of its operands in the compute type.
 template <class F, Stage S>
 struct BinaryStage {
-  static constexpr size_t kInputs = S == Stage::kForward ? 2 : (is_second(S) ? 4 : 3);
-  static constexpr bool kBroadcasts = true, kRare = is_second(S);
+  static constexpr size_t kInputs = S == Stage::kForward ? 2 : (detail::is_second(S) ? 4 : 3);
+  static constexpr bool kBroadcasts = true, kRare = detail::is_second(S);
   [[no_unique_address]] F f;  // keeps attribute-free functors empty
   template <class C>
   C operator()(const std::array<C, kInputs>& in) const {
@@ -19,7 +21,7 @@ struct BinaryStage {
       return f.backward_b(in[0], in[1], in[2]);
     } else {
       constexpr bool by_a = S == Stage::kSecond || S == Stage::kSecondBA;
-      const Dual<C> dy(in[1]), a(in[2], C(by_a ? 1 : 0)), b(in[3], C(by_a ? 0 : 1));
+      const functors::Dual<C> dy(in[1]), a(in[2], C(by_a ? 1 : 0)), b(in[3], C(by_a ? 0 : 1));
       if constexpr (S == Stage::kSecond || S == Stage::kSecondAB) {
         return in[0] * f.backward_a(dy, a, b).d;
       } else {

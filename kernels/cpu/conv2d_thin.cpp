@@ -101,7 +101,7 @@ class ThinConvolution final : public Kernel {
  public:
   ThinConvolution(InnerProduct which, const Windows& windows, bool bias)
       : Kernel("plumb:thin_product:im2col"), which_(which), v_(windows), bias_(bias) {
-    windows_bytes_ = aligned(static_cast<size_t>(v_.pixels() * v_.taps()) * sizeof(float));
+    windows_bytes_ = detail::aligned(static_cast<size_t>(v_.pixels() * v_.taps()) * sizeof(float));
     info().workspace_bytes = windows_bytes_;
     if (v_.y_is_rows()) return;
     info().workspace_bytes += static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);

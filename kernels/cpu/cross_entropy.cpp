@@ -6,6 +6,9 @@
 #include "kernels/functors/math.h"
 
 namespace plumb::cpu {
+
+namespace math = functors::math;
+
 namespace {
 
 // Before the loop over the rows: an exception must not leave a parallel loop.
@@ -77,11 +80,11 @@ class Backward final : public Kernel {
     const auto* labels = static_cast<const int64_t*>(l.in[2]);
     auto* dx = static_cast<T*>(l.out[0]);
     check_labels(labels, rows_, classes_);
-    const C share = reduction_ == LossReduction::kMean ? C(1) / static_cast<C>(rows_) : C(1);
+    const C count = reduction_ == LossReduction::kMean ? static_cast<C>(rows_) : C(1);
     const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes_;
     parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const C d = (reduction_ == LossReduction::kNone ? dy[i] : dy[0]) * share;
+        const C d = (reduction_ == LossReduction::kNone ? dy[i] : dy[0]) / count;
         row(x + i * classes_, labels[i], statistics[2 * i], statistics[2 * i + 1], d, dx + i * classes_);
       }
     });

@@ -139,7 +139,7 @@ void DnnlKernel::append_reorder(DnnlArg from, DnnlArg to) {
 
 size_t DnnlKernel::reserve(size_t bytes) {
   const size_t at = info().workspace_bytes;
-  info().workspace_bytes += aligned(bytes);
+  info().workspace_bytes += detail::aligned(bytes);
   return at;
 }
 

@@ -27,7 +27,7 @@ struct RowFunction {
 /// The kernel of a function on operands that broadcast to out.
 std::unique_ptr<Kernel> elementwise_kernel(const RowFunction& f, std::span<const TensorSpec> in, const TensorSpec& out);
 
-namespace detail {
+namespace rows {
 
 template <class Op, class T, class StrideOf>
 void row_of(const void* op_bytes, void* out_data, const void* const* in_data, int64_t n, StrideOf stride) {
@@ -55,7 +55,7 @@ void any_row(const void* op, void* out, const void* const* in, const int64_t* st
   row_of<Op, T>(op, out, in, n, [stride](size_t k) { return stride[k]; });
 }
 
-}  // namespace detail
+}  // namespace rows
 
 /// Op has kInputs and operator()(std::array<C, kInputs>). kBroadcasts: its operands may have other strides than 1;
 /// kRare: one row for all strides will do (second derivatives), which compiles in a fraction of the time.
@@ -65,12 +65,12 @@ RowFunction row_function(const Op& op) {
   RowFunction f{{}, nullptr, nullptr, nullptr, Op::kInputs};
   if constexpr (!std::is_empty_v<Op>) std::memcpy(f.op.data(), &op, sizeof op);
   if constexpr (Op::kRare) {
-    f.dense = f.last_constant = f.any = &detail::any_row<Op, T>;
+    f.dense = f.last_constant = f.any = &rows::any_row<Op, T>;
   } else {
-    f.dense = &detail::dense_row<Op, T>;
+    f.dense = &rows::dense_row<Op, T>;
     if constexpr (Op::kBroadcasts) {
-      f.last_constant = &detail::last_constant_row<Op, T>;
-      f.any = &detail::any_row<Op, T>;
+      f.last_constant = &rows::last_constant_row<Op, T>;
+      f.any = &rows::any_row<Op, T>;
     }
   }
   return f;

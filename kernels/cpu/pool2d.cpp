@@ -35,7 +35,7 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
     for (int64_t ow = 0; ow < OW; ++ow) {
       const Range w = columns(ow);
       const int64_t divisor = p.count_include_pad ? KH * KW : height * (w.end - w.begin);
-      scale.push_back(1.0f / static_cast<float>(divisor));
+      divisors.push_back(static_cast<float>(divisor));
     }
   }
 }

@@ -125,10 +125,10 @@ class AvgForward {
   void step(State<R>& s, R run, int64_t, int64_t from) const {
     run.each([&](int v) { s.sum[v] += run.in_windows(x_ + from, v); });
   }
-  /// `scale` are the reciprocals of the divisors.
+  /// `divisors` are those of the windows.
   template <class R>
-  void finish(const State<R>& s, R run, int64_t to, const float* scale) const {
-    run.each([&](int v) { run.store(y_ + to, v, s.sum[v] * run.of_windows(scale, v)); });
+  void finish(const State<R>& s, R run, int64_t to, const float* divisors) const {
+    run.each([&](int v) { run.store(y_ + to, v, s.sum[v] / run.of_windows(divisors, v)); });
   }
 
  private:
@@ -172,8 +172,8 @@ class AvgBackward {
   explicit AvgBackward(const Launch& l) : dy_(static_cast<const T*>(l.in[0])) {}
 
   template <class R>
-  void step(Vec* sum, R run, int64_t, int64_t from, const float* scale) const {
-    run.each([&](int v) { sum[v] += run.load(dy_ + from, v) * run.of_windows(scale, v); });
+  void step(Vec* sum, R run, int64_t, int64_t from, const float* divisors) const {
+    run.each([&](int v) { sum[v] += run.load(dy_ + from, v) / run.of_windows(divisors, v); });
   }
   template <class R>
   void fetch(R run, int64_t from) const {

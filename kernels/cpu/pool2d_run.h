@@ -21,7 +21,7 @@ struct Columns {
   static constexpr int64_t kStride = stride;
 };
 
-namespace detail {
+namespace lanes {
 template <class Index>
 constexpr std::array<int32_t, kLanes> lanes_of(Index index) {
   std::array<int32_t, kLanes> lanes{};
@@ -35,7 +35,7 @@ inline constexpr auto kEven = lanes_of([](int32_t j) { return j < kHalf ? 2 * j 
 inline constexpr auto kLow = lanes_of([](int32_t j) { return j / 2 + (j % 2 ? 2 * kHalf : 0); });
 inline constexpr auto kHigh = lanes_of([](int32_t j) { return kHalf + j / 2 + (j % 2 ? 2 * kHalf : 0); });
 inline constexpr auto kFirstHalf = lanes_of([](int32_t j) { return j < kHalf ? -1 : 0; });
-}  // namespace detail
+}  // namespace lanes
 
 /// n elements in `vectors` vectors, which they fill if `whole`.
 template <class Along, int vectors, bool whole>
@@ -69,7 +69,7 @@ struct Run {
       const Vec a = whole ? simd::load(p) : simd::load(p, std::min(last, kLanes));
       const Vec b =
           whole ? simd::load(p + kLanes - 1) : simd::load(p + kLanes - 1, std::max<int64_t>(0, last - kLanes + 1));
-      return __builtin_shuffle(a, b, std::bit_cast<IntVec>(detail::kEven));
+      return __builtin_shuffle(a, b, std::bit_cast<IntVec>(lanes::kEven));
     } else {
       Vec e{};
       for (int64_t j = 0; j < left(v); ++j) e[j] = static_cast<float>(p[j * stride]);
@@ -100,8 +100,8 @@ struct Run {
 template <class T, class Along, bool whole>
 [[gnu::always_inline]] inline void store_in_turn(T* p, Vec even, Vec odd, Run<Along, 1, whole> run) {
   const Run<Along, 2, whole> both{2 * run.n};
-  both.store(p, 0, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(detail::kLow)));
-  both.store(p, 1, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(detail::kHigh)));
+  both.store(p, 0, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(lanes::kLow)));
+  both.store(p, 1, __builtin_shuffle(even, odd, std::bit_cast<IntVec>(lanes::kHigh)));
 }
 
 /// Windows of 2x2 that tile planes of `width` windows a row, where whole rows of windows fill a vector: the windows of
@@ -140,7 +140,7 @@ struct SquareRun : Run<Columns<1>, 1, whole> {
     const auto vector = [&](int64_t i) { return load_part(p + i * kLanes, left_of_elements(i)); };
     const Vec first = __builtin_shuffle(vector(0), vector(1), pick),
               second = __builtin_shuffle(vector(2), vector(3), pick);
-    return std::bit_cast<IntVec>(detail::kFirstHalf) ? first : second;
+    return std::bit_cast<IntVec>(lanes::kFirstHalf) ? first : second;
   }
   /// All windows have the same.
   [[gnu::always_inline]] Vec of_windows(const float* p, int) const { return *p - Vec{}; }

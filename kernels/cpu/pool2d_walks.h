@@ -15,7 +15,7 @@ namespace plumb::cpu::pool {
 struct Plan {
   int64_t outer, inner, IH, IW, OH, OW, KH, KW, SH, SW, top, left;
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
-  std::vector<float> scale;  ///< 1 / divisor, by the number of the window's rows inside x and then by ow
+  std::vector<float> divisors;  ///< by the number of the window's rows inside x and then by ow
 
   Squares squares;  ///< of blocks, if there are any
 
@@ -32,10 +32,10 @@ struct Plan {
   /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }
   Range columns(int64_t ow) const { return {std::max<int64_t>(0, left - ow * SW), std::min(KW, IW + left - ow * SW)}; }
-  /// The reciprocals for the windows of row oh, by ow.
-  const float* scale_of(int64_t oh) const {
+  /// Of the windows of row oh, by ow.
+  const float* divisors_of(int64_t oh) const {
     const Range r = rows(oh);
-    return scale.data() + (r.end - r.begin - 1) * OW;
+    return divisors.data() + (r.end - r.begin - 1) * OW;
   }
 };
 
@@ -67,7 +67,7 @@ template <class R, class T>
 /// `corner`.
 template <class Rule, class R>
 [[gnu::always_inline]] inline void pool_windows(const Plan& g, const Rule& rule, R run, int64_t to, int64_t corner,
-                                                Range h, Range w, const float* scale) {
+                                                Range h, Range w, const float* divisors) {
   typename Rule::template State<R> state;
   rule.begin(state, run, to, h.begin * g.KW + w.begin);
   for (int64_t kh = h.begin; kh < h.end; ++kh) {
@@ -75,7 +75,7 @@ template <class Rule, class R>
       rule.step(state, run, kh * g.KW + kw, corner + (kh * g.IW + kw) * g.inner);
     }
   }
-  rule.finish(state, run, to, scale);
+  rule.finish(state, run, to, divisors);
 }
 
 /// The sum of what reaches the run through windows [oh) x [ow), those of its first element: element (row, column) of
@@ -85,10 +85,10 @@ template <class Rule, class R>
                                                   int64_t row, int64_t column, Range oh, Range ow, int64_t offset) {
   run.each([&](int v) { sum[v] = Vec{}; });
   for (int64_t i = oh.end - 1; i >= oh.begin; --i) {
-    const float* scale = g.scale_of(i);
+    const float* divisors = g.divisors_of(i);
     for (int64_t j = ow.end - 1; j >= ow.begin; --j) {
       const int64_t k = (row - i * g.SH) * g.KW + column - j * g.SW;
-      rule.step(sum, run, k, ((plane * g.OH + i) * g.OW + j) * g.inner + offset, scale + j);
+      rule.step(sum, run, k, ((plane * g.OH + i) * g.OW + j) * g.inner + offset, divisors + j);
     }
   }
 }
@@ -99,13 +99,13 @@ void forward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
-    const float* scale = g.scale_of(oh);
+    const float* divisors = g.divisors_of(oh);
     for (int64_t ow = 0; ow < g.OW; ++ow) {
       const int64_t to = (row * g.OW + ow) * g.inner;
       const int64_t corner = ((plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left) * g.inner;
       const Range h = g.rows(oh), w = g.columns(ow);
       each_lane_run(g.inner, [&](auto run, int64_t lane) {
-        pool_windows(g, rule, run, to + lane, corner + lane, h, w, scale + ow);
+        pool_windows(g, rule, run, to + lane, corner + lane, h, w, divisors + ow);
         fetch_row_below<decltype(run)>(g, rule.source(), corner + lane);
       });
     }
@@ -120,12 +120,12 @@ void forward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end)
                      std::min(g.OW, g.IW + g.left < g.KW ? 0 : (g.IW + g.left - g.KW) / g.SW + 1)};
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
-    const float* scale = g.scale_of(oh);
+    const float* divisors = g.divisors_of(oh);
     for (int64_t ow = 0, n; ow < g.OW; ow += n) {
       n = ow >= inside.begin && ow < inside.end ? std::min(kLanes, inside.end - ow) : 1;
       const int64_t corner = (plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left;
       const auto pool = [&](auto run) {
-        pool_windows(g, rule, run, row * g.OW + ow, corner, g.rows(oh), g.columns(ow), scale + ow);
+        pool_windows(g, rule, run, row * g.OW + ow, corner, g.rows(oh), g.columns(ow), divisors + ow);
       };
       n == kLanes ? pool(Run<Columns<kStride>, 1, true>{n, g.SW}) : pool(Run<Columns<kStride>, 1, false>{n, g.SW});
     }
@@ -193,7 +193,7 @@ void backward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end
 }
 
 /// The same where windows tile x (Plan::tiles): a row of windows has rows of dx to itself. Here [begin, end) are rows
-/// of dy. row_of(scale, kh, from, to) does row kh of a row of windows, of which the first is at dy[from].
+/// of dy. row_of(divisors, kh, from, to) does row kh of a row of windows, of which the first is at dy[from].
 template <class Rule, class RowOf>
 [[gnu::always_inline]] inline void each_tile_row(const Plan& g, const Launch& l, int64_t begin, int64_t end,
                                                  const RowOf& row_of) {
@@ -203,7 +203,7 @@ template <class Rule, class RowOf>
     const int64_t plane = row / g.OH, oh = row % g.OH;
     auto* to = static_cast<T*>(l.out[0]) + (plane * g.IH + oh * g.KH) * width;
     for (int64_t kh = 0; kh < g.KH; ++kh, to += width) {
-      row_of(g.scale_of(oh), kh, row * g.OW * g.inner, to);
+      row_of(g.divisors_of(oh), kh, row * g.OW * g.inner, to);
       std::fill(to + tiled, to + width, T{});
     }
     if (oh == g.OH - 1) std::fill(to, to + (g.IH - g.OH * g.KH) * width, T{});
@@ -215,12 +215,12 @@ template <class Rule, bool kStreams = false>
 void backward_lane_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   const int64_t ahead = g.OW * g.inner;  // a row of windows
-  each_tile_row<Rule>(g, l, begin, end, [&](const float* scale, int64_t kh, int64_t from, auto* to) {
+  each_tile_row<Rule>(g, l, begin, end, [&](const float* divisors, int64_t kh, int64_t from, auto* to) {
     for (int64_t ow = 0; ow < g.OW; ++ow, from += g.inner) {
       for (int64_t kw = 0; kw < g.KW; ++kw, to += g.inner) {
         each_lane_run(g.inner, [&](auto run, int64_t lane) {
           Vec sum[run.kVectors] = {};
-          rule.step(sum, run, kh * g.KW + kw, from + lane, scale + ow);
+          rule.step(sum, run, kh * g.KW + kw, from + lane, divisors + ow);
           if (kh == g.KH - 1 && kw == 0) rule.fetch(run, from + ahead + lane);
           run.each([&](int v) {
             if constexpr (kStreams) {
@@ -241,13 +241,13 @@ inline bool streams_lanes(const Plan& g) { return sizeof(Vec) == 64 && g.inner %
 template <class Rule>
 void backward_column_pairs(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
-  each_tile_row<Rule>(g, l, begin, end, [&](const float* scale, int64_t kh, int64_t from, auto* to) {
+  each_tile_row<Rule>(g, l, begin, end, [&](const float* divisors, int64_t kh, int64_t from, auto* to) {
     for (int64_t ow = 0, n; ow < g.OW; ow += n) {
       n = std::min(kLanes, g.OW - ow);
       const auto sums = [&](auto run) {
         Vec even{}, odd{};
-        rule.step(&even, run, 2 * kh, from + ow, scale + ow);
-        rule.step(&odd, run, 2 * kh + 1, from + ow, scale + ow);
+        rule.step(&even, run, 2 * kh, from + ow, divisors + ow);
+        rule.step(&odd, run, 2 * kh + 1, from + ow, divisors + ow);
         store_in_turn(to + 2 * ow, even, odd, run);
       };
       n == kLanes ? sums(Run<Columns<1>, 1, true>{n}) : sums(Run<Columns<1>, 1, false>{n});
@@ -271,7 +271,7 @@ void forward_squares(const Plan& g, const Launch& l, int64_t begin, int64_t end)
     typename Rule::template State<decltype(run)> state;
     rule.begin(state, run, window, 0);
     for (run.k = 0; run.k < 4; ++run.k) rule.step(state, run, static_cast<int64_t>(run.k), 4 * window);
-    rule.finish(state, run, window, g.scale_of(0));
+    rule.finish(state, run, window, g.divisors_of(0));
   });
 }
 
@@ -281,7 +281,7 @@ void backward_squares(const Plan& g, const Launch& l, int64_t begin, int64_t end
   auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
   each_block(g, begin, end, [&](auto run, int64_t window) {
     Vec elements[4] = {};
-    for (int64_t k = 0; k < 4; ++k) rule.step(elements + k, run, k, window, g.scale_of(0));
+    for (int64_t k = 0; k < 4; ++k) rule.step(elements + k, run, k, window, g.divisors_of(0));
     run.store_block(dx + 4 * window, elements);
   });
 }

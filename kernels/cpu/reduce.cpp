@@ -40,7 +40,7 @@ struct Max {
 template <class T, class Op>
 class RunsKernel final : public Kernel {
  public:
-  RunsKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), scale_(scale) {
+  RunsKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), divisor_(divisor) {
     run_ = plan_.reduced[0].extent;
     const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
     if (run_ >= kPiece) {
@@ -59,7 +59,7 @@ class RunsKernel final : public Kernel {
     const int64_t grain =
         std::max<int64_t>(1, kPiece / std::max<int64_t>(plan_.terms / std::max<int64_t>(pieces_, 1), 1));
     const auto write = [&](int64_t o, Total t) {
-      store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t * static_cast<Total>(scale_)));
+      store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
     };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -101,7 +101,7 @@ class RunsKernel final : public Kernel {
   }
 
   ReducePlan plan_;
-  double scale_;
+  double divisor_;
   int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
 
@@ -111,7 +111,7 @@ class RunsKernel final : public Kernel {
 template <class T, class Op>
 class SweepKernel final : public Kernel {
  public:
-  SweepKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), scale_(scale) {
+  SweepKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), divisor_(divisor) {
     run_ = plan_.reduced[0].extent;
     rounds_ = plan_.terms / run_;
     pieces_ = std::clamp<int64_t>(plan_.terms * plan_.outputs / kPiece, 1, std::min(rounds_, kMostPieces));
@@ -131,7 +131,7 @@ class SweepKernel final : public Kernel {
     for (int64_t o = 0; o < plan_.outputs; ++o) {
       Total t = partial[o];
       for (int64_t p = 1; p < pieces_; ++p) t = Op::total(t, partial[p * plan_.outputs + o]);
-      store(y + o * plan_.kept[0].y_stride, static_cast<Compute<T>>(t * static_cast<Total>(scale_)));
+      store(y + o * plan_.kept[0].y_stride, static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
     }
   }
 
@@ -177,7 +177,7 @@ class SweepKernel final : public Kernel {
   }
 
   ReducePlan plan_;
-  double scale_;
+  double divisor_;
   int64_t run_, rounds_, pieces_;
 };
 
@@ -186,7 +186,7 @@ class SweepKernel final : public Kernel {
 template <class T, class Op>
 class RowsKernel final : public Kernel {
  public:
-  RowsKernel(ReducePlan plan, double scale) : Kernel("plumb:reduce:rows"), plan_(std::move(plan)), scale_(scale) {
+  RowsKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:rows"), plan_(std::move(plan)), divisor_(divisor) {
     width_ = plan_.kept[0].extent;
     tile_ = std::min(width_, kTile);
     tiles_ = ceil_div(width_, kTile);
@@ -249,19 +249,19 @@ class RowsKernel final : public Kernel {
     const int64_t step = plan_.kept[0].y_stride;
     T* to = y + offset_of(outer(), unit / tiles_, &Axis::y_stride) + unit % tiles_ * tile_ * step;
     for (int64_t j = 0; j < columns_of(unit); ++j)
-      store(to + j * step, static_cast<C>(total[j] * static_cast<C>(scale_)));
+      store(to + j * step, static_cast<C>(total[j] / static_cast<C>(divisor_)));
   }
 
   ReducePlan plan_;
-  double scale_;
+  double divisor_;
   int64_t width_, tile_, tiles_, units_, pieces_;
 };
 
 template <class T, class Op>
-std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double scale) {
-  if (SweepKernel<T, Op>::suits(plan)) return std::make_unique<SweepKernel<T, Op>>(plan, scale);
-  if (plan.inner_reduced) return std::make_unique<RunsKernel<T, Op>>(plan, scale);
-  return std::make_unique<RowsKernel<T, Op>>(plan, scale);
+std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double divisor) {
+  if (SweepKernel<T, Op>::suits(plan)) return std::make_unique<SweepKernel<T, Op>>(plan, divisor);
+  if (plan.inner_reduced) return std::make_unique<RunsKernel<T, Op>>(plan, divisor);
+  return std::make_unique<RowsKernel<T, Op>>(plan, divisor);
 }
 
 }  // namespace
@@ -272,11 +272,11 @@ namespace plumb {
 void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &y = p.out[0];
   const cpu::ReducePlan plan(x, y, p.params.dims);
-  const double scale = p.params.what == Reduction::kMean ? 1.0 / static_cast<double>(plan.terms) : 1.0;
+  const double divisor = p.params.what == Reduction::kMean ? static_cast<double>(plan.terms) : 1.0;
   const bool is_max = p.params.what == Reduction::kMax;
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     candidates.add("loop", [=] {
-      return is_max ? cpu::make_reduce<T, cpu::Max<T>>(plan, 1.0) : cpu::make_reduce<T, cpu::Sum<T>>(plan, scale);
+      return is_max ? cpu::make_reduce<T, cpu::Max<T>>(plan, 1.0) : cpu::make_reduce<T, cpu::Sum<T>>(plan, divisor);
     });
   });
 }

@@ -48,7 +48,7 @@ class RelaidKernel final : public Kernel {
     constexpr PermuteParams kIdentity;
     Candidates candidates;
     Permute::cpu({kIdentity, {&from, 1}, {&to, 1}, 0, MathMode::kStrict}, candidates);
-    const size_t offset = aligned(info().workspace_bytes);
+    const size_t offset = detail::aligned(info().workspace_bytes);
     info().workspace_bytes = offset + bytes;
     ++info().conversions;
     return {candidates.all().front().make(), offset};

@@ -35,7 +35,7 @@ using IntVec = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 /// How many vectors hold n floats.
 constexpr int64_t vectors_of(int64_t n) { return ceil_div(n, kLanes); }
 
-namespace detail {
+namespace bytes {
 
 using U32 = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 using U16 = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
@@ -43,7 +43,7 @@ using U8 = uint8_t __attribute__((vector_size(kLanes)));
 
 template <class V>
 V load(const void* p, int64_t n) {
-  if (n >= kLanes) return load_bytes<V>(p);
+  if (n >= kLanes) return plumb::detail::load_bytes<V>(p);
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
   const auto mask = static_cast<uint16_t>((1u << n) - 1);
   if constexpr (sizeof(V) == 64) return std::bit_cast<V>(_mm512_maskz_loadu_epi32(mask, p));
@@ -57,7 +57,7 @@ V load(const void* p, int64_t n) {
 }
 template <class V>
 void store(void* p, V v, int64_t n) {
-  if (n >= kLanes) return store_bytes(p, v);
+  if (n >= kLanes) return plumb::detail::store_bytes(p, v);
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
   const auto mask = static_cast<uint16_t>((1u << n) - 1);
   if constexpr (sizeof(V) == 64) _mm512_mask_storeu_epi32(p, mask, std::bit_cast<__m512i>(v));
@@ -116,33 +116,33 @@ struct Stored<uint8_t> {
 template <class T>
 using Bits = typename Stored<T>::Bits;
 
-}  // namespace detail
+}  // namespace bytes
 
 /// Elements at p as Vec (float, Bfloat16) or IntVec (int32_t, uint8_t).
 template <class T>
 auto load(const T* p) {
-  return detail::Stored<T>::widen(load_bytes<detail::Bits<T>>(p));
+  return bytes::Stored<T>::widen(plumb::detail::load_bytes<bytes::Bits<T>>(p));
 }
 template <class T>
 auto load(const T* p, int64_t n) {
-  return detail::Stored<T>::widen(detail::load<detail::Bits<T>>(p, n));
+  return bytes::Stored<T>::widen(bytes::load<bytes::Bits<T>>(p, n));
 }
 
 /// The element at p in every lane.
 inline Vec broadcast(const float* p) { return *p - Vec{}; }
 inline Vec broadcast(const Bfloat16* p) {
   using Pairs = uint16_t __attribute__((vector_size(sizeof(Vec))));
-  return std::bit_cast<Vec>(std::bit_cast<detail::U32>(p->bits - Pairs{}) & 0xffff0000u);
+  return std::bit_cast<Vec>(std::bit_cast<bytes::U32>(p->bits - Pairs{}) & 0xffff0000u);
 }
 
 /// The inverse; floats are rounded to nearest even, integers cut off.
 template <class T, class V>
 void store(T* p, V v) {
-  store_bytes(p, detail::Stored<T>::narrow(v));
+  plumb::detail::store_bytes(p, bytes::Stored<T>::narrow(v));
 }
 template <class T, class V>
 void store(T* p, V v, int64_t n) {
-  detail::store(p, detail::Stored<T>::narrow(v), n);
+  bytes::store(p, bytes::Stored<T>::narrow(v), n);
 }
 
 /// max(v, 0), with NaN kept.

@@ -6,6 +6,9 @@
 #include "kernels/functors/math.h"
 
 namespace plumb::cpu {
+
+namespace math = functors::math;
+
 namespace {
 
 // A dense tensor as (outer, extent, inner) in memory; `extent` is that of the softmax.

@@ -256,7 +256,7 @@ std::unique_ptr<Kernel> thin_linear(InnerProduct which, const TensorSpec& x, con
 }
 
 std::unique_ptr<Kernel> thin_linear_backward(const TensorSpec& x, const TensorSpec& w, bool in_one_pass) {
-  if (x.dtype != DType::kF32 || x.shape[0] < 1 || x.shape[0] > kMostJointRows) return nullptr;
+  if (x.dtype != DType::kF32 || x.shape[0] < 1 || x.shape[0] > detail::kMostJointRows) return nullptr;
   return std::make_unique<ThinLinearBackward>(x.shape[0], w.shape[0], w.shape[1], in_one_pass);
 }
 

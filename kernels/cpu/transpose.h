@@ -21,7 +21,7 @@ inline constexpr int kVectorBytes = 16;
 template <class T>
 inline constexpr int kTile = std::min(16, kVectorBytes / static_cast<int>(sizeof(T)));
 
-namespace detail {
+namespace tiles {
 
 template <class T>
 using TileRow __attribute__((vector_size(kTile<T> * sizeof(T)))) = T;
@@ -98,7 +98,7 @@ void deinterleave(const T* __restrict x, int64_t x_step, T* __restrict y, int64_
   }
 }
 
-}  // namespace detail
+}  // namespace tiles
 
 /// Part of an operand: what starts at `rows[k]` elements behind `data`, for k < count, are rows of it.
 template <class T>
@@ -113,12 +113,12 @@ struct Rows {
 /// `along_x` walks along the rows of x, otherwise along those of y.
 template <class T>
 void transpose_tiles(const Rows<const T>& x, const Rows<T>& y, const Rows<const T>& next, bool along_x) {
-  detail::for_tiles<T>(x.count, y.count, along_x, [&](int64_t i, int64_t j) {
+  tiles::for_tiles<T>(x.count, y.count, along_x, [&](int64_t i, int64_t j) {
     if (i + kTile<T> <= next.count) {
       for (int64_t r = i; r < i + kTile<T>; ++r)
         simd::fetch<2>(next.data, (next.rows[r] + j) * static_cast<int64_t>(sizeof(T)));
     }
-    detail::transpose_tile(x.data + j, x.rows + i, y.data + i, y.rows + j);
+    tiles::transpose_tile(x.data + j, x.rows + i, y.data + i, y.rows + j);
   });
 }
 
@@ -134,15 +134,15 @@ void transpose_elements(const Rows<const T>& x, const Rows<T>& y) {
 template <class T>
 void transpose_thin(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t I, int64_t J) {
   switch (I) {
-    case 2: return detail::interleave<T, 2>(x, x_step, y, y_step, J);
-    case 3: return detail::interleave<T, 3>(x, x_step, y, y_step, J);
-    case 4: return detail::interleave<T, 4>(x, x_step, y, y_step, J);
+    case 2: return tiles::interleave<T, 2>(x, x_step, y, y_step, J);
+    case 3: return tiles::interleave<T, 3>(x, x_step, y, y_step, J);
+    case 4: return tiles::interleave<T, 4>(x, x_step, y, y_step, J);
     default: break;
   }
   switch (J) {
-    case 2: return detail::deinterleave<T, 2>(x, x_step, y, y_step, I);
-    case 3: return detail::deinterleave<T, 3>(x, x_step, y, y_step, I);
-    case 4: return detail::deinterleave<T, 4>(x, x_step, y, y_step, I);
+    case 2: return tiles::deinterleave<T, 2>(x, x_step, y, y_step, I);
+    case 3: return tiles::deinterleave<T, 3>(x, x_step, y, y_step, I);
+    case 4: return tiles::deinterleave<T, 4>(x, x_step, y, y_step, I);
     default: break;
   }
   if (I < J) {

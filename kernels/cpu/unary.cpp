@@ -1,13 +1,15 @@
 #include "kernels/cpu/elementwise.h"
 
 namespace plumb::cpu {
+
+using detail::Stage;
 namespace {
 
 // What each stage computes, as a function of its operands in the compute type.
 template <class F, Stage S>
 struct UnaryStage {
   static constexpr size_t kInputs = S == Stage::kForward ? 1 : (S == Stage::kBackward ? 2 : 3);
-  static constexpr bool kBroadcasts = false, kRare = is_second(S);
+  static constexpr bool kBroadcasts = false, kRare = detail::is_second(S);
   [[no_unique_address]] F f;  // keeps attribute-free functors empty
   template <class C>
   C operator()(const std::array<C, kInputs>& in) const {
@@ -16,7 +18,7 @@ struct UnaryStage {
     } else if constexpr (S == Stage::kBackward) {
       return f.backward(in[0], in[1]);
     } else {
-      return in[0] * f.backward(Dual<C>(in[1]), Dual<C>(in[2], C(1))).d;
+      return in[0] * f.backward(functors::Dual<C>(in[1]), functors::Dual<C>(in[2], C(1))).d;
     }
   }
 };

@@ -18,10 +18,10 @@ class WidenedKernel final : public Kernel {
  public:
   WidenedKernel(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out)
       : Kernel("plumb:as_f32:" + kernel->info().name), kernel_(std::move(kernel)) {
-    size_t at = aligned(kernel_->info().workspace_bytes);
+    size_t at = detail::aligned(kernel_->info().workspace_bytes);
     const auto place = [&](const TensorSpec& s) {
       const size_t begin = at;
-      at += aligned(static_cast<size_t>(s.numel()) * sizeof(float));
+      at += detail::aligned(static_cast<size_t>(s.numel()) * sizeof(float));
       return Place{s.numel(), begin};
     };
     for (const TensorSpec& s : in) in_.push_back(place(s));

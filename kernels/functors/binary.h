@@ -6,7 +6,7 @@
 #include <functional>
 #include <type_traits>
 
-#include "kernels/functors/unary.h"
+#include "unary.h"
 
 namespace plumb {
 namespace functors {
@@ -170,7 +170,7 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, 
 }  // namespace functors
 
 /// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
-using BinaryFunctors = TypeList<functors::Add, functors::Sub, functors::Mul, functors::Div, functors::Maximum,
+using BinaryFunctors = detail::TypeList<functors::Add, functors::Sub, functors::Mul, functors::Div, functors::Maximum,
                                 functors::Minimum, functors::Pow>;
 
 }  // namespace plumb

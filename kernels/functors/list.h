@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace plumb {
+namespace plumb::detail {
 
 template <class... T>
 struct TypeList {
@@ -33,4 +33,4 @@ consteval std::array<char, A + B - 1> joined_name(const char (&a)[A], const char
   return name;
 }
 
-}  // namespace plumb
+}  // namespace plumb::detail

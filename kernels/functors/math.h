@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace plumb {
+namespace plumb::functors {
 
 /// A number and its derivative along one direction. A functor's gradient evaluated on duals gives its second
 /// derivative.
@@ -177,4 +177,4 @@ T sigmoid(T x) {
 }
 
 }  // namespace math
-}  // namespace plumb
+}  // namespace plumb::functors

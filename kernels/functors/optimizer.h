@@ -5,9 +5,9 @@
 // nothing: the switches are template parameters, and with_rule picks the rule at run time.
 #pragma once
 
-#include "core/convention.h"
-#include "core/hash.h"
-#include "kernels/functors/math.h"
+#include "../../core/convention.h"
+#include "../../core/hash.h"
+#include "math.h"
 
 namespace plumb {
 

@@ -6,9 +6,9 @@
 // dual numbers.
 #pragma once
 
-#include "core/hash.h"
-#include "kernels/functors/list.h"
-#include "kernels/functors/math.h"
+#include "../../core/hash.h"
+#include "list.h"
+#include "math.h"
 
 namespace plumb {
 
@@ -246,7 +246,7 @@ struct Affine {  // scale x + shift for constants; scaling and negation are this
 
 /// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
 using UnaryFunctors =
-    TypeList<functors::Relu, functors::LeakyRelu, functors::Sigmoid, functors::Tanh, functors::Gelu, functors::GeluTanh,
+    detail::TypeList<functors::Relu, functors::LeakyRelu, functors::Sigmoid, functors::Tanh, functors::Gelu, functors::GeluTanh,
              functors::Silu, functors::Softplus, functors::Exp, functors::Log, functors::Sqrt, functors::Square,
              functors::Reciprocal, functors::Abs, functors::PowScalar, functors::Affine>;
 

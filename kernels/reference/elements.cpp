@@ -8,6 +8,9 @@
 #include "core/bytes.h"
 
 namespace plumb::reference {
+
+using detail::load_bytes;
+using detail::store_bytes;
 namespace {
 
 // v as a number of `digits` binary digits whose exponent is not below `least`, to nearest even.

@@ -7,6 +7,8 @@
 #include "kernels/reference/elements.h"
 
 namespace plumb::reference {
+
+using detail::Stage;
 namespace {
 
 constexpr size_t kMostOperands = 4;
@@ -31,12 +33,12 @@ double unary(const void* f, Stage stage, const double* v) {
   const F& op = *static_cast<const F*>(f);
   if (stage == Stage::kForward) return op.forward(v[0]);
   if (stage == Stage::kBackward) return op.backward(v[0], v[1]);
-  return v[0] * op.backward(Dual<double>(v[1]), Dual<double>(v[2], 1.0)).d;
+  return v[0] * op.backward(functors::Dual<double>(v[1]), functors::Dual<double>(v[2], 1.0)).d;
 }
 
 template <class F>
 double binary(const void* f, Stage stage, const double* v) {
-  using D = Dual<double>;
+  using D = functors::Dual<double>;
   const F& op = *static_cast<const F*>(f);
   switch (stage) {
     case Stage::kForward: return op.forward(v[0], v[1]);

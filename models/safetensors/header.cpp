@@ -8,6 +8,8 @@
 #include <utility>
 
 namespace plumb::models::safetensors {
+
+using detail::in_quotes;
 namespace {
 
 using Json = nlohmann::json;

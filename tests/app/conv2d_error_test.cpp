@@ -15,10 +15,10 @@ namespace {
 template <class K>
 double error_of(const Conv2dParams& params, const std::vector<TensorSpec>& in, const TensorSpec& out, float damage) {
   const ChoiceScope choice(Choice{.algorithm = algorithm_id("reference")});
-  const Ref<Prepared> p =
+  const detail::Ref<Prepared> p =
       in.size() == 3 ? prepare<K>(params, {in[0], in[1], in[2]}, {out}) : prepare<K>(params, {in[0], in[1]}, {out});
-  Scratch scratch(p->in(), p->out());
-  Trial(scratch, p->in(), *p->kernel).run();
+  detail::Scratch scratch(p->in(), p->out());
+  detail::Trial(scratch, p->in(), *p->kernel).run();
   static_cast<float*>(scratch.out()[0])[0] += damage;
   return conv2d_error(*p, scratch.in(), scratch.out()[0]);
 }

@@ -25,7 +25,7 @@ void avoid_kinks(std::vector<double>& values, const std::vector<double>& kinks) 
 Tensor make_input(const CaseInput& input, const TensorSpec& spec, Numbers numbers, uint64_t seed) {
   if (!is_floating(spec.dtype)) {
     std::vector<int64_t> whole(static_cast<size_t>(spec.numel()));
-    fill_uniform(whole.data(), DType::kI64, spec.numel(), input.low, input.high, seed);
+    detail::fill_uniform(whole.data(), DType::kI64, spec.numel(), input.low, input.high, seed);
     return from_doubles(std::vector<double>(whole.begin(), whole.end()), spec);
   }
   if (numbers == Numbers::kSmallIntegers) return small_integers(spec, seed);

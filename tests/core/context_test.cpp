@@ -10,26 +10,28 @@
 #include "tests/support/compare.h"
 
 namespace plumb {
+
+using detail::Context;
 namespace {
 
 TEST(Context, ScopesRestoreWhatWasBefore) {
-  const Context before = ctx;
+  const Context before = detail::ctx;
   {
     const NoGrad no_grad;
     const MemoryScope memory(MemoryClass::kState);
     const ChoiceScope choice({.search = Search::kMeasured, .threads = 1});
-    EXPECT_FALSE(ctx.recording);
-    EXPECT_EQ(ctx.memory_class, MemoryClass::kState);
-    EXPECT_EQ(ctx.choice.search, Search::kMeasured);
+    EXPECT_FALSE(detail::ctx.recording);
+    EXPECT_EQ(detail::ctx.memory_class, MemoryClass::kState);
+    EXPECT_EQ(detail::ctx.choice.search, Search::kMeasured);
     {
-      const Scoped<bool> again(ctx.recording, true);
-      EXPECT_TRUE(ctx.recording);
+      const detail::Scoped<bool> again(detail::ctx.recording, true);
+      EXPECT_TRUE(detail::ctx.recording);
     }
-    EXPECT_FALSE(ctx.recording);
+    EXPECT_FALSE(detail::ctx.recording);
   }
-  EXPECT_EQ(ctx.recording, before.recording);
-  EXPECT_EQ(ctx.memory_class, before.memory_class);
-  EXPECT_TRUE(ctx.choice == before.choice);
+  EXPECT_EQ(detail::ctx.recording, before.recording);
+  EXPECT_EQ(detail::ctx.memory_class, before.memory_class);
+  EXPECT_TRUE(detail::ctx.choice == before.choice);
 }
 
 TEST(Context, ScopesRestoreAfterAnException) {
@@ -38,14 +40,14 @@ TEST(Context, ScopesRestoreAfterAnException) {
     fail("out");
   } catch (const Error&) {
   }
-  EXPECT_TRUE(ctx.recording);
+  EXPECT_TRUE(detail::ctx.recording);
 }
 
 TEST(Context, EachThreadHasItsOwn) {
   const NoGrad no_grad;
   bool recording = false;
 
-  std::thread([&] { recording = ctx.recording; }).join();
+  std::thread([&] { recording = detail::ctx.recording; }).join();
 
   EXPECT_TRUE(recording);
 }
@@ -58,7 +60,7 @@ TEST(Context, ValuesTakeTheMemoryClassOfTheScope) {
   };
   {
     const MemoryScope memory(MemoryClass::kState);
-    const Ref<Value> v = Value::make(TensorSpec(Shape{1024}), ctx.memory_class);
+    const detail::Ref<detail::Value> v = detail::Value::make(TensorSpec(Shape{1024}), detail::ctx.memory_class);
     EXPECT_EQ(live(MemoryClass::kState), 4096);
     EXPECT_EQ(live(MemoryClass::kActivation), 0);
   }
@@ -97,7 +99,7 @@ TEST(Context, SetThreadsHoldsForTheCallingThreadOnly) {
     EXPECT_EQ(threads(), 1);
     EXPECT_EQ(omp_get_max_threads(), 1);
   }).join();
-  EXPECT_EQ(ctx.choice.threads, 0);
+  EXPECT_EQ(detail::ctx.choice.threads, 0);
 }
 
 TEST(Device, HasAName) {

@@ -11,6 +11,8 @@
 #include "core/tensor.h"
 
 namespace plumb {
+
+using detail::Pool;
 namespace {
 
 #ifdef PLUMB_SANITIZED
@@ -27,27 +29,27 @@ int64_t heap_bytes() {
 TEST(Pool, ObjectsAreAlignedAndApart) {
   std::vector<std::pair<unsigned char*, size_t>> objects;
   for (const size_t bytes : {1, 63, 64, 65, 128, 1000, 1024, 1025, 2048, 2049, 100000, 1048576, 1048577, 3000000}) {
-    auto* object = static_cast<unsigned char*>(ctx.pool.get(bytes));
+    auto* object = static_cast<unsigned char*>(detail::ctx.pool.get(bytes));
     ASSERT_EQ(reinterpret_cast<uintptr_t>(object) % 64, 0u);
     std::fill_n(object, bytes, static_cast<unsigned char>(objects.size()));
     objects.emplace_back(object, bytes);
   }
   for (size_t i = 0; i < objects.size(); ++i) {
     for (size_t k = 0; k < objects[i].second; ++k) ASSERT_EQ(objects[i].first[k], i);
-    ctx.pool.put(objects[i].first, objects[i].second);
+    detail::ctx.pool.put(objects[i].first, objects[i].second);
   }
 }
 
 TEST(Pool, GivesBackTheSameObject) {
   if (!kPlain) GTEST_SKIP() << "sanitizers see every object";
-  void* object = ctx.pool.get(100);
-  ctx.pool.put(object, 100);
-  EXPECT_EQ(ctx.pool.get(120), object);
-  ctx.pool.put(object, 120);
+  void* object = detail::ctx.pool.get(100);
+  detail::ctx.pool.put(object, 100);
+  EXPECT_EQ(detail::ctx.pool.get(120), object);
+  detail::ctx.pool.put(object, 120);
 }
 
 TEST(Pool, VectorsReuseTheirStorage) {
-  PoolVector<int64_t> v;
+  detail::PoolVector<int64_t> v;
   for (int64_t i = 0; i < 1000; ++i) v.push_back(i);
   for (int64_t i = 0; i < 1000; ++i) ASSERT_EQ(v[static_cast<size_t>(i)], i);
 }
@@ -63,13 +65,13 @@ TEST(Pool, ThreadsThatOnlyFreeDoNotHoard) {
   std::thread consumer([&] {
     for (size_t r = 0; r < kRounds; ++r) {
       while (turn.load() % 2 == 0) std::this_thread::yield();
-      for (void* o : objects) ctx.pool.put(o, kBytes);
+      for (void* o : objects) detail::ctx.pool.put(o, kBytes);
       ++turn;
     }
   });
   for (size_t r = 0; r < kRounds; ++r) {
     while (turn.load() % 2 == 1) std::this_thread::yield();
-    for (void*& o : objects) o = ctx.pool.get(kBytes);
+    for (void*& o : objects) o = detail::ctx.pool.get(kBytes);
     most = std::max(most, heap_bytes() - before);
     ++turn;
   }
@@ -86,7 +88,7 @@ TEST(Pool, EndingThreadsGiveBackTheirLists) {
   const int64_t before = heap_bytes();
 
   std::thread([&] {
-    for (void* o : objects) ctx.pool.put(o, 896);
+    for (void* o : objects) detail::ctx.pool.put(o, 896);
   }).join();
 
   EXPECT_LT(heap_bytes(), before - int64_t{kObjects} * 896 / 2);

@@ -7,6 +7,8 @@
 #include "tests/support/compare.h"
 
 namespace plumb {
+
+using detail::Block;
 namespace {
 
 using Block = std::array<uint32_t, 4>;

@@ -6,6 +6,9 @@
 #include "tests/support/compare.h"
 
 namespace plumb {
+
+using detail::hash_words;
+using detail::intern_pack;
 namespace {
 
 using test::refused;
@@ -98,10 +101,10 @@ TEST(Layout, PacksAreInternedByKey) {
   EXPECT_TRUE(is_pack(a));
   EXPECT_NE(a, b);
   EXPECT_EQ(intern_pack("key a", "name", 64), a);
-  EXPECT_EQ(pack_bytes(b), 128u);
+  EXPECT_EQ(detail::pack_bytes(b), 128u);
   EXPECT_EQ(to_string(a), "name");
   EXPECT_TRUE(refused([&] { strides_of(TensorSpec(Shape{1}, DType::kF32, a)); }, "has no strides"));
-  EXPECT_TRUE(refused([] { pack_bytes(static_cast<Layout>(65535)); }, "is not a known pack"));
+  EXPECT_TRUE(refused([] { detail::pack_bytes(static_cast<Layout>(65535)); }, "is not a known pack"));
 }
 
 TEST(Hash, RealIsComparedByItsBits) {

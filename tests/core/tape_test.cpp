@@ -15,12 +15,12 @@ Tensor scalar(float v) { return Tensor::from<float>({v}, Shape{}); }
 Tensor leaf(float v) { return scalar(v).require_grad(); }
 
 // Hands every gradient to the test. The engine with its order and sums is ops/grad.
-class Sink final : public GradientSink {
+class Sink final : public detail::GradientSink {
  public:
-  std::vector<std::pair<Node*, Tensor>> given;
+  std::vector<std::pair<detail::Node*, Tensor>> given;
 
  private:
-  void add(Node* to, Tensor gradient) override { given.emplace_back(to, std::move(gradient)); }
+  void add(detail::Node* to, Tensor gradient) override { given.emplace_back(to, std::move(gradient)); }
 };
 
 #ifdef PLUMB_SANITIZED
@@ -153,7 +153,7 @@ TEST(Tape, NumbersGrowAlongEveryEdge) {
       &thread, nullptr,
       [](void* p) -> void* {
         auto [y, j] = *static_cast<std::pair<Tensor*, Tensor*>*>(p);
-        ctx.sequence = 1000000000;
+        detail::ctx.sequence = 1000000000;
         *y = record(*y, wrt(*y, [](const Tensor& dy) { return dy; }));
         *j = record_joint<1>(*y, {y}, [](const Tensor& dy, const Needs<1>&) { return std::array<Tensor, 1>{dy}; });
         return nullptr;

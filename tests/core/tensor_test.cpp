@@ -5,6 +5,9 @@
 #include "tests/support/compare.h"
 
 namespace plumb {
+
+using detail::Ref;
+using detail::Value;
 namespace {
 
 using test::refused;

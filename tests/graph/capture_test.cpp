@@ -79,12 +79,12 @@ Outcome train(const std::string& model, const std::string& optimizer_name, bool 
     const std::vector<Tensor> in{x, labels};
     const auto before = cpu_memory().stats().allocations;
     const auto lookups_before = static_cast<int64_t>(cache_lookups());
-    const uint64_t nodes_before = ctx.sequence;
+    const uint64_t nodes_before = detail::ctx.sequence;
     o.losses.push_back((captured ? replayed(in) : step(in))[0].item());
     if (i >= 5) {  // both batch sizes are captured by then
       allocations += cpu_memory().stats().allocations - before;
       lookups += static_cast<int64_t>(cache_lookups()) - lookups_before;
-      nodes += ctx.sequence - nodes_before;
+      nodes += detail::ctx.sequence - nodes_before;
     }
   }
   if (captured) {
@@ -142,7 +142,7 @@ TEST(CaptureTest, ReadingATensorInsideThrowsASentence) {
   };
 
   EXPECT_TRUE(test::refused(reading, "while capturing"));
-  EXPECT_EQ(ctx.recorder, nullptr);
+  EXPECT_EQ(detail::ctx.recorder, nullptr);
 }
 
 TEST(CaptureTest, InputsAreRefilledInPlace) {

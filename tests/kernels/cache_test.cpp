@@ -66,7 +66,7 @@ TEST(Cache, EveryPartOfTheKeyMatters) {
   const TensorSpec x(Shape{12});
   const auto one = [](const TensorSpec& s) { add_value(zeros(s), 1); };
   const auto chosen = [&](const Choice& c) {
-    const Scoped<Choice> scope(ctx.choice, c);  // the number of threads too
+    const detail::Scoped<Choice> scope(detail::ctx.choice, c);  // the number of threads too
     one(x);
   };
   const std::pair<const char*, std::function<void()>> keys[] = {
@@ -113,7 +113,7 @@ TEST(Cache, EveryPartOfTheKeyMatters) {
 
 TEST(Cache, PrepareAndRunShareKernels) {
   const TensorSpec spec(Shape{13});
-  const Ref<Prepared> p = prepare<AddValue>({5}, {spec}, {spec}), again = prepare<AddValue>({5}, {spec}, {spec});
+  const detail::Ref<Prepared> p = prepare<AddValue>({5}, {spec}, {spec}), again = prepare<AddValue>({5}, {spec}, {spec});
   EXPECT_EQ(p.get(), again.get());
   const int before = AddValue::prepared;
   EXPECT_EQ(add_value(zeros(spec), 5).data<float>()[0], 5);
@@ -170,7 +170,7 @@ TEST(Cache, TheLeastRecentlyPreparedGoFirst) {
 TEST(Cache, EvictedKernelsLiveAsLongAsSomebodyHoldsThem) {
   const TensorSpec spec(Shape{17});
   const Tensor x = zeros(spec);
-  Ref<Prepared> held = prepare<AddValue>({1000}, {spec}, {spec});
+  detail::Ref<Prepared> held = prepare<AddValue>({1000}, {spec}, {spec});
   const int alive = AddValue::alive;
   {
     const Capacity one(1);

@@ -57,7 +57,7 @@ struct Nothing {
 const TensorSpec kOne(Shape{1});
 std::string chosen(Choice choice, int64_t key) {
   const ChoiceScope scope(choice);
-  const Ref<Prepared> p = prepare<Several>({key}, {}, {kOne});
+  const detail::Ref<Prepared> p = prepare<Several>({key}, {}, {kOne});
   const std::string name = p->kernel->info().algorithm;
   EXPECT_EQ(p->kernel->info().flops, 42);
   // What is named is what runs.

@@ -132,7 +132,7 @@ TEST(Conv2dChwn, AgreesWithTheOtherLayoutsExactly) {
 
 TEST(Conv2dChwn, GivesTheSameBitsWithAnyNumberOfThreads) {
   const Layer l{{40, 20, 9, 9}, {30, 20, 3, 3}, {.padding = {1, 1, 1, 1}}};
-  const Scoped<Choice> restored(ctx.choice, ctx.choice);
+  const detail::Scoped<Choice> restored(detail::ctx.choice, detail::ctx.choice);
   const int before = threads();
   set_threads(1);
   const Results one(l, DType::kF32, false);

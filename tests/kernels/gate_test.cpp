@@ -12,6 +12,8 @@
 #include "tests/support/kernel_check.h"
 
 namespace plumb {
+
+using detail::Scoped;
 namespace {
 
 using test::FunctionKernel;
@@ -128,7 +130,7 @@ TEST(Gate, RefusesDevicesWithoutKernels) {
 }
 
 TEST(Gate, RefusesCapturedTensorsOutsideOfTheirStep) {
-  const Tensor captured(Value::make(TensorSpec(Shape{4}), MemoryClass::kActivation, true));
+  const Tensor captured(detail::Value::make(TensorSpec(Shape{4}), MemoryClass::kActivation, true));
   EXPECT_TRUE(
       refused([&] { add(four(1, 2, 3, 4), captured); }, "add: input 1 f32 (4) nchw comes from a captured step"));
 }
@@ -167,7 +169,7 @@ TEST(Gate, WhatIsWrittenWhenAnObserverThrowsCountsAsWritten) {
   const uint32_t before = counter.value->version();
   Thrower thrower;
   {
-    const Scoped<Observer*> scope(ctx.observer, &thrower);
+    const Scoped<Observer*> scope(detail::ctx.observer, &thrower);
     EXPECT_TRUE(refused(
         [&] {
           run<SumAndDifference>({}, {a, a, counter}, {a.spec(), a.spec()}, Writes{2, 1});
@@ -181,7 +183,7 @@ TEST(Gate, WhatIsWrittenWhenAnObserverThrowsCountsAsWritten) {
 // Runs an op that needs a larger workspace than any before it.
 struct Grower : Observer {
   void before(const Prepared&) override {
-    const Scoped<Observer*> alone(ctx.observer, nullptr);
+    const Scoped<Observer*> alone(detail::ctx.observer, nullptr);
     run<NeedsWorkspace>({4000000}, {}, TensorSpec(Shape{1}));
   }
 };
@@ -190,7 +192,7 @@ TEST(Gate, ObserversMayRunOps) {
   const TensorSpec one(Shape{1});
   run<NeedsWorkspace>({1000}, {}, one);
   Grower grower;
-  const Scoped<Observer*> scope(ctx.observer, &grower);
+  const Scoped<Observer*> scope(detail::ctx.observer, &grower);
   EXPECT_EQ(run<NeedsWorkspace>({2000}, {}, one).item(), 3);
 }
 
@@ -210,7 +212,7 @@ TEST(Gate, PacksAreMadeOncePerVersion) {
 
 TEST(Gate, PacksSeeWritesThroughAliases) {
   const Tensor w = four(1, 2, 3, 4);
-  Tensor alias(Value::alias(w.value, TensorSpec(Shape{4})));
+  Tensor alias(detail::Value::alias(w.value, TensorSpec(Shape{4})));
   EXPECT_TRUE(test::equal(run<ReadsPack>({}, {w}, w.spec()), four(2, 4, 6, 8)));
   alias.mutable_data<float>()[1] = 5;
   EXPECT_TRUE(test::equal(run<ReadsPack>({}, {w}, w.spec()), four(2, 10, 6, 8)));
@@ -272,7 +274,7 @@ TEST(Gate, ObserversSeeEveryKernelAndItsInfo) {
     double bytes = 0;
   } watch;
   {
-    const Scoped<Observer*> scope(ctx.observer, &watch);
+    const Scoped<Observer*> scope(detail::ctx.observer, &watch);
     add(four(1, 2, 3, 4), four(1, 1, 1, 1));
   }
   add(four(1, 2, 3, 4), four(1, 1, 1, 1));

@@ -136,9 +136,9 @@ Floats run(const Kernel& kernel, const std::vector<TensorSpec>& specs, const std
   std::vector<void*> in;
   for (const Floats* f : inputs) in.push_back(memory.emplace_back(f->data(), f->size() * sizeof(float)).data());
   for (const PackRequest& r : kernel.info().packs) {
-    const auto packer = make_packer(specs[static_cast<size_t>(r.input)], r.layout);
+    const auto packer = detail::make_packer(specs[static_cast<size_t>(r.input)], r.layout);
     void*& input = in[static_cast<size_t>(r.input)];
-    void* pack = fresh(pack_bytes(r.layout));
+    void* pack = fresh(detail::pack_bytes(r.layout));
     packer->run({&input, &pack, fresh(packer->info().workspace_bytes)});
     input = pack;
   }

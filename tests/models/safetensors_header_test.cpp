@@ -144,7 +144,7 @@ TEST_F(SafetensorsHeader, StopsAtDeepNestingAndShortensLongNames) {
   for (int i = 0; i < 100'000; ++i) objects += "{\"w\":";
   EXPECT_TRUE(refuses(objects, 0, "\"w\" has the unknown field \"w\""));
   EXPECT_TRUE(refuses("{\"" + std::string(1'000'000, 'n') + "\\n\":1}", 0, "nnn...\" is 1"));
-  EXPECT_EQ(in_quotes("a\nb\x7f"), "\"a?b?\"");
+  EXPECT_EQ(detail::in_quotes("a\nb\x7f"), "\"a?b?\"");
 }
 
 TEST_F(SafetensorsHeader, EveryTruncationAndFlippedByteIsRefusedOrLoads) {

@@ -44,7 +44,7 @@ class FullDisk {
 Tensor random_bits(const TensorSpec& spec, uint64_t seed) {
   Tensor t = Tensor::empty(spec);
   std::vector<int32_t> bits(spec.bytes() / 4 + 1);
-  fill_uniform(bits.data(), DType::kI32, static_cast<int64_t>(bits.size()), -2147483648.0, 2147483647.0, seed);
+  detail::fill_uniform(bits.data(), DType::kI32, static_cast<int64_t>(bits.size()), -2147483648.0, 2147483647.0, seed);
   std::memcpy(t.value->data, bits.data(), spec.bytes());
   return t;
 }
@@ -131,7 +131,7 @@ TEST_F(SafetensorsSave, RefusesWhatCannotBeStored) {
   const Tensor nhwc = Tensor::empty(TensorSpec(Shape{1, 2, 2, 2}, DType::kF32, Layout::kNhwc));
   EXPECT_TRUE(refused(save({"w", nhwc}), "tensor \"w\" is in layout nhwc; convert it to nchw"));
   EXPECT_TRUE(refused(save({"w", Tensor()}), "tensor \"w\" is empty"));
-  EXPECT_TRUE(refused(save({"w", Tensor(Value::make(x.spec(), MemoryClass::kActivation, true))}), "captured"));
+  EXPECT_TRUE(refused(save({"w", Tensor(detail::Value::make(x.spec(), MemoryClass::kActivation, true))}), "captured"));
   EXPECT_TRUE(refused(save({"x", x}), "the name \"x\" is taken"));
   EXPECT_TRUE(refused(save({"__metadata__", x}), "the name \"__metadata__\" is taken"));
   EXPECT_TRUE(refused(save({"\xff", x}), "is not UTF-8"));

@@ -15,6 +15,8 @@
 #include "tests/support/kernel_check.h"
 
 namespace plumb {
+
+using detail::Ref;
 namespace {
 
 using test::refused;

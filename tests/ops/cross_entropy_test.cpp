@@ -16,7 +16,7 @@ constexpr LossReduction kReductions[] = {LossReduction::kMean, LossReduction::kS
 
 Tensor labels_for(int64_t rows, int64_t classes, uint64_t seed = 5) {
   Tensor t = Tensor::empty(TensorSpec(Shape{rows}, DType::kI64));
-  fill_uniform(t.value->data, DType::kI64, rows, 0, static_cast<double>(classes - 1), seed);
+  detail::fill_uniform(t.value->data, DType::kI64, rows, 0, static_cast<double>(classes - 1), seed);
   return t;
 }
 

@@ -13,6 +13,9 @@
 #include "tests/support/kernel_check.h"
 
 namespace plumb {
+
+namespace math = functors::math;
+
 namespace {
 
 using test::refused;
@@ -115,7 +118,7 @@ TEST(Elementwise, LargeResultsMatchTheReference) {
 }
 
 TEST(Elementwise, Log1pOfADualNumberHasItsDerivative) {
-  const auto y = math::log1p(Dual<double>(0.5, 3.0));
+  const auto y = math::log1p(functors::Dual<double>(0.5, 3.0));
   EXPECT_DOUBLE_EQ(y.v, std::log1p(0.5));
   EXPECT_DOUBLE_EQ(y.d, 2);  // 3 / (1 + 0.5)
 }

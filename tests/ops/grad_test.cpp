@@ -13,6 +13,7 @@
 #include "tests/support/kernel_check.h"
 
 namespace plumb {
+
 namespace {
 
 using test::refused;
@@ -174,8 +175,8 @@ TEST(Grad, AnErrorInBackwardLeavesNoMarks) {
   const TensorList g = grad(sum(shared), {x});
 
   EXPECT_EQ(values(g[0]), (Values{12}));
-  EXPECT_TRUE(ctx.recording);
-  EXPECT_EQ(ctx.memory_class, MemoryClass::kActivation);
+  EXPECT_TRUE(detail::ctx.recording);
+  EXPECT_EQ(detail::ctx.memory_class, MemoryClass::kActivation);
 }
 
 TEST(Grad, GradientsAreCountedAsGradients) {

@@ -37,14 +37,14 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
   const TensorSpec x(Shape{32, 64}), w(Shape{48, 64}), y(Shape{32, 48}), b(Shape{48});
   for (const char* algorithm : kAlgorithms) {
     const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
-    for (const Ref<Prepared>& p :
+    for (const detail::Ref<Prepared>& p :
          {prepare<LinearForward>({}, {x, w}, {y}), prepare<LinearBackwardInput>({}, {y, w}, {x}),
           prepare<LinearBackwardWeight>({}, {y, x}, {w})}) {
       EXPECT_EQ(p->kernel->info().algorithm, algorithm) << p->kind->name;
       EXPECT_EQ(p->kernel->info().flops, 2.0 * 32 * 64 * 48);
     }
     // A plain product has no place for a bias.
-    const Ref<Prepared> biased = prepare<LinearForward>({}, {x, w, b}, {y});
+    const detail::Ref<Prepared> biased = prepare<LinearForward>({}, {x, w, b}, {y});
     EXPECT_EQ(biased->kernel->info().algorithm == algorithm, std::string(algorithm) != "gemm");
   }
 }
@@ -66,7 +66,7 @@ TEST(Linear, TheDefaultIsThinWhereTheWeightsPassingIsAll) {
 TEST(Linear, JointGradientsOfALargeMatrixMatchTheReference) {
   const int64_t rows = test::pieces_past_caches(2048 * 4) + 5;
   const TensorSpec x(Shape{2, 2048}), w(Shape{rows, 2048}), dy(Shape{2, rows});
-  ASSERT_TRUE(prefers_joint_backward(x, w));
+  ASSERT_TRUE(detail::prefers_joint_backward(x, w));
   test::KernelCheck check(8);
   const Tensor from_x = test::random_tensor(x, 1).require_grad(), from_w = test::random_tensor(w, 2).require_grad();
   grad(linear(from_x, from_w), {from_x, from_w}, test::random_tensor(dy, 3));

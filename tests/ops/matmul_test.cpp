@@ -43,7 +43,7 @@ TEST(Matmul, TheAlgorithmIsTheOneThatIsNamed) {
   const TensorSpec a(Shape{32, 64}), b(Shape{64, 48}), y(Shape{32, 48});
   for (const char* algorithm : kAlgorithms) {
     const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
-    const Ref<Prepared> p = prepare<Matmul>({}, {a, b}, {y});
+    const detail::Ref<Prepared> p = prepare<Matmul>({}, {a, b}, {y});
     EXPECT_EQ(p->kernel->info().algorithm, algorithm);
     EXPECT_EQ(p->kernel->info().flops, 2.0 * 32 * 64 * 48);
     // gemm is for one f32 product: batches and other dtypes visibly go elsewhere.

@@ -127,7 +127,7 @@ TEST(Pool2d, LayoutsAgreeExactly) {
 
 // Notes every kernel that runs, and what it does besides its work.
 struct Extras : Observer {
-  Extras() : scope(ctx.observer, this) {}
+  Extras() : scope(detail::ctx.observer, this) {}
   void after(const Prepared& p, const Launch&) override {
     const KernelInfo& info = p.kernel->info();
     ran.push_back(p.kind->name);
@@ -136,7 +136,7 @@ struct Extras : Observer {
   }
   std::vector<std::string> ran;
   size_t workspace_bytes = 0, conversions = 0;
-  Scoped<Observer*> scope;
+  detail::Scoped<Observer*> scope;
 };
 TEST(Pool2d, ConvertsNothingInAnyLayout) {
   for (const Pooling& pooling : poolings()) {
@@ -209,12 +209,12 @@ TEST(MaxPool2d, AWindowOfNothingButMinusInfinityHasAPositionInsideX) {
 
 // The outputs of every kernel that runs.
 struct Outputs : Observer {
-  Outputs() : scope(ctx.observer, this) {}
+  Outputs() : scope(detail::ctx.observer, this) {}
   void after(const Prepared& p, const Launch&) override {
     for (const TensorSpec& s : p.out()) dtypes.push_back(s.dtype);
   }
   std::vector<DType> dtypes;
-  Scoped<Observer*> scope;
+  detail::Scoped<Observer*> scope;
 };
 TEST(MaxPool2d, PositionsAreKeptOnlyForAGradientAndInBytes) {
   const auto outputs = [](const Tensor& x, const Pool2dParams& p) {

@@ -33,7 +33,7 @@ struct PhaseLog : Observer {
   Phase phase = Phase::kForward;
   int kernels = 0;
   void before(const Prepared&) override {
-    phase = ctx.phase;
+    phase = detail::ctx.phase;
     ++kernels;
   }
 };
@@ -44,13 +44,13 @@ TEST(OptimizerRun, IsOneKernelOfTheUpdatePhase) {
     const auto optimizer = make(w);
     PhaseLog log;
     {
-      const Scoped<Observer*> watch(ctx.observer, &log);
+      const detail::Scoped<Observer*> watch(detail::ctx.observer, &log);
       optimizer->step(g);
     }
 
     EXPECT_EQ(log.kernels, 1);
     EXPECT_EQ(log.phase, Phase::kUpdate);
-    EXPECT_EQ(ctx.phase, Phase::kForward);
+    EXPECT_EQ(detail::ctx.phase, Phase::kForward);
   }
 }
 
@@ -67,7 +67,7 @@ TEST(OptimizerRun, BytesCountReadsAndWrites) {
     }
   } log;
   {
-    const Scoped<Observer*> watch(ctx.observer, &log);
+    const detail::Scoped<Observer*> watch(detail::ctx.observer, &log);
     adam.step(g);
   }
 
@@ -84,7 +84,7 @@ TEST(OptimizerRun, AnyNumberOfThreadsGivesTheSameBits) {
     for (const DType t : {DType::kF32, DType::kF64}) {
       std::vector<Tensor> results[2];
       for (int threads = 1; threads <= 2; ++threads) {
-        const ChoiceScope choice(ctx.choice);
+        const ChoiceScope choice(detail::ctx.choice);
         const int before = plumb::threads();
         set_threads(threads);
         auto& w = results[threads - 1] = parameters_of(shapes, 1, t);

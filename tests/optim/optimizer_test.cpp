@@ -121,7 +121,7 @@ TEST(OptimizerTest, MinimisesWithoutLeavingATape) {
   for (const Make& make : every_optimizer()) {
     Tensor w = Tensor::from<double>({1.0, -2.0, 0.5}, {3}).require_grad();
     const auto optimizer = make({&w, 1});
-    const Ref<Node> leaf = w.node;
+    const detail::Ref<detail::Node> leaf = w.node;
     const double before = sum(square(w)).item();
     for (int i = 0; i < 50; ++i) optimizer->step(grad(sum(square(w)), {w}));
 

@@ -25,7 +25,7 @@ struct Problem {
   // Null candidates decline. The parameters and the specs outlive the candidates, as they do in the gate.
   std::vector<Made> candidates() const {
     Candidates offered;
-    prepared.kind->offer(prepared.params.data(), in, out, prepared.choice, threads_of(prepared.choice), offered);
+    prepared.kind->offer(prepared.params.data(), in, out, prepared.choice, detail::threads_of(prepared.choice), offered);
     std::vector<Made> made;
     for (const auto& c : offered.all()) {
       if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel), c.deterministic});
@@ -47,8 +47,8 @@ Tensor copy_of(const void* data, const TensorSpec& spec) {
 
 // The pack of a plain input, made on guarded memory too.
 Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, bool& intact) {
-  const auto packer = make_packer(plain, layout);
-  Guarded pack(pack_bytes(layout)), workspace(packer->info().workspace_bytes);
+  const auto packer = detail::make_packer(plain, layout);
+  Guarded pack(detail::pack_bytes(layout)), workspace(packer->info().workspace_bytes);
   void *from = data.data(), *to = pack.data();
   packer->run({&from, &to, workspace.data()});
   intact &= pack.intact() && workspace.intact();
@@ -140,7 +140,7 @@ double amplification(const std::string& algorithm) {
 void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
   if (!keys_.insert(key_of(prepared)).second) return;
   SCOPED_TRACE(describe(prepared));
-  const Scoped<Observer*> unwatched(ctx.observer, nullptr);
+  const detail::Scoped<Observer*> unwatched(detail::ctx.observer, nullptr);
   const Problem p{
       prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}};
   std::vector<Tensor> inputs;

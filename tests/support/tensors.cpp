@@ -72,13 +72,13 @@ int64_t pieces_past_caches(int64_t bytes) { return cpu::ceil_div(cpu::kStreamByt
 
 Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low, double high) {
   std::vector<double> values(static_cast<size_t>(spec.numel()));
-  fill_uniform(values.data(), DType::kF64, spec.numel(), low, high, seed);
+  detail::fill_uniform(values.data(), DType::kF64, spec.numel(), low, high, seed);
   return from_doubles(values, spec);
 }
 
 Tensor small_integers(const TensorSpec& spec, uint64_t seed, int limit) {
   std::vector<int32_t> values(static_cast<size_t>(spec.numel()));
-  fill_uniform(values.data(), DType::kI32, spec.numel(), -limit, limit, seed);
+  detail::fill_uniform(values.data(), DType::kI32, spec.numel(), -limit, limit, seed);
   return from_doubles(std::vector<double>(values.begin(), values.end()), spec);
 }
 
