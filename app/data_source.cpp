@@ -8,7 +8,7 @@
 namespace plumb::app {
 namespace {
 
-data::Dataset limited(data::Dataset d, int64_t limit) {
+datasets::Dataset limited(datasets::Dataset d, int64_t limit) {
   return limit && limit < d.size() ? d.first(limit) : std::move(d);
 }
 
@@ -20,21 +20,21 @@ std::string data_set_of(const std::string& model) {
   return "cifar10";
 }
 
-data::Normalization normalization_of(const std::string& model) {
-  return model.starts_with("resnet") ? data::Normalization::imagenet() : data::Normalization{};
+datasets::Normalization normalization_of(const std::string& model) {
+  return model.starts_with("resnet") ? datasets::Normalization::imagenet() : datasets::Normalization{};
 }
 
-data::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit) {
+datasets::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit) {
   PLUMB_CHECK(limit >= 0, "limit: {} images were asked for; use a positive number, or 0 for all", limit);
   const std::string name = data_set_of(model);
   if (source == "synthetic") {
     constexpr uint64_t kSeed = 0;  // the set is the same in every run; --seed is of the training
-    const auto split = [&](data::Split s) {
-      return data::synthetic_like(name, s, kSeed, std::min(limit, data::usual_count(name, s)));
+    const auto split = [&](datasets::Split s) {
+      return datasets::synthetic_like(name, s, kSeed, std::min(limit, datasets::usual_count(name, s)));
     };
-    return {split(data::Split::kTrain), split(data::Split::kTest)};
+    return {split(datasets::Split::kTrain), split(datasets::Split::kTest)};
   }
-  data::TrainTest both = data::load(name, source);
+  datasets::TrainTest both = datasets::load(name, source);
   return {limited(std::move(both.train), limit), limited(std::move(both.test), limit)};
 }
 

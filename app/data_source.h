@@ -12,10 +12,10 @@ namespace plumb::app {
 std::string data_set_of(const std::string& model);
 /// Both splits of a model's data set, from a folder, or from random numbers if `source` is "synthetic". `limit` images
 /// of each split, all if 0.
-data::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit);
+datasets::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit);
 
 /// What a model's images are normalised by, in training as in evaluation: of the resnets ImageNet's numbers, which
 /// their published weights expect; of the others nothing.
-data::Normalization normalization_of(const std::string& model);
+datasets::Normalization normalization_of(const std::string& model);
 
 }  // namespace plumb::app

@@ -34,10 +34,10 @@ std::vector<double> of_channels(const char* option, const std::string& text, int
   return all;
 }
 
-data::Normalization normalization(const EvalConfig& c, int64_t channels) {
+datasets::Normalization normalization(const EvalConfig& c, int64_t channels) {
   PLUMB_CHECK(c.mean.empty() == c.deviation.empty(), "give both --mean and --std, or neither");
   if (c.mean.empty()) return normalization_of(c.model);
-  data::Normalization n{of_channels("--mean", c.mean, channels), of_channels("--std", c.deviation, channels)};
+  datasets::Normalization n{of_channels("--mean", c.mean, channels), of_channels("--std", c.deviation, channels)};
   for (const double d : n.deviation) PLUMB_CHECK(d > 0, "--std: {} is too small; deviations are above 0", d);
   return n;
 }
@@ -53,15 +53,15 @@ void eval(const EvalConfig& c) {
   const ChoiceScope choice(choice_of(c.algorithm));
   const Convention formulas = convention(c, weights);
   const auto network = models::make_network(c.model, 0, formulas);
-  data::LoaderOptions options;
+  datasets::LoaderOptions options;
   options.batch = c.batch;
   options.shuffle = false;
   options.layout = layout_from_string(c.layout);
   options.normalization = normalization(c, network->input()[0]);
   models::load_weights(*network, weights);
-  const data::Dataset test = load_for(c.model, c.data, c.limit).test;
+  const datasets::Dataset test = load_for(c.model, c.data, c.limit).test;
   check_distinct({{"--json", c.json}}, files_of({&test}));
-  data::Loader loader(test, options);
+  datasets::Loader loader(test, options);
   const Evaluation e = evaluate(*network, loader);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);

@@ -15,10 +15,10 @@ int64_t count_correct(const Tensor& predictions, const Tensor& labels) {
   return correct;
 }
 
-Evaluation evaluate(const models::Network& network, data::Loader& loader) {
+Evaluation evaluate(const models::Network& network, datasets::Loader& loader) {
   const NoGrad no_grad;
   Evaluation e;
-  data::Batch batch;
+  datasets::Batch batch;
   loader.start_epoch(0);
   while (loader.next(batch)) {
     const Tensor logits = to(network.forward(batch.images, models::Pass{}), DType::kF32);

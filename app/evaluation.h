@@ -13,6 +13,6 @@ struct Evaluation {
 };
 /// How many labels of a batch were predicted.
 int64_t count_correct(const Tensor& predictions, const Tensor& labels);
-Evaluation evaluate(const models::Network& network, data::Loader& loader);
+Evaluation evaluate(const models::Network& network, datasets::Loader& loader);
 
 }  // namespace plumb::app

@@ -96,9 +96,9 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
   }
 }
 
-std::vector<NamedFile> files_of(std::initializer_list<const data::Dataset*> sets) {
+std::vector<NamedFile> files_of(std::initializer_list<const datasets::Dataset*> sets) {
   std::vector<NamedFile> files;
-  for (const data::Dataset* set : sets) {
+  for (const datasets::Dataset* set : sets) {
     for (const std::string& file : set->files) files.push_back({"--data", file});
   }
   return files;

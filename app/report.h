@@ -36,7 +36,7 @@ void check_distinct(const std::vector<NamedFile>& outputs, const std::vector<Nam
 /// The same, and throws now if an output could not be written later.
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
 /// The files of --data that sets were read from, as inputs of check_distinct.
-std::vector<NamedFile> files_of(std::initializer_list<const data::Dataset*> sets);
+std::vector<NamedFile> files_of(std::initializer_list<const datasets::Dataset*> sets);
 /// Throws a sentence now if a file in a folder, which is to be made with those above it, could not be written later.
 void check_writable_in(const std::string& folder, const std::string& file);
 /// Bytes in MB, "313.3 MB".

@@ -132,7 +132,7 @@ void train(TrainConfig c) {
   auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
   if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
   auto optimizer = make_optimizer(c, *network);
-  const data::TrainTest sets = load_for(c.model, c.data, c.limit);
+  const datasets::TrainTest sets = load_for(c.model, c.data, c.limit);
   check_distinct(outputs_of(c), files_of({&sets.train, &sets.test}));
 
   std::optional<Checkpoint> resumed;

@@ -11,15 +11,15 @@
 namespace plumb::app {
 namespace {
 
-data::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool train) {
-  data::LoaderOptions o;
+datasets::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool train) {
+  datasets::LoaderOptions o;
   o.batch = c.batch;
   o.shuffle = train;
   o.dtype = dtype_from_string(c.dtype);
   o.layout = layout;
   o.seed = c.seed;
   o.normalization = normalization_of(c.model);
-  if (train && c.augment) o.augmentation = data::Augmentation::cifar();
+  if (train && c.augment) o.augmentation = datasets::Augmentation::cifar();
   return o;
 }
 
@@ -35,7 +35,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const mod
 }
 
 Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
-                 std::unique_ptr<optim::Optimizer> optimizer, const data::Dataset& train, const data::Dataset& test)
+                 std::unique_ptr<optim::Optimizer> optimizer, const datasets::Dataset& train, const datasets::Dataset& test)
     : network_(std::move(network)),
       generator_(config.seed),
       optimizer_(std::move(optimizer)),
@@ -55,7 +55,7 @@ StepResult Trainer::step(const Tensor& images, const Tensor& labels) {
 
 EpochResult Trainer::run_epoch(int64_t epoch, const OnStep& on_step) {
   EpochResult r;
-  data::Batch batch;
+  datasets::Batch batch;
   int64_t seen = 0, correct = 0, number = 0;
   const detail::Stopwatch epoch_watch;
   train_.start_epoch(epoch);

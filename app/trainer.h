@@ -54,7 +54,7 @@ class Trainer {
  public:
   /// `layout` is settled by then; the optimizer is of the network's parameters. Keeps references to both splits.
   Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
-          std::unique_ptr<optim::Optimizer> optimizer, const data::Dataset& train, const data::Dataset& test);
+          std::unique_ptr<optim::Optimizer> optimizer, const datasets::Dataset& train, const datasets::Dataset& test);
 
   /// Called after every step with its number in the epoch and how long it took.
   using OnStep = std::function<void(int64_t step, int64_t steps, double ms, const StepResult&)>;
@@ -73,7 +73,7 @@ class Trainer {
   std::unique_ptr<models::Network> network_;
   Generator generator_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  data::Loader train_, test_;
+  datasets::Loader train_, test_;
   TrainStep step_;
 };
 

@@ -62,13 +62,19 @@ void detail::fill_normal(void* data, DType dtype, int64_t count, double mean, do
   });
 }
 
+namespace {
+constexpr char kAdvice[] = "draw the numbers before, and refill the tensor with copy_from; dropout draws anew in every run";
+}
+
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed) {
+  detail::refuse_in_capture("uniform", kAdvice);
   Tensor t = Tensor::empty(spec);
   detail::fill_uniform(t.value->data, spec.dtype, spec.numel(), low, high, seed);
   return t;
 }
 
 Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed) {
+  detail::refuse_in_capture("normal", kAdvice);
   Tensor t = Tensor::empty(spec);
   detail::fill_normal(t.value->data, spec.dtype, spec.numel(), mean, deviation, seed);
   return t;

@@ -26,6 +26,10 @@ struct TensorSpec {
       refuse_layout();
   }
 
+  /// Of these extents: zeros({2, 3}).
+  TensorSpec(std::initializer_list<int64_t> extents, DType t = DType::kF32, Layout l = Layout::kNchw)
+      : TensorSpec(Shape(extents), t, l) {}
+
   int rank() const { return shape.rank(); }
   int64_t numel() const { return shape.numel(); }
   /// What the data takes, or the pack.

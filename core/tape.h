@@ -15,15 +15,15 @@
 
 namespace plumb {
 
-/// A tensor kept for backward. Reading it after its memory was written to is an error, which names the op: the function
-/// that keeps it, unless it says otherwise.
+/// A tensor kept for backward, which may be empty (an optional bias). Reading it after its memory was written to is an
+/// error, which names the op: the function that keeps it, unless it says otherwise.
 class Kept {
  public:
   explicit Kept(const Tensor& x, const char* op = __builtin_FUNCTION())
-      : tensor_(x), version_(x.value->version()), op_(op) {}
+      : tensor_(x), version_(x ? x.value->version() : 0), op_(op) {}
   const Tensor& operator()() const {
     PLUMB_CHECK(
-        tensor_.value->version() == version_,
+        !tensor_ || tensor_.value->version() == version_,
         "{}: a tensor {} that was kept for backward was written to in between (version {}, now {}); write to it "
         "after grad, or keep a copy",
         op_, tensor_.spec(), version_, tensor_.value->version());

@@ -25,17 +25,14 @@ class GradientSink {
 };
 
 /// A node of the tape. Leaves are plain nodes; recorded ops derive from it and hold their closures in the same
-/// allocation (core/tape.h). A node and the graph behind it belong to one thread at a time.
+/// allocation (core/tape.h). What a call of grad gathers stands in the call: calls may nest, and threads may share
+/// leaves. Any other node, and the graph behind it, belongs to one thread at a time.
 class Node {
  public:
   std::atomic<uint32_t> refs{1};
-  uint32_t wanted = 0;  ///< 1 + its place in the list of the grad call under way, or 0
-  uint32_t bytes = 0;   ///< of the allocation
-  bool queued = false;
+  uint32_t bytes = 0;     ///< of the allocation
   uint64_t sequence = 0;  ///< later ops have larger numbers; backward runs from the largest
   TensorSpec spec;        ///< of the tensor, and so of its gradient
-  Ref<Value> pending;     ///< the gradient gathered so far
-  Ref<Node> pending_node;
 
   /// The node of a tensor that gradients are asked for and that no op made: nothing is behind it.
   static Ref<Node> make_leaf(const TensorSpec& spec);

@@ -1,6 +1,8 @@
 // The handle that users hold.
 #pragma once
 
+#include <concepts>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -15,18 +17,36 @@ namespace plumb {
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(detail::Ref<detail::Value> v, detail::Ref<detail::Node> n = {}) : value(std::move(v)), node(std::move(n)) {}
+  explicit Tensor(detail::Ref<detail::Value> v, detail::Ref<detail::Node> n = {})
+      : value(std::move(v)), node(std::move(n)) {}
 
   /// Uninitialised memory. Never symbolic: made outside a captured step even while one is captured.
   static Tensor empty(const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
     return Tensor(detail::Value::make(spec, c, false));
   }
-  /// A copy of host data, in the order of the spec's layout. Throws if the number of elements differs.
+  /// A copy of host data (a vector, an array, a span), in the order of the spec's layout. Throws if the number of
+  /// elements differs, if the spec's dtype is another than the data's, and while a step is captured.
+  template <std::ranges::contiguous_range Data>
+  static Tensor from(const Data& data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
+    using T = std::ranges::range_value_t<Data>;
+    return copy_of(std::ranges::data(data), std::ranges::size(data), dtype_of<T>, spec, c);
+  }
   template <class T>
-  static Tensor from(std::span<const T> data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation);
+  static Tensor from(std::span<const T> data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
+    return copy_of(data.data(), data.size(), dtype_of<T>, spec, c);
+  }
+  /// The same for row-major data of their own dtype.
+  template <std::ranges::contiguous_range Data, std::same_as<Shape> S>
+  static Tensor from(const Data& data, const S& shape) {
+    return from(data, TensorSpec(shape, dtype_of<std::ranges::range_value_t<Data>>));
+  }
+  template <std::ranges::contiguous_range Data>
+  static Tensor from(const Data& data, std::initializer_list<int64_t> extents) {
+    return from(data, Shape(extents));
+  }
   template <class T>
   static Tensor from(std::initializer_list<T> data, const Shape& shape) {
-    return from(std::span<const T>(data.begin(), data.size()), TensorSpec(shape, dtype_of<T>));
+    return from(std::span<const T>(data.begin(), data.size()), shape);
   }
   /// A tensor on memory of the caller's. `deleter` runs when the last handle is gone. Packs and tensors kept for
   /// backward notice a write by the version alone: after writing to the memory directly, call mutable_data.
@@ -36,35 +56,51 @@ class Tensor {
 
   explicit operator bool() const { return static_cast<bool>(value); }
   /// This and what follows throw on an empty tensor.
-  const TensorSpec& spec() const {
+  const TensorSpec& spec() const& {
     if (!value) [[unlikely]]
       refuse_empty();
     return value->spec;
   }
-  const Shape& shape() const { return spec().shape; }
+  TensorSpec spec() const&& { return spec(); }
+  const Shape& shape() const& { return spec().shape; }
+  Shape shape() const&& { return spec().shape; }
   int rank() const { return spec().rank(); }
   DType dtype() const { return spec().dtype; }
   Layout layout() const { return spec().layout; }
   int64_t numel() const { return spec().numel(); }
   size_t bytes() const { return spec().bytes(); }
 
-  /// The elements, in the order of the layout. Throws if T is not the dtype, or while the tensor is only captured.
+  /// The elements, in the order of the layout, for as long as a handle lives: not of a temporary one. Throws if T is not
+  /// the dtype, or while the tensor is only captured.
   template <class T>
-  std::span<const T> data() const {
+  std::span<const T> data() const& {
     return {static_cast<const T*>(readable(dtype_of<T>)), static_cast<size_t>(numel())};
   }
-  /// The same for writing: what was kept for backward before refuses to be used after, and packs are made anew. Both
-  /// notice this call and not the writes: after writing through the span later, call it again.
   template <class T>
-  std::span<T> mutable_data() {
-    void* p = readable(dtype_of<T>);
-    value->bump_version();
+  std::span<const T> data() const&& = delete;
+  /// The same for writing: what was kept for backward before refuses to be used after, and packs are made anew. Both
+  /// notice this call and not the writes: after writing through the span later, call it again. Throws while a step is
+  /// captured.
+  template <class T>
+  std::span<T> mutable_data() & {
+    void* p = writable(dtype_of<T>);
     return {static_cast<T*>(p), static_cast<size_t>(numel())};
   }
   /// The only element of a tensor with one element, as a double whatever the dtype.
   double item() const;
+  /// The element at these logical indices ({n, c, h, w} whatever the layout), as a double; negative ones count from the
+  /// end.
+  double at(std::span<const int64_t> index) const;
+  double at(std::initializer_list<int64_t> index) const { return at(std::span(index.begin(), index.size())); }
 
-  /// Gradients are wanted with respect to this tensor; one that has a gradient edge keeps it. Returns itself.
+  /// A tensor of its own with the same elements: an op, with a gradient (ops/copy.h).
+  Tensor clone() const;
+  /// Writes the elements of x, which is of this spec, into this tensor's memory: an op that is seen and captured
+  /// (ops/copy.h). Nothing is put on the tape. Throws if x is of another shape, dtype or layout.
+  void copy_from(const Tensor& x);
+
+  /// Gradients are wanted with respect to this tensor; one that has a gradient edge keeps it. Marks this handle and
+  /// copies made of it afterwards, not those made before. Returns itself.
   Tensor& require_grad();
   bool requires_grad() const { return static_cast<bool>(node); }
   /// The same value without a gradient edge.
@@ -74,30 +110,37 @@ class Tensor {
   detail::Ref<detail::Node> node;
 
  private:
+  static Tensor copy_of(const void* data, size_t count, DType dtype, const TensorSpec& spec, MemoryClass c);
   void* readable(DType t) const;
+  void* writable(DType t) const;
   [[noreturn]] static void refuse_empty();
 };
 
-/// A list of tensors whose storage costs no malloc once warm.
-using TensorList = detail::PoolVector<Tensor>;
-
-template <class T>
-T* detail::PoolAllocator<T>::allocate(size_t n) {
-  return static_cast<T*>(detail::ctx.pool.get(n * sizeof(T)));
-}
-template <class T>
-void detail::PoolAllocator<T>::deallocate(T* p, size_t n) noexcept {
-  detail::ctx.pool.put(p, n * sizeof(T));
-}
-
-template <class T>
-Tensor Tensor::from(std::span<const T> data, const TensorSpec& spec, MemoryClass c) {
-  PLUMB_CHECK(spec.dtype == dtype_of<T>, "a tensor {} was given data of dtype {}", spec, dtype_of<T>);
-  PLUMB_CHECK(static_cast<int64_t>(data.size()) == spec.numel(), "a tensor {} was given {} elements", spec,
-              data.size());
-  Tensor t = empty(spec, c);
-  if (!data.empty()) std::memcpy(t.value->data, data.data(), data.size_bytes());
-  return t;
-}
+/// A list of tensors whose storage costs no malloc once warm. An element of a temporary list is a handle of its own, so
+/// that grad(y, {x})[0] may be held by reference.
+class TensorList : public detail::PoolVector<Tensor> {
+ public:
+  using detail::PoolVector<Tensor>::vector;
+  TensorList(const detail::PoolVector<Tensor>& tensors) : vector(tensors) {}
+  Tensor& operator[](size_t i) & { return vector::operator[](i); }
+  const Tensor& operator[](size_t i) const& { return vector::operator[](i); }
+  Tensor operator[](size_t i) && { return std::move(vector::operator[](i)); }
+};
 
 }  // namespace plumb
+
+namespace plumb::detail {
+
+/// While a step is captured, throws a sentence that begins with `what` and ends with what to do `instead`.
+void refuse_in_capture(const char* what, const char* instead);
+
+template <class T>
+T* PoolAllocator<T>::allocate(size_t n) {
+  return static_cast<T*>(ctx.pool.get(n * sizeof(T)));
+}
+template <class T>
+void PoolAllocator<T>::deallocate(T* p, size_t n) noexcept {
+  ctx.pool.put(p, n * sizeof(T));
+}
+
+}  // namespace plumb::detail

@@ -27,14 +27,21 @@ class Value {
   /// The same memory under another spec of the same size.
   static Ref<Value> alias(const Ref<Value>& of, const TensorSpec& spec);
 
+  /// Of a symbolic value, which the thread of its capture alone sees: how many references the recorder holds, and its
+  /// number among the values that the capture made.
+  uint32_t recorded = 0, number = 0;
+
   bool is_symbolic() const { return data == nullptr && !is_empty_; }
   /// The value whose memory this is: itself, or what it is an alias of.
   Value* root() { return base_ ? base_.get() : this; }
   /// Counts the writes to the memory. Tensors kept for backward refuse to be read after a write.
   uint32_t version() const { return base_ ? base_->version_ : version_; }
   void bump_version() { ++(base_ ? base_->version_ : version_); }
-  /// True if nobody else can see a write to this memory; a capture's own `recorded` references do not look.
-  bool is_private(uint32_t recorded = 0) const {
+  /// Takes a bump back: what was captured was not written.
+  void lower_version() { --(base_ ? base_->version_ : version_); }
+  /// True if nobody else can see a write to this memory. What a capture holds is for its replay, in which the order is
+  /// the same: it does not look.
+  bool is_private() const {
     return refs.load(std::memory_order_acquire) == 1 + recorded && !base_ && !foreign_;
   }
 

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "data/file.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 const Shape kImage{3, 32, 32};
@@ -73,4 +73,4 @@ Dataset read_cifar100(const std::filesystem::path& folder, Split split) {
   return read_cifar(kCifar100, {&file, 1}, split, train ? 50000 : 10000);
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -6,7 +6,7 @@
 
 #include "dataset.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 /// What a record holds before its 3 x 32 x 32 bytes of pixels: a coarse label where there are coarse classes, and a
 /// label.
@@ -28,4 +28,4 @@ Dataset read_cifar10(const std::filesystem::path& folder, Split split);
 /// train.bin (50,000 records) or test.bin (10,000) in `folder` or its cifar-100-binary; fine labels.
 Dataset read_cifar100(const std::filesystem::path& folder, Split split);
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -7,7 +7,7 @@
 #include "data/cifar.h"
 #include "data/mnist.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 const char* to_string(Split s) { return s == Split::kTrain ? "train" : "test"; }
 
@@ -65,4 +65,4 @@ TrainTest load(std::string_view name, const std::filesystem::path& folder) {
   return {load(name, folder, Split::kTrain), load(name, folder, Split::kTest)};
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -10,7 +10,7 @@
 
 #include "../core/shape.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 enum class Split : uint8_t { kTrain, kTest };
 /// "train" or "test".
@@ -60,4 +60,4 @@ Dataset load(std::string_view name, const std::filesystem::path& folder, Split s
 /// Both splits of it.
 TrainTest load(std::string_view name, const std::filesystem::path& folder);
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

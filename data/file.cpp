@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace fs = std::filesystem;
 
 File::File(std::string_view set, const fs::path& path) : set_(set), path_(path.string()) {
@@ -33,4 +33,4 @@ fs::path find_folder(std::string_view set, const fs::path& folder, std::string_v
        folder.string(), (folder / usual).string());
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

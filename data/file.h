@@ -9,7 +9,7 @@
 
 #include "../core/file.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 /// A regular file open for reading. Messages start with the name of the data set, and name the file.
 class File {
@@ -33,4 +33,4 @@ class File {
 std::filesystem::path find_folder(std::string_view set, const std::filesystem::path& folder, std::string_view usual,
                                   std::string_view file);
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

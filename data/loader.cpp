@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 const Dataset& checked(const Dataset& data, const LoaderOptions& options) {
@@ -159,4 +159,4 @@ bool Loader::next(Batch& batch) {
   return true;
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -10,7 +10,7 @@
 #include "../core/tensor.h"
 #include "transform.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 struct LoaderOptions {
   int64_t batch = 128;
@@ -88,4 +88,4 @@ class Loader {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

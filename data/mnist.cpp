@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "data/file.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 // The extents in the header of an idx file of bytes with that many dimensions, in a file of exactly the size they ask
@@ -82,4 +82,4 @@ Dataset read_mnist(const std::filesystem::path& folder, Split split) {
   return set;
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/random.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 // A pattern interpolates kKnots x kKnots random bytes. All arithmetic is on integers: no machine rounds differently.
@@ -110,4 +110,4 @@ Dataset synthetic_like(std::string_view name, Split split, uint64_t seed, int64_
   return set;
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -3,7 +3,7 @@
 
 #include "dataset.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 struct SyntheticSpec {
   Shape image{3, 32, 32};  ///< (C, H, W)
@@ -21,4 +21,4 @@ int64_t usual_count(std::string_view name, Split split);
 /// A synthetic set with the shape, the classes and (where `count` is 0) the size of cifar10, cifar100 or mnist.
 Dataset synthetic_like(std::string_view name, Split split, uint64_t seed, int64_t count = 0);
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -7,7 +7,7 @@
 
 #include "core/random.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 constexpr size_t kBytes = 256;  // values of a pixel
@@ -132,4 +132,4 @@ void Converter::write_as(std::span<const int64_t> images, int64_t epoch, T* out)
   }
 }
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -8,7 +8,7 @@
 #include "../core/spec.h"
 #include "dataset.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 
 /// What is done to pixels scaled to [0, 1]: (pixel - mean) / deviation, one of each a channel. Empty: left as they are.
 struct Normalization {
@@ -62,4 +62,4 @@ class Converter {
   std::vector<Bfloat16> table_bf16_;
 };
 
-}  // namespace plumb::data
+}  // namespace plumb::datasets

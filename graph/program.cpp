@@ -59,8 +59,7 @@ void Program::run() {
   run_steps(p.steps);
 }
 
-Program capture(const std::function<TensorList()>& step) {
-  PLUMB_CHECK(step, "capture: the function is empty");
+Program Program::of(const std::function<TensorList()>& step) {
   PLUMB_CHECK(!detail::ctx.recorder, "capture: a capture is under way on this thread already");
   detail::Recording recording;
   TensorList returned;
@@ -71,10 +70,10 @@ Program capture(const std::function<TensorList()>& step) {
   for (const Tensor& t : returned) PLUMB_CHECK(t, "capture: the captured function returned an empty tensor");
 
   Program program;
-  program.impl_ = std::make_unique<Program::Impl>();
+  program.impl_ = std::make_unique<Impl>();
   program.impl_->stats.recorded = static_cast<int64_t>(recording.ops.size());
-  detail::prune(recording.ops, returned);
-  program.impl_->build(recording.ops, returned);
+  recording.prune(returned);
+  program.impl_->build(recording, returned);
   return program;
 }
 
@@ -85,6 +84,10 @@ StaticFunction::StaticFunction(Function f) : function_(std::move(f)) {
 StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     PLUMB_CHECK(inputs[i], "captured function: input {} is an empty tensor", i);
+    PLUMB_CHECK(!inputs[i].requires_grad() || !is_recording(),
+                "captured function: input {} {} needs a gradient, and a replay puts nothing on the tape; call grad "
+                "inside the function and return its results, or pass detached()",
+                i, inputs[i].spec());
   }
   for (const auto& c : all_) {
     if (std::equal(inputs.begin(), inputs.end(), c->inputs.begin(), c->inputs.end(),

@@ -3,15 +3,16 @@
 
 #include "activation.h"
 #include "kernel.h"
+#include "window.h"
 
 namespace plumb {
 
 /// Attributes of conv2d. x is (N, IC, IH, IW), w is (OC, IC / groups, KH, KW), y is (N, OC, OH, OW) with
 /// OH = (IH + padding[0] + padding[1] - dilation[0] * (KH - 1) - 1) / stride[0] + 1, rounded down, and OW likewise.
 struct Conv2dParams {
-  int32_t stride[2] = {1, 1};         ///< vertical, horizontal
-  int32_t dilation[2] = {1, 1};       ///< vertical, horizontal; 1 is dense
-  int32_t padding[4] = {0, 0, 0, 0};  ///< top, bottom, left, right; zeros
+  Size2d stride = 1;
+  Size2d dilation = 1;    ///< 1 is dense
+  Padding2d padding = 0;  ///< of zeros: {all}, {height, width} or {top, bottom, left, right}
   int32_t groups = 1;
   Activation activation = Activation::kNone;
 };

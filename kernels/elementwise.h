@@ -21,20 +21,11 @@ enum class Stage {
 };
 constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
 
-}  // namespace detail
+/// Offers a backend's kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is where
+/// the border to a backend's own compiler runs.
+using OfferFunctor = void(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
+OfferFunctor offer_unary_cpu, offer_binary_cpu, offer_unary_reference, offer_binary_reference;
 
-/// Offers the kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is where the
-/// border to a backend's own compiler runs.
-namespace cpu {
-void offer_unary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
-void offer_binary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
-}  // namespace cpu
-namespace reference {
-void offer_unary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
-void offer_binary(size_t functor, detail::Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
-}  // namespace reference
-
-namespace detail {
 template <class F>
 Problem<NoParams> without_params(const Problem<F>& p) {
   static constexpr NoParams none;
@@ -63,10 +54,10 @@ struct Unary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
   using Params = F;
   static void reference(const Problem<F>& p, Candidates& c) {
-    reference::offer_unary(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
+    offer_unary_reference(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
   static void cpu(const Problem<F>& p, Candidates& c) {
-    cpu::offer_unary(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
+    offer_unary_cpu(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
 };
 
@@ -77,10 +68,10 @@ struct Binary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
   using Params = F;
   static void reference(const Problem<F>& p, Candidates& c) {
-    reference::offer_binary(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
+    offer_binary_reference(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
   static void cpu(const Problem<F>& p, Candidates& c) {
-    cpu::offer_binary(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
+    offer_binary_cpu(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
 };
 

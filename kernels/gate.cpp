@@ -12,7 +12,7 @@ namespace {
               kind.name, i, in[i].value->device, in[0].value->device);
   fail(
       "{}: input {} {} comes from a captured step and has no memory outside of it; return it from the captured "
-      "function",
+      "function; a handle from outside that is given another tensor inside it keeps that: write into it with copy_from",
       kind.name, i, in[i].value->spec);
 }
 
@@ -71,6 +71,7 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
   Ref<Prepared> hold;
   PoolVector<Ref<Value>> packs;
   PoolVector<In> with_packs;
+  const Inputs plain = in;
   if (!info.packs.empty()) [[unlikely]] {
     hold = Ref<Prepared>(p);
     with_packs.resize(in.size());
@@ -83,12 +84,8 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
     in = {replaced, in.size()};
   }
 
-  const auto raise_versions = [&] {
-    for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) in[i].value->bump_version();
-  };
   if (ctx.recorder) [[unlikely]] {
-    ctx.recorder->append(p, in, {y, specs.size()}, writes);
-    raise_versions();
+    ctx.recorder->append(p, plain, in, {y, specs.size()}, writes);
   } else {
     Pointers inputs(in.size()), outputs(specs.size());
     for (size_t i = 0; i < in.size(); ++i) {
@@ -97,7 +94,8 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
         refuse_input(kind, in, i);
     }
     for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
-    raise_versions();  // before the work: what is written when an observer throws counts as written, too
+    // Before the work: what is written when an observer throws counts as written, too.
+    for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) plain[i].value->bump_version();
     run_now(*p, inputs.data(), outputs.data());
   }
 }

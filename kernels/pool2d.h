@@ -2,17 +2,24 @@
 #pragma once
 
 #include "kernel.h"
+#include "window.h"
 
 namespace plumb {
 
 /// Attributes of max_pool2d and avg_pool2d. x is (N, C, IH, IW), y is (N, C, OH, OW) with
 /// OH = (IH + padding[0] + padding[1] - kernel[0]) / stride[0] + 1, rounded down, and OW likewise.
 struct Pool2dParams {
-  int32_t kernel[2] = {2, 2};         ///< height and width of the window
-  int32_t stride[2] = {2, 2};         ///< vertical, horizontal
-  int32_t padding[4] = {0, 0, 0, 0};  ///< top, bottom, left, right; smaller than the window
+  Size2d kernel = 2;            ///< of the window
+  Size2d stride = kKernelSize;  ///< the window's size unless given; kernels are prepared for a stride that is given
+  Padding2d padding = 0;        ///< {all}, {height, width} or {top, bottom, left, right}; smaller than the window
   int64_t count_include_pad = 1;  ///< whether an average divides by the whole window (1) or by what lies inside x (0)
 };
+
+/// The same with a stride that is given.
+constexpr Pool2dParams with_stride(Pool2dParams p) {
+  if (p.stride == kKernelSize) p.stride = p.kernel;
+  return p;
+}
 
 /// {y} or {y, index} from {x}. index has y's shape and layout: the position (kh * KW + kw) of the maximum in its
 /// window, u8 or i32 (pool2d_index_dtype). Padding is -infinity. The first of equal maxima counts, and the last of

@@ -9,14 +9,14 @@ namespace detail {
 /// Gathers the work of a step while it is captured, instead of running it.
 class Recorder {
  public:
-  /// A kernel that the gate would run now, on values that may be symbolic; the inputs in `writes` are written.
-  virtual void append(Prepared* kernel, Inputs in, std::span<const Ref<Value>> out, Writes writes) = 0;
+  /// A kernel that the gate would run now, on values that may be symbolic. `plain` are its inputs, `in` the same with the
+  /// packs that it takes in their places; those in `writes` are written, and their versions raised until the capture
+  /// ends.
+  virtual void append(Prepared* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) = 0;
   /// A pack that this capture has made of the value as it is now, or null.
   virtual Ref<Value> find_pack(Value* plain, Layout pack) = 0;
   /// Remembers a pack of the value as it is now, for find_pack.
   virtual void keep_pack(Value* plain, const Ref<Value>& packed) = 0;
-  /// How many references to a value the recorder holds itself.
-  virtual uint32_t references(const Value* v) const = 0;
 
  protected:
   ~Recorder() = default;

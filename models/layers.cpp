@@ -1,5 +1,6 @@
 #include "models/layers.h"
 
+#include "core/random.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/pool2d.h"
@@ -12,15 +13,30 @@ namespace {
 Tensor in_dtype(const Tensor& parameter, const Tensor& x) { return parameter ? to(parameter, x.dtype()) : parameter; }
 int64_t count(const Tensor& a, const Tensor& b) { return a.numel() + (b ? b.numel() : 0); }
 
+thread_local uint64_t next_seed = 0;
+
+// Mixed, since a maker's parameters have seeds that follow its own.
+ParameterMaker own_maker(Convention convention = Convention::kPyTorch) {
+  const auto bits = Philox::block(next_seed++, 0, 0);
+  return ParameterMaker(uint64_t{bits[0]} << 32 | bits[1], convention);
+}
+
 }  // namespace
+
+void seed_layers(uint64_t seed) { next_seed = seed; }
+
+Conv2d::Conv2d(int64_t in, int64_t out, int kernel, int stride, int padding, bool with_bias) {
+  ParameterMaker maker = own_maker();
+  *this = Conv2d(maker, "conv", in, out, kernel, stride, padding, with_bias);
+}
 
 Conv2d::Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride,
                int padding, bool with_bias) {
   const int64_t area = int64_t{kernel} * kernel;
   weight = maker.weight(name + ".weight", Shape{out, in, kernel, kernel}, in * area, out * area);
   if (with_bias) bias = maker.bias(name + ".bias", out, in * area);
-  params.stride[0] = params.stride[1] = stride;
-  for (int32_t& p : params.padding) p = padding;
+  params.stride = stride;
+  params.padding = padding;
 }
 
 Tensor Conv2d::operator()(const Tensor& x, const Pass& pass, Activation activation) const {
@@ -38,6 +54,11 @@ Tensor Conv2d::operator()(const Padded& in, const Pass& pass, Activation activat
   return y;
 }
 
+Linear::Linear(int64_t in, int64_t out) {
+  ParameterMaker maker = own_maker();
+  *this = Linear(maker, "linear", in, out);
+}
+
 Linear::Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out) {
   weight = maker.weight(name + ".weight", Shape{out, in}, in, out);
   bias = maker.bias(name + ".bias", out, in);
@@ -48,6 +69,11 @@ Tensor Linear::operator()(const Tensor& x, const Pass& pass, Activation activati
   pass.note("Linear", y, count(weight, bias));
   if (activation == Activation::kRelu) pass.note("ReLU", y);
   return y;
+}
+
+BatchNorm2d::BatchNorm2d(int64_t channels, Convention own) {
+  ParameterMaker maker = own_maker(own);
+  *this = BatchNorm2d(maker, "batch_norm", channels);
 }
 
 BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels)
@@ -76,9 +102,7 @@ Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass) {
 }
 
 Tensor max_pool(const Padded& in, int kernel, const Pass& pass) {
-  Pool2dParams p{.kernel = {kernel, kernel}, .stride = {kernel, kernel}};
-  for (int32_t& edge : p.padding) edge = static_cast<int32_t>(in.padding);
-  Tensor y = max_pool2d(in.x, p);
+  Tensor y = max_pool2d(in.x, {.kernel = kernel, .padding = static_cast<int32_t>(in.padding)});
   pass.note("MaxPool2d", y);
   return y;
 }

@@ -10,6 +10,10 @@
 
 namespace plumb::models {
 
+/// Starts anew, for the calling thread, the sequence of seeds that layers without a maker draw their first values from:
+/// one a layer, in the order in which they are made. A program that never calls it begins with seed 0.
+void seed_layers(uint64_t seed);
+
 /// A tensor with a border of zeros around its pixels, which the next layer takes into its own padding: nothing is
 /// copied.
 struct Padded {
@@ -17,7 +21,7 @@ struct Padded {
   int64_t padding = 0;
 };
 /// The layer ZeroPad2d. It is in the table as any other.
-Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass);
+Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass = {});
 
 /// Convolution with a square kernel.
 struct Conv2d {
@@ -25,11 +29,13 @@ struct Conv2d {
   Conv2dParams params;
 
   Conv2d() = default;
+  /// With parameters of its own in PyTorch's first distribution (seed_layers).
+  Conv2d(int64_t in, int64_t out, int kernel, int stride = 1, int padding = 0, bool with_bias = true);
   Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride = 1,
          int padding = 0, bool with_bias = true);
   /// y = conv(x), then the activation inside the same kernel.
-  Tensor operator()(const Tensor& x, const Pass& pass, Activation activation = Activation::kNone) const;
-  Tensor operator()(const Padded& x, const Pass& pass, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Tensor& x, const Pass& pass = {}, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Padded& x, const Pass& pass = {}, Activation activation = Activation::kNone) const;
 };
 
 /// Fully connected.
@@ -37,8 +43,9 @@ struct Linear {
   Tensor weight, bias;
 
   Linear() = default;
+  Linear(int64_t in, int64_t out);
   Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out);
-  Tensor operator()(const Tensor& x, const Pass& pass, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Tensor& x, const Pass& pass = {}, Activation activation = Activation::kNone) const;
 };
 
 /// Batch normalisation over (N, H, W), in the convention of the network's maker.
@@ -47,16 +54,17 @@ struct BatchNorm2d {
   Convention convention = Convention::kPyTorch;
 
   BatchNorm2d() = default;
+  explicit BatchNorm2d(int64_t channels, Convention convention = Convention::kPyTorch);
   BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels);
-  Tensor operator()(const Tensor& x, const Pass& pass) const;
+  Tensor operator()(const Tensor& x, const Pass& pass = {}) const;
 };
 
 // Layers without parameters.
-Tensor relu_layer(const Tensor& x, const Pass& pass);
+Tensor relu_layer(const Tensor& x, const Pass& pass = {});
 /// The numbers of x must not be negative, as after a ReLU: then zeros around them are as good as nothing.
-Tensor max_pool(const Padded& x, int kernel, const Pass& pass);
-Tensor max_pool(const Tensor& x, int kernel, const Pass& pass);
-Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass);
-Tensor flatten_layer(const Tensor& x, const Pass& pass);
+Tensor max_pool(const Padded& x, int kernel, const Pass& pass = {});
+Tensor max_pool(const Tensor& x, int kernel, const Pass& pass = {});
+Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass = {});
+Tensor flatten_layer(const Tensor& x, const Pass& pass = {});
 
 }  // namespace plumb::models

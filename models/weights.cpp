@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "models/safetensors.h"
+#include "ops/convert.h"
+#include "ops/copy.h"
 
 namespace plumb::models {
 
@@ -48,7 +50,7 @@ std::string first_few(const std::vector<std::string>& names) {
   return names.size() > kFew ? message("{} and {} more", text, names.size() - kFew) : text;
 }
 
-void check_names(const TensorFileReader& reader, const Network& network, const std::vector<NamedTensor>& wanted,
+void check_names(const TensorFileReader& reader, const std::string& whose, std::span<const NamedTensor> wanted,
                  const std::map<std::string, const Entry*>& found) {
   std::vector<std::string> missing, unexpected;
   for (const NamedTensor& t : wanted) {
@@ -63,19 +65,33 @@ void check_names(const TensorFileReader& reader, const Network& network, const s
   if (!unexpected.empty()) {
     difference += (missing.empty() ? "has " : ", and has ") + first_few(unexpected) + ", which the network lacks";
   }
-  fail("{} does not hold the weights of {}: it {}", reader.file(), network.name(), difference);
+  fail("{} does not hold the weights of {}: it {}", reader.file(), whose, difference);
 }
 
-Tensor read_as_f32(const TensorFileReader& reader, const Entry& entry) {
-  Tensor read = Tensor::empty(entry.spec, MemoryClass::kParameter);
-  reader.read(entry, read);
-  if (entry.spec.dtype == DType::kF32) return read;
-  Tensor rounded = Tensor::empty(entry.spec.with(DType::kF32), MemoryClass::kParameter);
-  dispatch_dtype(entry.spec.dtype, [&]<class T>() {
-    std::ranges::transform(read.data<T>(), rounded.mutable_data<float>().begin(),
-                           [](T v) { return static_cast<float>(v); });
-  });
-  return rounded;
+// The tensors of a file into those of the list with the same names. `whose` are they, for messages.
+void fill(std::span<const NamedTensor> wanted, const std::string& whose, const TensorFileReader& reader,
+          std::string_view prefix) {
+  const auto found = by_name(reader, prefix);
+  check_names(reader, whose, wanted, found);
+  for (const NamedTensor& t : wanted) {
+    const TensorSpec& spec = found.at(t.name)->spec;
+    PLUMB_CHECK(t.tensor && t.tensor.layout() == Layout::kNchw && is_floating(t.tensor.dtype()),
+                "load_weights: tensor {} is {}; it must be row-major and of a floating dtype", in_quotes(t.name),
+                t.tensor ? to_string(t.tensor.spec()) : "empty");
+    PLUMB_CHECK(spec.shape == t.tensor.shape(), "{}: tensor {} has shape {}, in {} it has {}", reader.file(),
+                in_quotes(t.name), spec.shape, whose, t.tensor.shape());
+    PLUMB_CHECK(is_floating(spec.dtype), "{}: tensor {} has dtype {}; weights are f32, f64, f16 or bf16", reader.file(),
+                in_quotes(t.name), spec.dtype);
+  }
+  // All are read before one is written, so that a failing disk leaves everything as it was.
+  std::vector<Tensor> fresh;
+  for (const NamedTensor& t : wanted) {
+    const Entry& entry = *found.at(t.name);
+    const Tensor read = Tensor::empty(entry.spec, MemoryClass::kParameter);
+    reader.read(entry, read);
+    fresh.push_back(to(read, t.tensor.dtype()));
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) copy_into(wanted[i].tensor, fresh[i]);
 }
 
 }  // namespace
@@ -89,26 +105,25 @@ void check_checkpoint_version(const TensorFileReader& checkpoint) {
 
 void load_weights(Network& network, const std::filesystem::path& path) {
   const TensorFileReader reader(path);
-  std::vector<NamedTensor> wanted = tensors_of(network);
-  const auto found = by_name(reader, wanted_prefix(reader, network));
-  check_names(reader, network, wanted, found);
-  for (const NamedTensor& t : wanted) {
-    const TensorSpec& spec = found.at(t.name)->spec;
-    PLUMB_CHECK(spec.shape == t.tensor.shape(), "{}: tensor {} has shape {}, in {} it has {}", reader.file(),
-                in_quotes(t.name), spec.shape, network.name(), t.tensor.shape());
-    PLUMB_CHECK(is_floating(spec.dtype), "{}: tensor {} has dtype {}; weights are f32, f64, f16 or bf16", reader.file(),
-                in_quotes(t.name), spec.dtype);
+  fill(tensors_of(network), network.name(), reader, wanted_prefix(reader, network));
+}
+
+void load_weights(std::span<const NamedTensor> tensors, const std::filesystem::path& path) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      PLUMB_CHECK(tensors[i].name != tensors[j].name, "load_weights: two tensors are named {}",
+                  in_quotes(tensors[i].name));
+    }
   }
-  // All are read before one is written, so that a failing disk leaves the network whole.
-  std::vector<Tensor> fresh;
-  for (const NamedTensor& t : wanted) fresh.push_back(read_as_f32(reader, *found.at(t.name)));
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    std::ranges::copy(fresh[i].data<float>(), wanted[i].tensor.mutable_data<float>().begin());
-  }
+  fill(tensors, "the list", TensorFileReader(path), "");
 }
 
 void save_weights(const Network& network, const std::filesystem::path& path) {
-  save_safetensors(path, tensors_of(network), {{"format", "pt"}});
+  save_weights(tensors_of(network), path);
+}
+
+void save_weights(std::span<const NamedTensor> tensors, const std::filesystem::path& path) {
+  save_safetensors(path, tensors, {{"format", "pt"}});
 }
 
 }  // namespace plumb::models

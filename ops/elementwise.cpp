@@ -1,6 +1,7 @@
 #include "ops/elementwise.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 #include "core/tape.h"
@@ -36,90 +37,165 @@ void detail::check_floating(const char* op, const TensorSpec& x) {
 
 namespace {
 
+using detail::KernelKind;
+
+// A functor without its type: its kernels, and its attributes as bytes. The ops are written once, for all functors.
+struct Attributes {
+  alignas(8) std::byte bytes[16];
+};
+template <class F>
+Attributes attributes_of(const F& f) {
+  static_assert(sizeof f <= sizeof(Attributes) && alignof(F) <= alignof(Attributes));
+  Attributes a{};
+  if constexpr (!std::is_empty_v<F>) std::memcpy(a.bytes, &f, sizeof f);
+  return a;
+}
+struct UnaryKinds {
+  const char* name;
+  Keeps keeps;
+  const KernelKind *forward, *backward, *second;
+};
+template <class F>
+constexpr UnaryKinds unary_kinds = {F::kName, F::kKeeps, &detail::kind_of<Unary<F, Stage::kForward>>,
+                                    &detail::kind_of<Unary<F, Stage::kBackward>>,
+                                    &detail::kind_of<Unary<F, Stage::kSecond>>};
+struct BinaryKinds {
+  const char* name;
+  const KernelKind* of[static_cast<size_t>(Stage::kSecondBB) + 1];
+  const KernelKind& operator[](Stage s) const { return *of[static_cast<size_t>(s)]; }
+};
+template <class F>
+constexpr BinaryKinds binary_kinds = {
+    F::kName,
+    {&detail::kind_of<Binary<F, Stage::kForward>>, &detail::kind_of<Binary<F, Stage::kBackward>>,
+     &detail::kind_of<Binary<F, Stage::kBackwardB>>, &detail::kind_of<Binary<F, Stage::kSecond>>,
+     &detail::kind_of<Binary<F, Stage::kSecondAB>>, &detail::kind_of<Binary<F, Stage::kSecondBA>>,
+     &detail::kind_of<Binary<F, Stage::kSecondBB>>}};
+
+Tensor run_kind(const KernelKind& kind, const void* attributes, std::initializer_list<detail::Input> in,
+                const TensorSpec& spec) {
+  detail::Ref<detail::Value> y;
+  detail::dispatch(kind, attributes, detail::inputs(in), {&spec, 1}, &y, {});
+  return Tensor(std::move(y));
+}
+
 [[noreturn]] void refuse_third_derivative(const char* op) {
   fail("{}: derivatives beyond the second are not available", op);
 }
 
-}  // namespace
-
-template <class F>
-Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
+Tensor backward_of(const UnaryKinds& k, const Attributes& f, const Tensor& dy, const Tensor& v) {
   PLUMB_CHECK(dy && v && dy.spec() == v.spec(), "{}: dy is {} and what was kept is {}; they must be of one spec",
-              F::kName, dy ? to_string(dy.spec()) : "an empty tensor", v ? to_string(v.spec()) : "an empty tensor");
-  const auto by_v = [f, dy = Kept(dy, F::kName), v = Kept(v, F::kName)](const Tensor& g) {
-    return record(run<Unary<F, Stage::kSecond>>(f, {g, dy(), v()}, g.spec()),
-                  wrt(v(), [](const Tensor&) -> Tensor { refuse_third_derivative(F::kName); }));
+              k.name, dy ? to_string(dy.spec()) : "an empty tensor", v ? to_string(v.spec()) : "an empty tensor");
+  const auto by_v = [&k, f, dy = Kept(dy, k.name), v = Kept(v, k.name)](const Tensor& g) {
+    return record(run_kind(*k.second, &f, {g, dy(), v()}, g.spec()),
+                  wrt(
+                      v(), [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }, k.name));
   };
-  return record(run<Unary<F, Stage::kBackward>>(f, {dy, v}, dy.spec()),
-                wrt(dy, [f, v = Kept(v, F::kName)](const Tensor& g) { return unary_backward(f, g, v()); }),
-                wrt(v, by_v));
+  return record(run_kind(*k.backward, &f, {dy, v}, dy.spec()),
+                wrt(
+                    dy, [&k, f, v = Kept(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }, k.name),
+                wrt(v, by_v, k.name));
 }
+
+Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
+  PLUMB_CHECK(x, "{}: x is an empty tensor", k.name);
+  detail::check_floating(k.name, x.spec());
+  Tensor y = run_kind(*k.forward, &f, {x}, x.spec());
+  if (k.keeps == Keeps::kInput) {
+    return record(std::move(y), wrt(
+                                    x,
+                                    [&k, f, x = Kept(x, k.name)](const Tensor& dy) {
+                                      return backward_of(k, f, dy, x());
+                                    },
+                                    k.name));
+  }
+  if (k.keeps == Keeps::kOutput) {
+    return record(std::move(y),
+                  wrt(
+                      x, [&k, f](const Tensor& dy, const Tensor& out) { return backward_of(k, f, dy, out); }, k.name));
+  }
+  return record(std::move(y),
+                wrt(
+                    x, [&k, f](const Tensor& dy) { return backward_of(k, f, dy, dy.detached()); }, k.name));
+}
+
+// The gradient of a binary functor by one operand, in the broadcast shape. Itself differentiable once.
+Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Tensor& a, const Tensor& b) {
+  const bool is_by_a = s == Stage::kBackward;
+  const auto second = [&k](Stage t, const Tensor& g, const Tensor& dy_, const Tensor& a_, const Tensor& b_,
+                           const Tensor& to) {
+    const auto refuse = [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); };
+    return sum_to(record(run_kind(k[t], nullptr, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse, k.name),
+                         wrt(b_, refuse, k.name)),
+                  to.spec());
+  };
+  return record(run_kind(k[s], nullptr, {dy, a, b}, dy.spec()),
+                wrt(
+                    dy,
+                    [&k, s, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) { return binary_gradient(k, s, g, a(), b()); },
+                    k.name),
+                wrt(
+                    a,
+                    [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+                      return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a());
+                    },
+                    k.name),
+                wrt(
+                    b,
+                    [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+                      return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
+                    },
+                    k.name));
+}
+
+Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
+  PLUMB_CHECK(a && b, "{}: {} is an empty tensor", k.name, a ? "b" : "a");
+  const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(k.name, a.spec(), b.spec());
+  Tensor y = run_kind(k[Stage::kForward], nullptr, {a, b}, spec);
+  const bool is_add = &k == &binary_kinds<functors::Add>, is_sub = &k == &binary_kinds<functors::Sub>;
+  if (is_add || is_sub) {  // the gradient of a is dy itself
+    return record(std::move(y),
+                  wrt(
+                      a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }, k.name),
+                  wrt(
+                      b,
+                      [s = b.spec(), is_sub](const Tensor& dy) {
+                        const Tensor db = sum_to(dy, s);
+                        return is_sub ? neg(db) : db;
+                      },
+                      k.name));
+  }
+  return record(std::move(y),
+                wrt(
+                    a,
+                    [&k, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& dy) {
+                      return sum_to(binary_gradient(k, Stage::kBackward, dy, a(), b()), a().spec());
+                    },
+                    k.name),
+                wrt(
+                    b,
+                    [&k, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& dy) {
+                      return sum_to(binary_gradient(k, Stage::kBackwardB, dy, a(), b()), b().spec());
+                    },
+                    k.name));
+}
+
+}  // namespace
 
 template <class F>
 Tensor unary(F f, const Tensor& x) {
-  PLUMB_CHECK(x, "{}: x is an empty tensor", F::kName);
-  detail::check_floating(F::kName, x.spec());
-  Tensor y = run<Unary<F, Stage::kForward>>(f, {x}, x.spec());
-  if constexpr (F::kKeeps == Keeps::kInput) {
-    return record(std::move(y),
-                  wrt(x, [f, x = Kept(x, F::kName)](const Tensor& dy) { return unary_backward(f, dy, x()); }));
-  } else if constexpr (F::kKeeps == Keeps::kOutput) {
-    return record(std::move(y),
-                  wrt(
-                      x, [f](const Tensor& dy, const Tensor& out) { return unary_backward(f, dy, out); }, F::kName));
-  } else {
-    return record(std::move(y), wrt(x, [f](const Tensor& dy) { return unary_backward(f, dy, dy.detached()); }));
-  }
+  return forward_of(unary_kinds<F>, attributes_of(f), x);
 }
-
-namespace {
-
-// The gradient of a binary functor by one operand, in the broadcast shape. Itself differentiable once.
-template <Stage S, class F>
-Tensor binary_gradient(F f, const Tensor& dy, const Tensor& a, const Tensor& b) {
-  constexpr Stage kByA = S == Stage::kBackward ? Stage::kSecond : Stage::kSecondBA;
-  constexpr Stage kByB = S == Stage::kBackward ? Stage::kSecondAB : Stage::kSecondBB;
-  const auto second = [f]<Stage T>(std::integral_constant<Stage, T>, const Tensor& g, const Tensor& dy_,
-                                   const Tensor& a_, const Tensor& b_, const Tensor& to) {
-    const auto refuse = [](const Tensor&) -> Tensor { refuse_third_derivative(F::kName); };
-    return sum_to(record(run<Binary<F, T>>(f, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse), wrt(b_, refuse)),
-                  to.spec());
-  };
-  return record(
-      run<Binary<F, S>>(f, {dy, a, b}, dy.spec()),
-      wrt(dy, [f, a = Kept(a, F::kName),
-               b = Kept(b, F::kName)](const Tensor& g) { return binary_gradient<S>(f, g, a(), b()); }),
-      wrt(a, [second, dy = Kept(dy, F::kName), a = Kept(a, F::kName), b = Kept(b, F::kName)](
-                 const Tensor& g) { return second(std::integral_constant<Stage, kByA>(), g, dy(), a(), b(), a()); }),
-      wrt(b, [second, dy = Kept(dy, F::kName), a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& g) {
-        return second(std::integral_constant<Stage, kByB>(), g, dy(), a(), b(), b());
-      }));
-}
-
-}  // namespace
 
 template <class F>
-Tensor binary(F f, const Tensor& a, const Tensor& b) {
-  PLUMB_CHECK(a && b, "{}: {} is an empty tensor", F::kName, a ? "b" : "a");
-  const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(F::kName, a.spec(), b.spec());
-  Tensor y = run<Binary<F, Stage::kForward>>(f, {a, b}, spec);
-  constexpr bool kIsSub = std::is_same_v<F, functors::Sub>;
-  if constexpr (std::is_same_v<F, functors::Add> || kIsSub) {  // the gradient of a is dy itself
-    return record(std::move(y), wrt(a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }),
-                  wrt(b, [s = b.spec()](const Tensor& dy) {
-                    const Tensor db = sum_to(dy, s);
-                    return kIsSub ? unary(functors::Affine{-1.0, 0.0}, db) : db;
-                  }));
-  } else {
-    return record(std::move(y),
-                  wrt(a,
-                      [f, a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& dy) {
-                        return sum_to(binary_gradient<Stage::kBackward>(f, dy, a(), b()), a().spec());
-                      }),
-                  wrt(b, [f, a = Kept(a, F::kName), b = Kept(b, F::kName)](const Tensor& dy) {
-                    return sum_to(binary_gradient<Stage::kBackwardB>(f, dy, a(), b()), b().spec());
-                  }));
-  }
+Tensor unary_backward(F f, const Tensor& dy, const Tensor& v) {
+  return backward_of(unary_kinds<F>, attributes_of(f), dy, v);
+}
+
+template <class F>
+Tensor binary(F, const Tensor& a, const Tensor& b) {
+  static_assert(std::is_empty_v<F>);
+  return forward_of(binary_kinds<F>, a, b);
 }
 
 namespace {

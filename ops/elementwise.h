@@ -91,8 +91,21 @@ inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 inline Tensor operator*(const Tensor& x, double s) { return affine(x, s, 0); }
 inline Tensor operator*(double s, const Tensor& x) { return affine(x, s, 0); }
-inline Tensor operator/(const Tensor& x, double s) { return affine(x, 1 / s, 0); }
+inline Tensor operator/(const Tensor& x, double s) { return unary(functors::Divide{s}, x); }
+inline Tensor operator/(double s, const Tensor& x) { return unary(functors::DivideInto{s}, x); }
 inline Tensor operator+(const Tensor& x, double s) { return affine(x, 1, s); }
+inline Tensor operator+(double s, const Tensor& x) { return affine(x, 1, s); }
 inline Tensor operator-(const Tensor& x, double s) { return affine(x, 1, -s); }
+inline Tensor operator-(double s, const Tensor& x) { return affine(x, -1, s); }
+// The handle takes the result: x += y is x = x + y, with its gradient. Other handles of x keep the old value; what writes
+// into memory is copy_from.
+inline Tensor& operator+=(Tensor& a, const Tensor& b) { return a = a + b; }
+inline Tensor& operator-=(Tensor& a, const Tensor& b) { return a = a - b; }
+inline Tensor& operator*=(Tensor& a, const Tensor& b) { return a = a * b; }
+inline Tensor& operator/=(Tensor& a, const Tensor& b) { return a = a / b; }
+inline Tensor& operator+=(Tensor& x, double s) { return x = x + s; }
+inline Tensor& operator-=(Tensor& x, double s) { return x = x - s; }
+inline Tensor& operator*=(Tensor& x, double s) { return x = x * s; }
+inline Tensor& operator/=(Tensor& x, double s) { return x = x / s; }
 
 }  // namespace plumb

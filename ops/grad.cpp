@@ -3,20 +3,71 @@
 #include <algorithm>
 
 #include "kernels/accumulate.h"
-#include "kernels/recorder.h"
+#include "kernels/gate.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 
 namespace plumb {
 
 using detail::Node;
+using detail::PoolVector;
+using detail::Ref;
+using detail::Value;
+
 namespace {
 
-// What a capture holds is for its replay, in which the order is the same: it does not stand in the way of adding in
-// place.
-uint32_t recorded(const detail::Value* v) { return detail::ctx.recorder ? detail::ctx.recorder->references(v) : 0; }
+// What a call has gathered for one node.
+struct Gathered {
+  Node* node;
+  Ref<Value> gradient;
+  Ref<Node> edge;       // of the gradient, with create_graph
+  uint32_t wanted = 0;  // 1 + its place in the list of the call, or 0
+  bool is_queued = false;
+};
 
-bool earlier(const Node* a, const Node* b) { return a->sequence < b->sequence; }
+// A place for each node that a call has met, by its number. Few nodes are compared one by one, many are looked up in a
+// hash table.
+class Places {
+ public:
+  Places() { all_.reserve(kFew); }
+  Gathered& operator[](size_t place) { return all_[place]; }
+  size_t of(Node* n) {
+    if (table_.empty()) {
+      for (size_t i = all_.size(); i-- > 0;) {
+        if (all_[i].node == n) return i;
+      }
+      if (all_.size() < kFew) return add(n);
+      fill_table(4 * kFew);
+    }
+    const size_t at = free_or_own(n);
+    if (table_[at]) return table_[at] - 1;
+    const size_t place = add(n);
+    table_[at] = static_cast<uint32_t>(place + 1);
+    if (2 * all_.size() > table_.size()) fill_table(2 * table_.size());
+    return place;
+  }
+
+ private:
+  static constexpr size_t kFew = 8;
+  size_t add(Node* n) {
+    all_.push_back({n, {}, {}});
+    return all_.size() - 1;
+  }
+  // Where the node stands in the table, or may be put.
+  size_t free_or_own(const Node* n) const {
+    const size_t mask = table_.size() - 1;
+    size_t i = (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9E3779B97F4A7C15ull >> 32 & mask;
+    while (table_[i] && all_[table_[i] - 1].node != n) i = (i + 1) & mask;
+    return i;
+  }
+  void fill_table(size_t size) {
+    table_.assign(size, 0);
+    for (size_t i = 0; i < all_.size(); ++i) table_[free_or_own(all_[i].node)] = static_cast<uint32_t>(i + 1);
+  }
+
+  PoolVector<Gathered> all_;
+  PoolVector<uint32_t> table_;  // 1 + a place, or 0; its size is a power of two
+};
 
 // The nodes whose gradient is complete up to later ones: a heap by sequence number.
 class Engine final : public detail::GradientSink {
@@ -27,40 +78,12 @@ class Engine final : public detail::GradientSink {
     uint32_t i = 0;
     for (const Tensor& x : xs_) {
       PLUMB_CHECK(x.requires_grad(),
-                  "grad: x number {} {} does not need a gradient; call require_grad() before using it", i,
-                  x ? to_string(x.spec()) : "(empty)");
+                  "grad: x number {} {} does not need a gradient; call require_grad() before using it, on this handle "
+                  "and not on a copy: copies made before do not follow",
+                  i, x ? to_string(x.spec()) : "(empty)");
       ++i;
-    }
-    for (i = 0; const Tensor& x : xs_) {
-      ++i;
-      if (!x.node->wanted) x.node->wanted = i;
-    }
-  }
-  ~Engine() {  // also after an exception: nodes must not stay marked
-    for (Node* n : heap_) {
-      n->queued = false;
-      n->pending = {};
-      n->pending_node = {};
-    }
-    for (const Tensor& x : xs_) x.node->wanted = 0;
-  }
-
-  void add(Node* n, Tensor gradient) override {
-    if (!n->pending) {
-      n->pending = std::move(gradient.value);
-      n->pending_node = std::move(gradient.node);
-    } else if (!create_graph && n->pending->is_private(recorded(n->pending.get()))) {
-      const detail::In in[2] = {{n->pending.get()}, {gradient.value.get()}};
-      update<Accumulate>({}, in, Writes{0, 1});
-    } else {
-      Tensor total = plumb::add(Tensor(std::move(n->pending), std::move(n->pending_node)), gradient);
-      n->pending = std::move(total.value);
-      n->pending_node = std::move(total.node);
-    }
-    if (!n->queued) {
-      n->queued = true;
-      heap_.push_back(n);
-      std::push_heap(heap_.begin(), heap_.end(), earlier);
+      Gathered& own = places_[places_.of(x.node.get())];
+      if (!own.wanted) own.wanted = i;
     }
   }
 
@@ -69,40 +92,75 @@ class Engine final : public detail::GradientSink {
     add(y.node.get(), std::move(dy));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
-      Node* n = heap_.back();
+      const size_t place = heap_.back().place;
       heap_.pop_back();
-      n->queued = false;
-      const Tensor gradient(std::move(n->pending), std::move(n->pending_node));
-      if (n->wanted) gradients[n->wanted - 1] = gradient;
+      Gathered& own = places_[place];  // until backward meets other nodes
+      Node* n = own.node;
+      own.is_queued = false;
+      const Tensor gradient(std::move(own.gradient), std::move(own.edge));
+      if (own.wanted) gradients[own.wanted - 1] = gradient;
       n->backward(gradient, *this);
       if (!retain_) n->release();
+    }
+    for (size_t i = 0; i < xs_.size(); ++i) {  // those that are named twice
+      const size_t first = places_[places_.of(xs_[i].node.get())].wanted - 1;
+      if (first != i) gradients[i] = gradients[first];
     }
     return gradients;
   }
 
  private:
+  struct Queued {
+    uint64_t sequence;
+    size_t place;
+  };
+  static bool earlier(const Queued& a, const Queued& b) { return a.sequence < b.sequence; }
+
+  void add(Node* n, Tensor gradient) override {
+    const size_t place = places_.of(n);
+    Gathered& own = places_[place];
+    if (!own.gradient) {
+      own.gradient = std::move(gradient.value);
+      own.edge = std::move(gradient.node);
+    } else if (!create_graph && own.gradient->is_private()) {
+      const detail::In in[2] = {{own.gradient.get()}, {gradient.value.get()}};
+      update<Accumulate>({}, in, Writes{0, 1});
+    } else {
+      Tensor total = plumb::add(Tensor(std::move(own.gradient), std::move(own.edge)), gradient);
+      own.gradient = std::move(total.value);
+      own.edge = std::move(total.node);
+    }
+    if (own.is_queued) return;
+    own.is_queued = true;
+    heap_.push_back({n->sequence, place});
+    std::push_heap(heap_.begin(), heap_.end(), earlier);
+  }
+
   std::span<const Tensor> xs_;
   bool retain_;
-  detail::PoolVector<Node*> heap_;
+  Places places_;
+  PoolVector<Queued> heap_;
 };
 
 }  // namespace
 
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options) {
   PLUMB_CHECK(y, "grad: y is an empty tensor");
-  PLUMB_CHECK(y.requires_grad(), "grad: y {} was computed without recording, or from nothing that needs a gradient",
+  PLUMB_CHECK(y.requires_grad(),
+              "grad: y {} was computed without recording, or from nothing that needs a gradient; require_grad() marks "
+              "the handle that it is called on and copies made afterwards: call it on the model's own before using them",
               y.spec());
   PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy is {}; it must be of y's spec {}",
               dy ? to_string(dy.spec()) : "an empty tensor", y.spec());
   const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);
   const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kBackward);
-  Engine engine(xs, options);
-  TensorList gradients = engine.run(y, options.create_graph ? dy : dy.detached());
+  TensorList gradients = Engine(xs, options).run(y, options.create_graph ? dy : dy.detached());
   for (size_t i = 0; i < xs.size(); ++i) {
-    if (!gradients[i] && xs[i].node->wanted - 1 != i) gradients[i] = gradients[xs[i].node->wanted - 1];  // named twice
     PLUMB_CHECK(gradients[i] || options.allow_unused,
-                "grad: y does not depend on x number {} {}; leave it out or pass allow_unused", i, xs[i].spec());
+                "grad: y does not depend on x number {} {}; leave it out or pass allow_unused; an x that was copied "
+                "before require_grad() was called is another one to it",
+                i, xs[i].spec());
   }
   return gradients;
 }

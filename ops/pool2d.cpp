@@ -42,7 +42,8 @@ Tensor avg_backward(const Tensor& dy, const Pool2dParams& p, const TensorSpec& x
 
 }  // namespace
 
-TensorSpec pool2d_output(const char* op, const Pool2dParams& p, const TensorSpec& x) {
+TensorSpec pool2d_output(const char* op, const Pool2dParams& params, const TensorSpec& x) {
+  const Pool2dParams p = with_stride(params);
   PLUMB_CHECK(x.rank() == 4, "{}: x {} must have the four dimensions (N, C, H, W)", op, x.shape);
   detail::check_floating(op, x);
   const int64_t oh = output_extent(op, "H", x.shape[2], p.kernel[0], p.stride[0], p.padding[0], p.padding[1]);
@@ -52,10 +53,11 @@ TensorSpec pool2d_output(const char* op, const Pool2dParams& p, const TensorSpec
 
 Tensor max_pool2d(const Tensor& x, const Pool2dParams& params) {
   PLUMB_CHECK(x, "max_pool2d: x is an empty tensor");
-  const TensorSpec spec = pool2d_output("max_pool2d", params, x.spec());
-  if (!detail::ctx.recording || !x.requires_grad()) return run<MaxPool2dForward>(params, {x}, spec);
-  auto [y, index] = run<MaxPool2dForward, 2>(params, {x}, {spec, spec.with(pool2d_index_dtype(params))});
-  return record(std::move(y), wrt(x, [p = params, index = Kept(index), s = x.spec()](const Tensor& dy) {
+  const Pool2dParams p = with_stride(params);
+  const TensorSpec spec = pool2d_output("max_pool2d", p, x.spec());
+  if (!is_recording() || !x.requires_grad()) return run<MaxPool2dForward>(p, {x}, spec);
+  auto [y, index] = run<MaxPool2dForward, 2>(p, {x}, {spec, spec.with(pool2d_index_dtype(p))});
+  return record(std::move(y), wrt(x, [p, index = Kept(index), s = x.spec()](const Tensor& dy) {
                   return max_backward(dy, index(), p, s);
                 }));
 }
@@ -64,8 +66,9 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dParams& params) {
   PLUMB_CHECK(x, "avg_pool2d: x is an empty tensor");
   PLUMB_CHECK(params.count_include_pad == 0 || params.count_include_pad == 1,
               "avg_pool2d: count_include_pad is {}; use 0 or 1", params.count_include_pad);
-  return record(run<AvgPool2dForward>(params, {x}, pool2d_output("avg_pool2d", params, x.spec())),
-                wrt(x, [p = params, s = x.spec()](const Tensor& dy) { return avg_backward(dy, p, s); }));
+  const Pool2dParams p = with_stride(params);
+  return record(run<AvgPool2dForward>(p, {x}, pool2d_output("avg_pool2d", p, x.spec())),
+                wrt(x, [p, s = x.spec()](const Tensor& dy) { return avg_backward(dy, p, s); }));
 }
 
 Tensor global_avg_pool2d(const Tensor& x) {

@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-uint32_t mask_of(const char* op, const TensorSpec& x, Dims dims) {
+uint32_t mask_of(const char* op, const TensorSpec& x, const Dims& dims) {
   uint32_t mask = dims.size() == 0 ? (1u << x.rank()) - 1 : 0;
   for (const int d : dims) {
     const int i = d < 0 ? d + x.rank() : d;
@@ -53,11 +53,14 @@ int64_t terms(const Shape& x, uint32_t mask) {
 
 Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims) {
   const Layout layout = keepdims ? x.layout() : Layout::kNchw;
-  const double scale = what == Reduction::kMean ? 1.0 / static_cast<double>(terms(x.shape(), mask)) : 1.0;
-  Tensor y = record(reduce_kept(what, x, mask, layout), wrt(x, [s = x.spec(), scale](const Tensor& dy) {
-                      const Tensor scaled = scale == 1.0 ? dy : affine(dy, scale, 0);
-                      return expand(scaled.layout() == s.layout ? scaled : to(scaled, s.layout), s);
-                    }));
+  const int64_t n = what == Reduction::kMean ? terms(x.shape(), mask) : 1;
+  Tensor y = record(reduce_kept(what, x, mask, layout),
+                    wrt(
+                        x,
+                        [s = x.spec(), n](const Tensor& dy) {
+                          return expand(to(n == 1 ? dy : dy / static_cast<double>(n), s.layout), s);
+                        },
+                        what == Reduction::kMean ? "mean" : "sum"));
   return keepdims ? y : drop(y, x.shape(), mask);
 }
 
@@ -72,13 +75,13 @@ Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
 
 }  // namespace
 
-Tensor sum(const Tensor& x, Dims dims, bool keepdims) {
+Tensor sum(const Tensor& x, const Dims& dims, bool keepdims) {
   PLUMB_CHECK(x, "sum: x is an empty tensor");
   detail::check_floating("sum", x.spec());
   return sum_or_mean(Reduction::kSum, x, mask_of("sum", x.spec(), dims), keepdims);
 }
 
-Tensor mean(const Tensor& x, Dims dims, bool keepdims) {
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdims) {
   PLUMB_CHECK(x, "mean: x is an empty tensor");
   detail::check_floating("mean", x.spec());
   const uint32_t mask = mask_of("mean", x.spec(), dims);
@@ -86,7 +89,7 @@ Tensor mean(const Tensor& x, Dims dims, bool keepdims) {
   return sum_or_mean(Reduction::kMean, x, mask, keepdims);
 }
 
-Tensor max(const Tensor& x, Dims dims, bool keepdims) {
+Tensor max(const Tensor& x, const Dims& dims, bool keepdims) {
   PLUMB_CHECK(x, "max: x is an empty tensor");
   detail::check_floating("max", x.spec());
   const uint32_t mask = mask_of("max", x.spec(), dims);
@@ -100,7 +103,7 @@ Tensor max(const Tensor& x, Dims dims, bool keepdims) {
   return keepdims ? y : drop(y, x.shape(), mask);
 }
 
-Tensor argmax(const Tensor& x, Dims dims, bool keepdims) {
+Tensor argmax(const Tensor& x, const Dims& dims, bool keepdims) {
   PLUMB_CHECK(x, "argmax: x is an empty tensor");
   PLUMB_CHECK(dims.size() <= 1, "argmax: {} dimensions were named; use one, or none for all elements", dims.size());
   const uint32_t mask = mask_of("argmax", x.spec(), dims);

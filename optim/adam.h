@@ -27,6 +27,9 @@ class Adam : public Optimizer {
   };
   /// Throws on options that are out of range or that the convention does not have.
   Adam(std::span<const Tensor> parameters, const Options& options);
+  explicit Adam(std::span<const Tensor> parameters) : Adam(parameters, Options()) {}
+  Adam(std::initializer_list<Tensor> parameters, const Options& options) : Adam(std::span(parameters), options) {}
+  explicit Adam(std::initializer_list<Tensor> parameters) : Adam(std::span(parameters), Options()) {}
 
  protected:
   Adam(const char* name, std::span<const Tensor> parameters, const Options& options, bool decoupled);
@@ -52,6 +55,9 @@ class AdamW final : public Adam {
   };
   /// Throws on options that are out of range and for TensorFlow 1.
   AdamW(std::span<const Tensor> parameters, const Options& options);
+  explicit AdamW(std::span<const Tensor> parameters) : AdamW(parameters, Options()) {}
+  AdamW(std::initializer_list<Tensor> parameters, const Options& options) : AdamW(std::span(parameters), options) {}
+  explicit AdamW(std::initializer_list<Tensor> parameters) : AdamW(std::span(parameters), Options()) {}
 };
 
 }  // namespace plumb::optim

@@ -12,7 +12,7 @@ namespace plumb::optim {
 /// What may be set by name; the rest are the convention's defaults.
 struct Settings {
   Convention convention = Convention::kPyTorch;
-  std::optional<double> learning_rate, momentum, weight_decay;
+  std::optional<double> learning_rate{}, momentum{}, weight_decay{};
 };
 
 /// "sgd", "adam", "adamw" or "rmsprop". Throws on another name, on a setting that the optimizer does not have, and

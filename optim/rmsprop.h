@@ -29,6 +29,9 @@ class RmsProp final : public Optimizer {
   };
   /// Throws on options that are out of range or that the convention does not have.
   RmsProp(std::span<const Tensor> parameters, const Options& options);
+  explicit RmsProp(std::span<const Tensor> parameters) : RmsProp(parameters, Options()) {}
+  RmsProp(std::initializer_list<Tensor> parameters, const Options& options) : RmsProp(std::span(parameters), options) {}
+  explicit RmsProp(std::initializer_list<Tensor> parameters) : RmsProp(std::span(parameters), Options()) {}
 
  private:
   void apply(std::span<const Tensor> gradients) override;

@@ -27,6 +27,9 @@ class Sgd final : public Optimizer {
   };
   /// Throws on options that are out of range or that the convention does not have.
   Sgd(std::span<const Tensor> parameters, const Options& options);
+  explicit Sgd(std::span<const Tensor> parameters) : Sgd(parameters, Options()) {}
+  Sgd(std::initializer_list<Tensor> parameters, const Options& options) : Sgd(std::span(parameters), options) {}
+  explicit Sgd(std::initializer_list<Tensor> parameters) : Sgd(std::span(parameters), Options()) {}
 
  private:
   void apply(std::span<const Tensor> gradients) override;

@@ -3,7 +3,7 @@
 
 #include "core/block.h"
 #include "graph/program.h"
-#include "graph/recording.h"
+#include "graph/program/recording.h"
 
 namespace plumb {
 
@@ -27,9 +27,9 @@ struct Program::Impl {
   TensorList outputs;
   ProgramStats stats;
 
-  /// Fills an empty program with the work of the ops, which are pruned already. Throws Error where a tensor of an
-  /// earlier capture is used or returned.
-  void build(const std::vector<detail::RecordedOp>& ops, const TensorList& returned);
+  /// Fills an empty program with the work of what was recorded, which is pruned already. Throws Error where a tensor of
+  /// an earlier capture is used or returned.
+  void build(const detail::Recording& recording, const TensorList& returned);
 
  private:
   class Builder;

@@ -47,20 +47,24 @@ void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
 
 }  // namespace
 
-void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates& c) {
+}  // namespace plumb::cpu
+
+namespace plumb::detail {
+
+void offer_binary_cpu(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates& c) {
   size_t i = 0;
   BinaryFunctors::for_each([&]<class F>() {
     if (i++ != functor) return;
     switch (stage) {
-      case Stage::kForward: return offer<F, Stage::kForward>(p, f, c);
-      case Stage::kBackward: return offer<F, Stage::kBackward>(p, f, c);
-      case Stage::kBackwardB: return offer<F, Stage::kBackwardB>(p, f, c);
-      case Stage::kSecond: return offer<F, Stage::kSecond>(p, f, c);
-      case Stage::kSecondAB: return offer<F, Stage::kSecondAB>(p, f, c);
-      case Stage::kSecondBA: return offer<F, Stage::kSecondBA>(p, f, c);
-      case Stage::kSecondBB: return offer<F, Stage::kSecondBB>(p, f, c);
+      case Stage::kForward: return cpu::offer<F, Stage::kForward>(p, f, c);
+      case Stage::kBackward: return cpu::offer<F, Stage::kBackward>(p, f, c);
+      case Stage::kBackwardB: return cpu::offer<F, Stage::kBackwardB>(p, f, c);
+      case Stage::kSecond: return cpu::offer<F, Stage::kSecond>(p, f, c);
+      case Stage::kSecondAB: return cpu::offer<F, Stage::kSecondAB>(p, f, c);
+      case Stage::kSecondBA: return cpu::offer<F, Stage::kSecondBA>(p, f, c);
+      case Stage::kSecondBB: return cpu::offer<F, Stage::kSecondBB>(p, f, c);
     }
   });
 }
 
-}  // namespace plumb::cpu
+}  // namespace plumb::detail

@@ -228,6 +228,34 @@ struct PowScalar {  // x^p for a constant p
   double value() const { return exponent; }
 };
 
+struct Divide {  // x / divisor for a constant: not x times its reciprocal, which rounds twice and may overflow
+  static constexpr char kName[] = "divide";
+  static constexpr Keeps kKeeps = Keeps::kNothing;
+  Real divisor = 1.0;
+  template <class T>
+  T forward(T x) const {
+    return x / T(static_cast<double>(divisor));
+  }
+  template <class T>
+  T backward(T dy, T) const {
+    return dy / T(static_cast<double>(divisor));
+  }
+};
+
+struct DivideInto {  // numerator / x for a constant
+  static constexpr char kName[] = "divide_into";
+  static constexpr Keeps kKeeps = Keeps::kInput;
+  Real numerator = 1.0;
+  template <class T>
+  T forward(T x) const {
+    return T(static_cast<double>(numerator)) / x;
+  }
+  template <class T>
+  T backward(T dy, T x) const {
+    return -(dy / x) * (T(static_cast<double>(numerator)) / x);
+  }
+};
+
 struct Affine {  // scale x + shift for constants; scaling and negation are this
   static constexpr char kName[] = "affine";
   static constexpr Keeps kKeeps = Keeps::kNothing;
@@ -248,6 +276,6 @@ struct Affine {  // scale x + shift for constants; scaling and negation are this
 using UnaryFunctors =
     detail::TypeList<functors::Relu, functors::LeakyRelu, functors::Sigmoid, functors::Tanh, functors::Gelu, functors::GeluTanh,
              functors::Silu, functors::Softplus, functors::Exp, functors::Log, functors::Sqrt, functors::Square,
-             functors::Reciprocal, functors::Abs, functors::PowScalar, functors::Affine>;
+             functors::Reciprocal, functors::Abs, functors::PowScalar, functors::Divide, functors::DivideInto, functors::Affine>;
 
 }  // namespace plumb

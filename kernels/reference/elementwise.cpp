@@ -81,25 +81,29 @@ void offer_functor(const Functor& f, Stage stage, const Problem<NoParams>& p, Ca
 
 }  // namespace
 
-void offer_unary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes, Candidates& c) {
+}  // namespace plumb::reference
+
+namespace plumb::detail {
+
+void offer_unary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes, Candidates& c) {
   size_t i = 0;
   UnaryFunctors::for_each([&]<class F>() {
     if (i++ != functor) return;
-    Functor f = Functor::with_attributes(*static_cast<const F*>(attributes));
-    f.of_numbers = &unary<F>;
-    offer_functor(f, stage, p, c);
+    reference::Functor f = reference::Functor::with_attributes(*static_cast<const F*>(attributes));
+    f.of_numbers = &reference::unary<F>;
+    reference::offer_functor(f, stage, p, c);
   });
 }
 
-void offer_binary(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes, Candidates& c) {
+void offer_binary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes, Candidates& c) {
   size_t i = 0;
   BinaryFunctors::for_each([&]<class F>() {
     if (i++ != functor) return;
-    Functor f = Functor::with_attributes(*static_cast<const F*>(attributes));
-    f.of_numbers = &binary<F>;
-    f.of_integers = &binary_of_integers<F>;
-    offer_functor(f, stage, p, c);
+    reference::Functor f = reference::Functor::with_attributes(*static_cast<const F*>(attributes));
+    f.of_numbers = &reference::binary<F>;
+    f.of_integers = &reference::binary_of_integers<F>;
+    reference::offer_functor(f, stage, p, c);
   });
 }
 
-}  // namespace plumb::reference
+}  // namespace plumb::detail

@@ -123,7 +123,7 @@ TEST_F(DataFilesTest, RefusesCifarFilesThatAreNotWhole) {
 }
 
 TEST_F(DataFilesTest, SyntheticSetsAreOfTheUsualSizeAtMost) {
-  const data::TrainTest sets = load_for("lenet", "synthetic", 1'000'000);
+  const datasets::TrainTest sets = load_for("lenet", "synthetic", 1'000'000);
   EXPECT_EQ(sets.train.size(), 60000);
   EXPECT_EQ(sets.test.size(), 10000);
 }

@@ -15,7 +15,7 @@ void make_trainer(const std::string& model, const std::string& data) {
   config.batch = 4;
   auto network = models::make_network(model);
   auto optimizer = make_optimizer(config, *network);
-  const data::Dataset set = data::synthetic_like(data, data::Split::kTrain, 0, 4);
+  const datasets::Dataset set = datasets::synthetic_like(data, datasets::Split::kTrain, 0, 4);
   Trainer(config, Layout::kNchw, std::move(network), std::move(optimizer), set, set);
 }
 

@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "data/synthetic.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 struct Epoch {
@@ -228,4 +228,4 @@ TEST(Loader, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -9,7 +9,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/folder.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 namespace fs = std::filesystem;
@@ -240,4 +240,4 @@ TEST_F(MnistReader, RefusesLabelsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace plumb::data
+}  // namespace plumb::datasets

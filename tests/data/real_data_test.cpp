@@ -4,7 +4,7 @@
 
 #include "data/loader.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 struct Facts {
@@ -75,4 +75,4 @@ INSTANTIATE_TEST_SUITE_P(, RealData, ::testing::ValuesIn(kFacts),
                          [](const auto& set) { return std::string(set.param.name); });
 
 }  // namespace
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 uint64_t fingerprint(const Dataset& set) {  // FNV-1a
@@ -119,4 +119,4 @@ TEST(Synthetic, ClassesCanBeTold) {
 }
 
 }  // namespace
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -10,7 +10,7 @@
 
 #include "data/synthetic.h"
 
-namespace plumb::data {
+namespace plumb::datasets {
 namespace {
 
 /// These images as f32, in the order of the layout.
@@ -172,4 +172,4 @@ TEST(Converter, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace plumb::data
+}  // namespace plumb::datasets

@@ -21,7 +21,7 @@ uint64_t fnv1a64(std::span<const uint8_t> bytes) {
 }
 
 // The images of a batch, wherever a file has them: CIFAR's binary files go round in more than one order.
-Tensor images_of(const Json& batch, const data::Dataset& set) {
+Tensor images_of(const Json& batch, const datasets::Dataset& set) {
   std::map<uint64_t, int64_t> where;
   for (int64_t i = 0; i < set.size(); ++i) where[fnv1a64(set.pixels_of(i))] = i;
   Tensor x = Tensor::empty(TensorSpec(Shape{4, 3, 32, 32}));
@@ -46,8 +46,8 @@ class GoldenRealData : public testing::TestWithParam<const char*> {
     all_ = golden_json(model == "resnet20" ? "resnet20.json" : "networks.json");
     if (model != "resnet20") all_ = Json(all_[model]);
     batch_ = all_["batches"]["cifar"];
-    images_ = images_of(batch_, model == "vgg16" ? data::read_cifar100(folder, data::Split::kTest)
-                                                 : data::read_cifar10(folder, data::Split::kTest));
+    images_ = images_of(batch_, model == "vgg16" ? datasets::read_cifar100(folder, datasets::Split::kTest)
+                                                 : datasets::read_cifar10(folder, datasets::Split::kTest));
     network_ = make_network(model);
     generate(*network_, all_["parameters"]);
   }

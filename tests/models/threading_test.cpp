@@ -33,14 +33,14 @@ std::vector<Tensor> train(const Run& run) {
   Generator generator(run.seed);
   const auto step = [&](std::span<const Tensor> in) { return test::train_step(*network, *optimizer, generator, in); };
   StaticFunction replayed(step);
-  const data::Dataset images = data::synthetic({.image = network->input(), .count = kImages, .seed = run.seed});
-  data::LoaderOptions options;
+  const datasets::Dataset images = datasets::synthetic({.image = network->input(), .count = kImages, .seed = run.seed});
+  datasets::LoaderOptions options;
   options.batch = kBatch;
   options.layout = run.layout;
-  data::Loader loader(images, options);
+  datasets::Loader loader(images, options);
 
   std::vector<Tensor> results;
-  data::Batch batch;
+  datasets::Batch batch;
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     for (loader.start_epoch(epoch); loader.next(batch);) {
       const Tensor in[] = {batch.images, batch.labels};

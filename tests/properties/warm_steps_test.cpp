@@ -33,13 +33,13 @@ struct Case {
   friend void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
 };
 
-data::Dataset images_for(const models::Network& network, int64_t batch) {
-  return data::synthetic({.image = network.input(), .classes = network.classes(), .count = 5 * batch / 2});
+datasets::Dataset images_for(const models::Network& network, int64_t batch) {
+  return datasets::synthetic({.image = network.input(), .classes = network.classes(), .count = 5 * batch / 2});
 }
-data::LoaderOptions loader_options(const Case& c) {
-  data::LoaderOptions o;
+datasets::LoaderOptions loader_options(const Case& c) {
+  datasets::LoaderOptions o;
   o.batch = c.batch;
-  o.augmentation = data::Augmentation::cifar();
+  o.augmentation = datasets::Augmentation::cifar();
   o.dtype = c.dtype;
   o.layout = Layout::kNhwc;
   return o;
@@ -79,10 +79,10 @@ class Training {
 
   std::unique_ptr<models::Network> network_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  data::Dataset images_;
-  data::Loader loader_;
+  datasets::Dataset images_;
+  datasets::Loader loader_;
   bool is_captured_;
-  data::Batch batch_;
+  datasets::Batch batch_;
   Generator generator_{4};
   StaticFunction replayed_{[this](std::span<const Tensor> in) { return step(in); }};
   int64_t steps_ = 0;

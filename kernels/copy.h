@@ -1,0 +1,24 @@
+// The same elements once more.
+#pragma once
+
+#include "kernel.h"
+
+namespace plumb {
+
+/// y from {x}, of one spec, bit for bit. Any dtype and layout.
+struct Copy {
+  static constexpr char kName[] = "copy";
+  using Params = NoParams;
+  static void reference(const Problem<NoParams>&, Candidates&);
+  static void cpu(const Problem<NoParams>&, Candidates&);
+};
+
+/// Input 0 = input 1, both of one spec and apart in memory. Writes input 0.
+struct CopyInto {
+  static constexpr char kName[] = "copy_into";
+  using Params = NoParams;
+  static void reference(const Problem<NoParams>&, Candidates&);
+  static void cpu(const Problem<NoParams>&, Candidates&);
+};
+
+}  // namespace plumb

@@ -1,0 +1,28 @@
+#include "ops/copy.h"
+
+#include "kernels/copy.h"
+#include "kernels/gate.h"
+
+namespace plumb {
+
+Tensor clone(const Tensor& x) {
+  PLUMB_CHECK(x, "clone: x is an empty tensor");
+  return record(run<Copy>({}, {x}, x.spec()), wrt(x, [](const Tensor& dy) { return dy; }));
+}
+
+void copy_into(const Tensor& to, const Tensor& x) {
+  PLUMB_CHECK(to && x, "copy_from: {} is an empty tensor", to ? "the other" : "this");
+  PLUMB_CHECK(to.shape() == x.shape(), "copy_from: this is {} and the other {}; they must be of one shape", to.spec(),
+              x.spec());
+  PLUMB_CHECK(to.dtype() == x.dtype(), "copy_from: this is {} and the other {}; convert the other with to(dtype)",
+              to.dtype(), x.dtype());
+  PLUMB_CHECK(to.layout() == x.layout(), "copy_from: this is {} and the other {}; convert the other with to(layout)",
+              to.layout(), x.layout());
+  if (to.value->root() == x.value->root()) return;
+  update<CopyInto>({}, {to, x}, Writes{0, 1});
+}
+
+Tensor Tensor::clone() const { return plumb::clone(*this); }
+void Tensor::copy_from(const Tensor& x) { copy_into(*this, x); }
+
+}  // namespace plumb
