@@ -46,6 +46,14 @@ TEST_F(DataFilesTest, TrainsOnTheFilesOfAFolder) {
   }
 }
 
+TEST_F(DataFilesTest, TakesAsManyImagesOfEachSplitAsItIsLimitedTo) {
+  write_mnist();
+  const test::Outcome o =
+      run("train lenet --limit 5 --batch 4 --layout nchw --algorithm heuristic --epochs 1 --data .");
+  EXPECT_EQ(o.status, 0) << o;
+  EXPECT_NE(o.out.find("on mnist, 5 + 5 images"), o.out.npos) << o;
+}
+
 TEST_F(DataFilesTest, OutputsMayNotReplaceTheData) {
   write_mnist();
   const std::string data = "--data . ", images = "mnist/train-images-idx3-ubyte",

@@ -62,6 +62,13 @@ TEST(Loader, AnyEpochCanBeStarted) {
   EXPECT_TRUE(run_epoch(first, 0) == run_epoch(resumed, 0));
 }
 
+TEST(Loader, EveryEpochHasAnOrderOfItsOwn) {
+  Loader loader(images(), {.batch = 10});
+  const Epoch first = run_epoch(loader, 0), second = run_epoch(loader, 1);
+
+  EXPECT_NE(second.labels, first.labels);
+}
+
 TEST(Loader, EveryImageComesOnceAnEpochWithItsLabel) {
   Dataset numbered = Dataset::make("numbered", Split::kTrain, {1, 1, 1}, 256, 200);
   for (size_t i = 0; i < 200; ++i) {

@@ -7,6 +7,8 @@
 
 #include "core/random.h"
 #include "graph/program.h"
+#include "kernels/accumulate.h"
+#include "kernels/gate.h"
 #include "models/network.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
@@ -194,6 +196,38 @@ TEST(CaptureTest, PacksFollowWeightsThatOthersWrite) {
 
   ASSERT_EQ(eager.numel(), p.outputs()[0].numel());
   EXPECT_EQ(std::memcmp(eager.value->data, p.outputs()[0].value->data, eager.bytes()), 0);
+}
+
+// What a run does not write is packed before the first one only: no later value may take the memory of the pack.
+TEST(CaptureTest, PacksLastFromRunToRun) {
+  const Tensor x = uniform(TensorSpec(Shape{2, 32, 12, 12}, DType::kF32, Layout::kNhwc), -1, 1, 1);
+  const TensorSpec weights(Shape{32, 32, 3, 3});
+  const Tensor v = uniform(weights, -1, 1, 2), w = uniform(weights, -1, 1, 3);
+  const auto step = [&] { return TensorList{relu(conv2d(relu(conv2d(x, v)), w))}; };
+  Program p = capture(step);
+
+  p.run();
+  p.run();
+
+  EXPECT_TRUE(test::bitwise_equal(p.outputs()[0], step()[0]));
+}
+
+TEST(CaptureTest, PacksAreOfTheWeightsWhereTheyAreUsed) {
+  const Tensor x = uniform(TensorSpec(Shape{2, 32, 12, 12}, DType::kF32, Layout::kNhwc), -1, 1, 1);
+  const TensorSpec weights(Shape{32, 32, 3, 3});
+  const Tensor change = uniform(weights, -1, 1, 2);
+  const auto step = [&](const Tensor& w) {
+    const Tensor before = conv2d(x, w);
+    update<Accumulate>({}, {w, change}, Writes{0, 1});
+    return TensorList{before, conv2d(x, w)};
+  };
+  const Tensor w = uniform(weights, -1, 1, 3), same = uniform(weights, -1, 1, 3);
+  Program p = capture([&] { return step(w); });
+
+  p.run();
+  const TensorList eager = step(same);
+
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(test::bitwise_equal(p.outputs()[i], eager[i])) << i;
 }
 
 TEST(CaptureTest, AliasesOfOutputsAndInputsResolve) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
+#include <set>
+#include <string_view>
 
 #include "kernels/cache.h"
 #include "kernels/machine.h"
@@ -260,6 +263,47 @@ TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
       const ChoiceScope scope(forced(algorithm));
       const auto kernel = prepare<Conv2dBackwardWeight>(p, {y.with(t), x.with(t)}, {w.with(t)});
       EXPECT_EQ(kernel->kernel->info().name.find("onednn:ref"), std::string::npos) << to_string(t) << " " << algorithm;
+    }
+  }
+}
+
+// The strides of every convolution that runs.
+struct StridesSeen : Observer {
+  StridesSeen() : scope(detail::ctx.observer, this) {}
+  void after(const Prepared& p, const Launch&) override {
+    if (!std::string_view(p.kind->name).starts_with("conv2d_")) return;
+    Conv2dParams params;
+    std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
+    seen.insert({params.stride[0], params.stride[1]});
+  }
+  std::set<std::pair<int32_t, int32_t>> seen;
+  detail::Scoped<Observer*> scope;
+};
+
+// x, with the padding:  0 1 2 3   w = 1 2 3   The only window could move by 2 rows and by 1 column, so that
+//                       0 4 5 6       4 5 6   strides of 3 and 2 are as good as any that are larger.
+//                       0 0 0 0       7 8 9
+//                       0 0 0 0
+//                       0 0 0 0
+TEST(Conv2d, StridesPastTheImageAreTheSmallestWhateverThePaddingIs) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{1, 1, 2, 3}).require_grad();
+  const Tensor w = Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}, Shape{1, 1, 3, 3}).require_grad();
+  const Tensor dy = Tensor::from<float>({10}, Shape{1, 1, 1, 1});
+  const std::set<std::pair<int32_t, int32_t>> smallest{{3, 2}};
+  for (const char* algorithm : {"", "reference", "direct", "blocked", "thin"}) {
+    const ChoiceScope scope(forced(algorithm));
+    for (const int32_t stride : {3, 4, 2147483647}) {
+      SCOPED_TRACE(message("{} stride {}", algorithm, stride));
+      const StridesSeen strides;
+
+      const Tensor y = conv2d(x, w, {.stride = {stride, stride}, .padding = {0, 3, 1, 0}});
+
+      ASSERT_EQ(strides.seen, smallest);
+      EXPECT_TRUE(test::equal(y, Tensor::from<float>({58}, Shape{1, 1, 1, 1})));
+      const TensorList g = grad(y, {x, w}, dy);
+      EXPECT_EQ(strides.seen, smallest);
+      EXPECT_TRUE(test::equal(g[0], Tensor::from<float>({20, 30, 0, 50, 60, 0}, x.shape())));
+      EXPECT_TRUE(test::equal(g[1], Tensor::from<float>({0, 10, 20, 0, 40, 50, 0, 0, 0}, w.shape())));
     }
   }
 }

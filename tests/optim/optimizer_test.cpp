@@ -7,8 +7,10 @@
 
 #include "core/memory.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
+#include "optim/make.h"
 #include "tests/optim/optimizers.h"
 #include "tests/support/compare.h"
 
@@ -51,6 +53,21 @@ TEST(OptimizerTest, NamesItsState) {
   EXPECT_EQ(names(RmsProp(w, {})), "learning_rate step mean_square.0 mean_square.1 ");
   EXPECT_EQ(names(RmsProp(w, {.momentum = 0.9, .centered = true})),
             "learning_rate step mean_square.0 mean_square.1 mean.0 mean.1 velocity.0 velocity.1 ");
+}
+
+TEST(OptimizerTest, SettingsByNameAreItsOptions) {
+  const Tensor w = Tensor::from<double>({1.0}, {1}).require_grad();
+  Settings settings;
+  settings.learning_rate = 0.5;
+  settings.weight_decay = 0.25;
+  settings.momentum = 0.5;
+  const auto sgd = make("sgd", {&w, 1}, settings);
+  const std::vector<Tensor> none{zeros_like(w)};
+
+  sgd->step(none);
+  EXPECT_EQ(w.item(), 0.875);  // 1 - 0.5 * 0.25
+  sgd->step(none);
+  EXPECT_EQ(w.item(), 0.703125);  // the velocity is 0.5 * 0.25 + 0.25 * 0.875
 }
 
 TEST(OptimizerTest, StateIsCountedAsStateAndFitsItsParameter) {
