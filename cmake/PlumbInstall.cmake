@@ -20,7 +20,7 @@ foreach(header IN LISTS public_headers functors)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plumbline/${folder})
 endforeach()
-install(FILES ${PLUMB_GENERATED_INCLUDE}/plumbline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plumbline)
+install(FILES ${PLUMB_GENERATED_INCLUDE}/plumbline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(TARGET plumb)

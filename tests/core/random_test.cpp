@@ -7,8 +7,6 @@
 #include "tests/support/compare.h"
 
 namespace plumb {
-
-using detail::Block;
 namespace {
 
 using Block = std::array<uint32_t, 4>;

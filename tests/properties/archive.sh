@@ -19,7 +19,7 @@ sources=$(find $rooms -name '*.cpp' -printf '%f.o\n' | sort)
 refuse "not in the library" < <(comm -23 <(echo "$sources") <(ar t "$archive" | sort))
 for room in $rooms; do
   for header in "$room"/*.h; do
-    grep -qF "#include \"$header\"" "$umbrella" || refuse "not in the umbrella header" <<<"$header"
+    grep -qF "#include \"plumbline/$header\"" "$umbrella" || refuse "not in the umbrella header" <<<"$header"
   done
 done
 

@@ -1,7 +1,7 @@
 // The elements of each row in reverse order.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Reversing rows.
 #pragma once
 
-#include "core/tape.h"
+#include "../core/tape.h"
 
 namespace plumb {
 
