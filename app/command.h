@@ -1,15 +1,13 @@
 // The subcommands of plumb. Each adds itself to the command line and runs when it was named.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "app/command_line.h"
 
 namespace plumb::app {
 
-void add_train(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_info(CLI::App& app);
-void add_layout(CLI::App& app);
+void add_train(const CommandLine& plumb);
+void add_eval(const CommandLine& plumb);
+void add_info(const CommandLine& plumb);
+void add_layout(const CommandLine& plumb);
 
 }  // namespace plumb::app

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include "core/context.h"
@@ -48,22 +49,76 @@ void check_standard_output() {
               std::strerror(errno));
 }
 
+CLI::Validator checked(const Reading& reading) {
+  const auto why_not = [reading](std::string& text) {
+    try {
+      text = reading(text);
+      return std::string();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+  };
+  return CLI::Validator(why_not, "");
+}
+
 }  // namespace
 
-bool parse(CLI::App& app, int argc, char** argv) {
-  for (CLI::Option* o : all_options(app)) {
+const Option& Option::required() const { return option_->required(), *this; }
+const Option& Option::read_by(const Reading& reading) const { return option_->transform(checked(reading)), *this; }
+const Option& Option::with_default() const { return option_->capture_default_str(), *this; }
+const Option& Option::with_default(const std::string& text) const { return option_->default_str(text), *this; }
+const Option& Option::between_commas() const { return option_->delimiter(',')->allow_extra_args(false), *this; }
+
+CommandLine::CommandLine(const char* about, const char* program) : app_(std::make_shared<CLI::App>(about, program)) {}
+
+template <class T>
+Option CommandLine::add(const std::string& name, T& value, const std::string& about) const {
+  return Option(app_->add_option(name, value, about));
+}
+template Option CommandLine::add(const std::string&, std::string&, const std::string&) const;
+template Option CommandLine::add(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Option CommandLine::add(const std::string&, std::optional<double>&, const std::string&) const;
+template Option CommandLine::add(const std::string&, double&, const std::string&) const;
+template Option CommandLine::add(const std::string&, int&, const std::string&) const;
+template Option CommandLine::add(const std::string&, int64_t&, const std::string&) const;
+template Option CommandLine::add(const std::string&, uint64_t&, const std::string&) const;
+
+Option CommandLine::add_taken(const std::string& name, const std::function<void(int)>& take,
+                              const std::string& about) const {
+  return Option(app_->add_option_function<int>(name, take, about));
+}
+void CommandLine::add_flag(const std::string& name, bool& value, const std::string& about) const {
+  app_->add_flag(name, value, about);
+}
+CommandLine CommandLine::subcommand(const char* name, const char* about) const {
+  app_->require_subcommand(0, 1);  // so that a wrong one is named by the parser
+  return CommandLine({std::shared_ptr<CLI::App>(), app_->add_subcommand(name, about)});  // which owns nothing
+}
+void CommandLine::calls(const std::function<void()>& work) const { app_->callback(work); }
+
+void CommandLine::footer(const std::string& text) const { app_->footer(text); }
+void CommandLine::version(const std::string& text) const { app_->set_version_flag("--version", text); }
+void CommandLine::allow_others() const { app_->allow_extras(); }
+std::vector<std::string> CommandLine::others() const { return app_->remaining(); }
+bool CommandLine::has(const std::string& option) const { return app_->count(option) > 0; }
+
+bool CommandLine::parse(int argc, char** argv) const {
+  for (CLI::Option* o : all_options(*app_)) {
     if (o->get_expected_min() > 0) o->check(CLI::Validator(refuse_empty, ""));
   }
   try {
-    app.parse(argc, argv);
+    app_->parse(argc, argv);
     return true;
   } catch (const CLI::Success& e) {
-    app.exit(e);
+    app_->exit(e);
     return false;
   } catch (const CLI::ParseError& e) {
-    fail("{}", sentence(app, e));
+    fail("{}", sentence(*app_, e));
   }
 }
+size_t CommandLine::called() const { return app_->get_subcommands().size(); }
+
+std::string parser_version() { return "CLI11 " CLI11_VERSION; }
 
 int run_program(const char* program, const std::function<int()>& work) {
   constexpr int kBadInput = 2;

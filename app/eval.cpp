@@ -78,25 +78,25 @@ void eval(const EvalConfig& c) {
 
 }  // namespace
 
-void add_eval(CLI::App& app) {
-  auto* cmd = app.add_subcommand("eval", "Count the correct answers of given weights on a test set");
+void add_eval(const CommandLine& plumb) {
+  const CommandLine cmd = plumb.subcommand("eval", "Count the correct answers of given weights on a test set");
   auto c = std::make_shared<EvalConfig>();
-  add_model_option(*cmd, c->model);
-  cmd->add_option("--weights", c->weights,
-                  "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
-      ->required();
-  cmd->add_option("--data", c->data, "Folder of the data set, or synthetic")->required();
-  cmd->add_option("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
-  cmd->add_option("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
-  add_choice(*cmd, "--convention", c->convention, convention_choices(),
+  add_model_option(cmd, c->model);
+  cmd.add("--weights", c->weights,
+          "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
+      .required();
+  cmd.add("--data", c->data, "Folder of the data set, or synthetic").required();
+  cmd.add("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
+  cmd.add("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
+  add_choice(cmd, "--convention", c->convention, convention_choices(),
              "Whose epsilon of batch normalization [the checkpoint's, or pytorch]: ");
-  add_batch_option(*cmd, c->batch, "Images at once");
-  add_limit_option(*cmd, c->limit, "Use only the first so many images, 0 for all");
-  add_choice(*cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");
-  add_algorithm_option(*cmd, c->algorithm);
-  add_threads_option(*cmd);
-  cmd->add_option("--json", c->json, "Write the result to this file");
-  cmd->callback([c] { eval(*c); });
+  add_batch_option(cmd, c->batch, "Images at once");
+  add_limit_option(cmd, c->limit, "Use only the first so many images, 0 for all");
+  add_choice(cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");
+  add_algorithm_option(cmd, c->algorithm);
+  add_threads_option(cmd);
+  cmd.add("--json", c->json, "Write the result to this file");
+  cmd.calls([c] { eval(*c); });
 }
 
 }  // namespace plumb::app

@@ -68,16 +68,17 @@ Json print_machine() {
 
 }  // namespace
 
-void add_info(CLI::App& app) {
+void add_info(const CommandLine& plumb) {
   struct Config {
     std::string model, json;
   };
-  auto* cmd = app.add_subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
+  const CommandLine cmd =
+      plumb.subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
   auto c = std::make_shared<Config>();
-  add_choice(*cmd, "--model", c->model, model_choices(), "The network whose layers to list: ");
-  add_threads_option(*cmd);
-  cmd->add_option("--json", c->json, "Write the same to this file");
-  cmd->callback([c] {
+  add_choice(cmd, "--model", c->model, model_choices(), "The network whose layers to list: ");
+  add_threads_option(cmd);
+  cmd.add("--json", c->json, "Write the same to this file");
+  cmd.calls([c] {
     check_outputs({{"--json", c->json}});
     const Json j = c->model.empty() ? print_machine() : print_network(c->model);
     if (!c->json.empty()) write_json(c->json, j);

@@ -112,16 +112,17 @@ void layout(const LayoutConfig& c) {
 
 }  // namespace
 
-void add_layout(CLI::App& app) {
-  auto* cmd = app.add_subcommand("layout", "Time every layer, direction and layout of a network, conversions included");
+void add_layout(const CommandLine& plumb) {
+  const CommandLine cmd =
+      plumb.subcommand("layout", "Time every layer, direction and layout of a network, conversions included");
   auto c = std::make_shared<LayoutConfig>();
-  add_model_option(*cmd, c->model);
-  add_batch_option(*cmd, c->batch, "Images at once");
-  add_dtype_option(*cmd, c->dtype);
-  add_algorithm_option(*cmd, c->algorithm);
-  add_threads_option(*cmd);
-  cmd->add_option("--json", c->json, "Write the same to this file");
-  cmd->callback([c] { layout(*c); });
+  add_model_option(cmd, c->model);
+  add_batch_option(cmd, c->batch, "Images at once");
+  add_dtype_option(cmd, c->dtype);
+  add_algorithm_option(cmd, c->algorithm);
+  add_threads_option(cmd);
+  cmd.add("--json", c->json, "Write the same to this file");
+  cmd.calls([c] { layout(*c); });
 }
 
 }  // namespace plumb::app

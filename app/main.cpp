@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
@@ -13,25 +12,23 @@ namespace {
 std::string versions() {
   std::string text = "plumb " + plumb::version();
   for (const std::string& v : plumb::library_versions()) text += "\n" + v;
-  return text + fmt::format("\nfmt {}.{}.{}\nCLI11 {}\nnlohmann-json {}.{}.{}\nOpenMP {}", FMT_VERSION / 10000,
-                            FMT_VERSION / 100 % 100, FMT_VERSION % 100, CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR,
-                            NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, _OPENMP);
+  return text + fmt::format("\nfmt {}.{}.{}\n{}\nnlohmann-json {}.{}.{}\nOpenMP {}", FMT_VERSION / 10000,
+                            FMT_VERSION / 100 % 100, FMT_VERSION % 100, plumb::app::parser_version(),
+                            NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH,
+                            _OPENMP);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("plumb: a neutral baseline for deep-learning frameworks", "plumb");
-  app.set_version_flag("--version", versions());
-  app.footer(
+  const plumb::app::CommandLine line("plumb: a neutral baseline for deep-learning frameworks", "plumb");
+  line.version(versions());
+  line.footer(
       "The fastest kernels are measured once and remembered in $PLUMB_CACHE [~/.cache/plumbline]; \"off\" remembers\n"
       "nothing. Every subcommand has --help of its own.");
-  app.require_subcommand(0, 1);  // so that a wrong one is named by the parser
-  plumb::app::add_train(app);
-  plumb::app::add_eval(app);
-  plumb::app::add_info(app);
-  plumb::app::add_layout(app);
-  if (plumb::app::parse(app, argc, argv)) {
-    PLUMB_CHECK(app.get_subcommands().size() == 1, "give a subcommand: train, eval, info or layout");
-  }
+  plumb::app::add_train(line);
+  plumb::app::add_eval(line);
+  plumb::app::add_info(line);
+  plumb::app::add_layout(line);
+  if (line.parse(argc, argv)) PLUMB_CHECK(line.called() == 1, "give a subcommand: train, eval, info or layout");
   return 0;
 }
 

@@ -2,69 +2,52 @@
 
 namespace plumb::app {
 
-CLI::Validator checked(std::function<std::string(const std::string&)> read) {
-  const auto why_not = [read = std::move(read)](std::string& text) {
-    try {
-      text = read(text);
-      return std::string();
-    } catch (const Error& e) {
-      return std::string(e.what());
-    }
-  };
-  return CLI::Validator(why_not, "");
-}
-
-CLI::Validator nonnegative() {
-  return checked([](const std::string& text) {
-    nonnegative_number(text);
-    return text;
-  });
+Reading nonnegative() {
+  return [](const std::string& text) { return nonnegative_number(text), text; };
 }
 
 namespace {
 
-CLI::Validator one_of(const std::vector<std::string>& names) {
-  return checked([names](const std::string& text) { return check_choice(text, names), text; });
+Reading one_of(const std::vector<std::string>& names) {
+  return [names](const std::string& text) { return check_choice(text, names), text; };
 }
 
 }  // namespace
 
-CLI::Option* add_choice(CLI::App& app, const std::string& option, std::string& value,
-                        const std::vector<std::string>& names, const std::string& about) {
-  auto* o = app.add_option(option, value, about + any_of(names))->check(one_of(names));
-  return value.empty() ? o : o->capture_default_str();
+Option add_choice(const CommandLine& line, const std::string& option, std::string& value,
+                  const std::vector<std::string>& names, const std::string& about) {
+  const Option o = line.add(option, value, about + any_of(names)).read_by(one_of(names));
+  return value.empty() ? o : o.with_default();
 }
 
-CLI::Option* add_choices(CLI::App& app, const std::string& option, std::vector<std::string>& values,
-                         const std::vector<std::string>& names, const std::string& about) {
-  auto* o = app.add_option(option, values, about + any_of(names))->delimiter(',')->allow_extra_args(false);
-  return o->check(one_of(names))->capture_default_str();
+Option add_choices(const CommandLine& line, const std::string& option, std::vector<std::string>& values,
+                   const std::vector<std::string>& names, const std::string& about) {
+  return line.add(option, values, about + any_of(names)).between_commas().read_by(one_of(names)).with_default();
 }
 
-void add_model_option(CLI::App& app, std::string& model) {
-  add_choice(app, "model", model, model_choices(), "")->required();
+void add_model_option(const CommandLine& line, std::string& model) {
+  add_choice(line, "model", model, model_choices(), "").required();
 }
 
-CLI::Option* add_batch_option(CLI::App& app, int64_t& batch, const char* about) {
+Option add_batch_option(const CommandLine& line, int64_t& batch, const char* about) {
   const auto read = [](const std::string& text) { return std::to_string(batch_size(text)); };
-  return app.add_option("--batch", batch, about)->transform(checked(read))->capture_default_str();
+  return line.add("--batch", batch, about).read_by(read).with_default();
 }
 
-void add_limit_option(CLI::App& app, int64_t& limit, const char* about) {
-  app.add_option("--limit", limit, about)->transform(whole_from<int64_t>(0))->capture_default_str();
+void add_limit_option(const CommandLine& line, int64_t& limit, const char* about) {
+  line.add("--limit", limit, about).read_by(whole_from<int64_t>(0)).with_default();
 }
 
-void add_algorithm_option(CLI::App& app, std::string& algorithm) {
-  add_choice(app, "--algorithm", algorithm, algorithm_names(), "Of the kernels: ");
+void add_algorithm_option(const CommandLine& line, std::string& algorithm) {
+  add_choice(line, "--algorithm", algorithm, algorithm_names(), "Of the kernels: ");
 }
 
-void add_dtype_option(CLI::App& app, std::string& dtype) {
-  add_choice(app, "--dtype", dtype, {"f32", "bf16"}, "Of activations, parameters being f32: ");
+void add_dtype_option(const CommandLine& line, std::string& dtype) {
+  add_choice(line, "--dtype", dtype, {"f32", "bf16"}, "Of activations, parameters being f32: ");
 }
 
-void add_threads_option(CLI::App& app) {
-  app.add_option_function<int>("--threads", set_threads, "Threads of the kernels [all]")
-      ->transform(whole_from<int>(1, most_threads()));
+void add_threads_option(const CommandLine& line) {
+  line.add_taken("--threads", set_threads, "Threads of the kernels [all]").read_by(whole_from<int>(1, most_threads()));
 }
 
 }  // namespace plumb::app

@@ -52,8 +52,8 @@ void Profile::after(const Prepared& p, const Launch&) {
     return;
   }
   const KernelInfo& info = p.kernel->info();
-  events_.push_back(
-      {p.kind->name, info.name, info.algorithm, detail::ctx.phase, started_us_, end - started_us_, info.flops, info.bytes});
+  events_.push_back({p.kind->name, info.name, info.algorithm, detail::ctx.phase, started_us_, end - started_us_,
+                     info.flops, info.bytes});
 }
 
 void Profile::add_step(int64_t number, double ms) {

@@ -39,7 +39,9 @@ bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   if (is_stream(a) || is_stream(b)) return false;
   if (fs::equivalent(a, b, error)) return true;
-  const auto place = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(detail::behind_links(p)), error); };
+  const auto place = [&](const std::string& p) {
+    return fs::weakly_canonical(fs::absolute(detail::behind_links(p)), error);
+  };
   return place(a) == place(b) || place(a + ".partial") == place(b) || place(a) == place(b + ".partial");
 }
 

@@ -111,7 +111,8 @@ CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
   const int sets = sets_beyond_caches(read_ + (in_place ? 0 : written_));
   for (int i = 0; i < sets; ++i) {
     from_.push_back(detail::block_of(read_));
-    detail::fill_uniform(from_.back().get(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1, static_cast<uint64_t>(i));
+    detail::fill_uniform(from_.back().get(), DType::kF32, static_cast<int64_t>(read_ / 4), -1, 1,
+                         static_cast<uint64_t>(i));
     if (in_place) continue;
     to_.push_back(detail::block_of(written_));
     std::memset(to_.back().get(), 0, written_);

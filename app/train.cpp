@@ -49,7 +49,7 @@ void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
   c.learning_rate = read("LEARNING_RATE", [&] { return nonnegative_number(words[6]); });
 }
 
-void read_positional(const std::vector<std::string>& words, const CLI::App& cmd, TrainConfig& c) {
+void read_positional(const std::vector<std::string>& words, const CommandLine& cmd, TrainConfig& c) {
   if (words.size() == 1) {
     check_choice(words[0], model_choices());
     c.model = words[0];
@@ -57,8 +57,7 @@ void read_positional(const std::vector<std::string>& words, const CLI::App& cmd,
   }
   PLUMB_CHECK(words.size() == 7, "give a model alone, or the seven arguments {}; {} were given", kSeven, words.size());
   for (const char* option : {"--device", "--epochs", "--batch", "--optimizer", "--lr"}) {
-    PLUMB_CHECK(cmd.count(option) == 0, "the seven arguments {} already say what {} would; leave it out", kSeven,
-                option);
+    PLUMB_CHECK(!cmd.has(option), "the seven arguments {} already say what {} would; leave it out", kSeven, option);
   }
   read_seven(words, c);
 }
@@ -184,53 +183,51 @@ void train(TrainConfig c) {
 
 }  // namespace
 
-void add_train(CLI::App& app) {
-  auto* cmd = app.add_subcommand("train", "Train a network and report time, loss and accuracy of every epoch");
+void add_train(const CommandLine& plumb) {
+  const CommandLine cmd =
+      plumb.subcommand("train", "Train a network and report time, loss and accuracy of every epoch");
   auto c = std::make_shared<TrainConfig>();
   auto words = std::make_shared<std::vector<std::string>>();
-  cmd->add_option("model", *words,
-                  any_of(model_choices()) +
-                      "; or, for scripts that give several frameworks the same seven arguments, " + kSeven +
-                      ", where FRAMEWORK is ref, this one")
-      ->required();
-  cmd->add_option("--data", c->data,
-                  "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
-      ->capture_default_str();
-  cmd->add_option("--device", c->device, "Where to train: cpu")->transform(checked(device))->capture_default_str();
-  add_batch_option(*cmd, c->batch, "Images a step");
-  add_choice(*cmd, "--optimizer", c->optimizer, optimizers(), "");
-  cmd->add_option("--lr", c->learning_rate, "Learning rate [the convention's default]")->transform(nonnegative());
-  cmd->add_option("--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included")
-      ->transform(whole_from<int64_t>(1))
-      ->capture_default_str();
-  cmd->add_option("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]")->transform(nonnegative());
-  cmd->add_option("--weight-decay", c->weight_decay, "Weight decay [the convention's default]")
-      ->transform(nonnegative());
-  add_choice(*cmd, "--convention", c->convention, convention_choices(),
+  cmd.add("model", *words,
+          any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
+              kSeven + ", where FRAMEWORK is ref, this one")
+      .required();
+  cmd.add("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
+      .with_default();
+  cmd.add("--device", c->device, "Where to train: cpu").read_by(device).with_default();
+  add_batch_option(cmd, c->batch, "Images a step");
+  add_choice(cmd, "--optimizer", c->optimizer, optimizers(), "");
+  cmd.add("--lr", c->learning_rate, "Learning rate [the convention's default]").read_by(nonnegative());
+  cmd.add("--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included")
+      .read_by(whole_from<int64_t>(1))
+      .with_default();
+  cmd.add("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]").read_by(nonnegative());
+  cmd.add("--weight-decay", c->weight_decay, "Weight decay [the convention's default]").read_by(nonnegative());
+  add_choice(cmd, "--convention", c->convention, convention_choices(),
              "Whose formulas, defaults and initial weights: ");
   std::vector<std::string> layouts = layout_choices();
   layouts.insert(layouts.begin(), "auto");
-  add_choice(*cmd, "--layout", c->layout, layouts,
+  add_choice(cmd, "--layout", c->layout, layouts,
              "Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: ");
-  add_algorithm_option(*cmd, c->algorithm);
-  add_dtype_option(*cmd, c->dtype);
-  add_choice(*cmd, "--mode", c->mode, {"eager", "captured"}, "A captured step is recorded once and replayed: ");
-  add_threads_option(*cmd);
-  cmd->add_option("--seed", c->seed, "Seed of weights, order, augmentation and dropout")
-      ->transform(whole_from<uint64_t>(0))
-      ->capture_default_str();
-  add_limit_option(*cmd, c->limit, "Use only the first so many images of each split, 0 for all");
-  cmd->add_flag("--augment", c->augment, "Random crops and flips of the training images");
-  cmd->add_option("--init", c->init, "Start from these weights: a file of safetensors, or a checkpoint or its folder");
-  cmd->add_option("--checkpoint", c->checkpoint, "Folder to save the state to after every epoch");
-  cmd->add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
-  cmd->add_option("--json", c->json, "Write the report of this run's epochs to this file");
-  cmd->add_option("--csv", c->csv, "Write one line for each epoch of this run to this file");
-  cmd->add_option("--profile", c->profile,
-                  fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
-  cmd->add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");
-  cmd->callback([c, words, cmd] {
-    read_positional(*words, *cmd, *c);
+  add_algorithm_option(cmd, c->algorithm);
+  add_dtype_option(cmd, c->dtype);
+  add_choice(cmd, "--mode", c->mode, {"eager", "captured"}, "A captured step is recorded once and replayed: ");
+  add_threads_option(cmd);
+  cmd.add("--seed", c->seed, "Seed of weights, order, augmentation and dropout")
+      .read_by(whole_from<uint64_t>(0))
+      .with_default();
+  add_limit_option(cmd, c->limit, "Use only the first so many images of each split, 0 for all");
+  cmd.add_flag("--augment", c->augment, "Random crops and flips of the training images");
+  cmd.add("--init", c->init, "Start from these weights: a file of safetensors, or a checkpoint or its folder");
+  cmd.add("--checkpoint", c->checkpoint, "Folder to save the state to after every epoch");
+  cmd.add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
+  cmd.add("--json", c->json, "Write the report of this run's epochs to this file");
+  cmd.add("--csv", c->csv, "Write one line for each epoch of this run to this file");
+  cmd.add("--profile", c->profile,
+          fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
+  cmd.add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");
+  cmd.calls([c, words, cmd] {
+    read_positional(*words, cmd, *c);
     train(*c);
   });
 }

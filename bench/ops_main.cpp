@@ -19,18 +19,18 @@ struct Options {
   int64_t batch = 0;
 };
 
-void add_options(CLI::App& app, Options& o) {
-  app.add_option("--shapes", o.shapes,
-                 "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
-  app::add_batch_option(app, o.batch, "Images at once, instead of what the shapes say")->default_str("");
-  app::add_choices(app, "--layouts", o.layouts, app::layout_choices(), "Some, between commas, of ");
-  app::add_choices(app, "--dtypes", o.dtypes, {"f32", "bf16", "f64"}, "Some, between commas, of ");
-  app::add_threads_option(app);
-  app.footer(std::string(kAboutFlags) +
-             "\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
-             "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.\n"
-             "Exit status: 1 if rows failed, 3 if a row passed the roof of the machine, which then is wrong.");
-  app.allow_extras();
+void add_options(const app::CommandLine& line, Options& o) {
+  line.add("--shapes", o.shapes,
+           "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
+  app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say").with_default("");
+  app::add_choices(line, "--layouts", o.layouts, app::layout_choices(), "Some, between commas, of ");
+  app::add_choices(line, "--dtypes", o.dtypes, {"f32", "bf16", "f64"}, "Some, between commas, of ");
+  app::add_threads_option(line);
+  line.footer(std::string(kAboutFlags) +
+              "\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
+              "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.\n"
+              "Exit status: 1 if rows failed, 3 if a row passed the roof of the machine, which then is wrong.");
+  line.allow_others();
 }
 
 Axes axes_of(const Options& o) {
@@ -54,11 +54,11 @@ void add_context() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Benchmarks of single ops", "plumb_bench_ops");
+  const app::CommandLine line("Benchmarks of single ops", "plumb_bench_ops");
   Options o;
-  add_options(app, o);
-  if (!app::parse(app, argc, argv)) return 0;
-  const std::vector<std::string> flags = app.remaining();
+  add_options(line, o);
+  if (!line.parse(argc, argv)) return 0;
+  const std::vector<std::string> flags = line.others();
   std::vector<app::NamedFile> shapes;
   for (const std::string& file : o.shapes) shapes.push_back({"--shapes", file});
   check_flags(flags, shapes);

@@ -2,8 +2,6 @@
 // tape, captured. peers/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
-#include <CLI/CLI.hpp>
-
 #include "app/command_line.h"
 #include "bench/flags.h"
 #include "core/context.h"
@@ -77,12 +75,12 @@ void add_rows() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("What a call costs on the host", "plumb_bench_overhead");
-  app.footer(kAboutFlags);
-  app.allow_extras();
-  if (!app::parse(app, argc, argv)) return 0;
-  check_flags(app.remaining());
-  initialize(argv[0], app.remaining());
+  const app::CommandLine line("What a call costs on the host", "plumb_bench_overhead");
+  line.footer(kAboutFlags);
+  line.allow_others();
+  if (!line.parse(argc, argv)) return 0;
+  check_flags(line.others());
+  initialize(argv[0], line.others());
   const Filter filter(benchmark::GetBenchmarkFilter());
   detail::ctx.choice.search = Search::kMeasured;
   add_rows();

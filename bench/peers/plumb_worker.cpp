@@ -1,7 +1,6 @@
 // The Plumbline side of compare.py: training steps on demand (protocol.py says how).
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -131,20 +130,20 @@ void serve(const Options& o) {
 int main(int argc, char** argv) {
   return app::run_program("plumb_bench_train", [&] {
     Options o;
-    CLI::App cli("Training steps on demand, for bench/peers/compare.py");
-    cli.add_option("--model", o.model)->required();
-    cli.add_option("--weights", o.weights)->required();
-    cli.add_option("--batch-file", o.batch_file)->required();
+    const app::CommandLine cli("Training steps on demand, for bench/peers/compare.py", "");
+    cli.add("--model", o.model).required();
+    cli.add("--weights", o.weights).required();
+    cli.add("--batch-file", o.batch_file).required();
     app::add_batch_option(cli, o.batch, "");
-    cli.add_option("--optimizer", o.optimizer);
-    cli.add_option("--convention", o.convention);
+    cli.add("--optimizer", o.optimizer);
+    cli.add("--convention", o.convention);
     app::add_algorithm_option(cli, o.algorithm);
     app::add_choice(cli, "--mode", o.mode, {"eager", "captured"}, "");
-    cli.add_option("--layout", o.layout);
+    cli.add("--layout", o.layout);
     app::add_dtype_option(cli, o.dtype);
-    cli.add_option("--lr", o.lr)->transform(app::nonnegative());
-    cli.add_option("--threads", o.threads)->transform(app::whole_from<int>(1));
-    if (app::parse(cli, argc, argv)) serve(o);
+    cli.add("--lr", o.lr).read_by(app::nonnegative());
+    cli.add("--threads", o.threads).read_by(app::whole_from<int>(1));
+    if (cli.parse(argc, argv)) serve(o);
     return 0;
   });
 }
