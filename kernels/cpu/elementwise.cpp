@@ -17,7 +17,7 @@ class ElementwiseKernel final : public Kernel {
     const int64_t last = stride_[f.inputs - 1];
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
     const int64_t row_bytes = loop_.extent[0] * bytes_;
-    streams_ = loop_.rows() * row_bytes >= kStreamBytes && row_bytes >= kStageBytes;
+    streams_ = loop_.rows() * row_bytes >= stream_bytes && row_bytes >= kStageBytes;
     // Once, for a division takes as long as an op on one element.
     grain_ = kGrainBytes / (loop_.rank == 1 ? bytes_ : std::max(row_bytes, bytes_));
   }

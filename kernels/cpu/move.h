@@ -30,7 +30,7 @@ void stream_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from
 template <class T, class Write>
 void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kLongRun = 2 << 10;
-  if (n * kSize >= kStreamBytes && run * kSize >= kLongRun) {
+  if (n * kSize >= stream_bytes && run * kSize >= kLongRun) {
     parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
       write(begin, end, y + begin, stream_rows);
       stream_fence();

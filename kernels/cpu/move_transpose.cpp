@@ -63,7 +63,7 @@ class TransposeKernel final : public Kernel {
     }
     for (int d = 1; d < loop.rank && !taken[d] && of_i_.total < kTile<T>; ++d) take(of_i_, d, x_stride(d));
     // The scattered writes of a transposition wait for memory sooner than runs do.
-    streams_ = n * kSize >= (is_thin() ? kStreamBytes : kStreamBytes / 4);
+    streams_ = n * kSize >= (is_thin() ? stream_bytes : stream_bytes / 4);
     cut();
     panels_ = i_.count * j_.count;
     for (int d = 0; d < loop.rank; ++d) {

@@ -60,7 +60,7 @@ class PoolKernel final : public Kernel {
     const auto written = static_cast<int64_t>(bytes_of(out)), moved = static_cast<int64_t>(bytes_of(in)) + written;
     grain_ = std::max<int64_t>(1, kGrainBytes * work.rows / std::max<int64_t>(1, moved));
     // What is read pushes what is written out of the caches, too.
-    if (written < kStreamBytes && moved < 2 * kStreamBytes) return;
+    if (written < stream_bytes && moved < 2 * stream_bytes) return;
     if (work.streaming) {
       work_.walk = work.streaming;
       return;

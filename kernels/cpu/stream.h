@@ -12,13 +12,9 @@
 
 namespace plumb::cpu {
 
-/// Results of this size and more have left the caches by the time they are read. (Under sanitizers, which make them
-/// take minutes, tests of what happens then have smaller ones.)
-#ifdef PLUMB_SANITIZED
-inline constexpr int64_t kStreamBytes = 1 << 20;
-#else
-inline constexpr int64_t kStreamBytes = 16 << 20;
-#endif
+/// Results of this size and more have left the caches by the time they are read. Tests, whose main() is the only one to
+/// change it, have smaller ones.
+inline int64_t stream_bytes = 16 << 20;
 /// What is written past the caches at once, and fetched ahead meanwhile.
 inline constexpr int64_t kStageBytes = 4 << 10;
 
@@ -93,7 +89,7 @@ inline void stream_fence() { _mm_sfence(); }
 template <class T, class Write>
 void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kStaged = kStageBytes / kSize;
-  const bool streams = n * kSize >= kStreamBytes;
+  const bool streams = n * kSize >= stream_bytes;
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin);
     alignas(64) T stage[kStaged];

@@ -235,7 +235,7 @@ void thin_backward(float* dx, float* dw, const float* dy, const float* x, const 
                    int64_t k) {
   constexpr int64_t kColumns = 4096;  // of w at once: a row of dx stays in the first-level cache
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
-  const bool past_caches = n * k * 4 >= kStreamBytes && k % kLanes == 0;  // every row begins on a cache line
+  const bool past_caches = n * k * 4 >= stream_bytes && k % kLanes == 0;  // every row begins on a cache line
   parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j += kColumns) {
       const Range columns{j, std::min(end, j + kColumns)};

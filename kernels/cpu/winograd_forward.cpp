@@ -50,7 +50,7 @@ class Convolution final : public Kernel {
         weights_(weights),
         outputs_(weights.panels().vectors),
         points_row_(vectors_of(task.in.c) * kLanes),
-        stream_(!kAdjoint && output_bytes(task) >= kStreamBytes) {
+        stream_(!kAdjoint && output_bytes(task) >= stream_bytes) {
     split(threads);
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;

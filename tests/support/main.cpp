@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "kernels/cpu/stream.h"
+
 #ifdef __SANITIZE_ADDRESS__
 // Tests of the out-of-memory error ask for more than there is and expect a null pointer.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -15,7 +17,8 @@ extern "C" const char* __tsan_default_options() {
 #endif
 
 int main(int argc, char** argv) {
-  setenv("PLUMB_CACHE", "off", 0);  // what a test measures must not decide what a user runs
+  setenv("PLUMB_CACHE", "off", 0);     // what a test measures must not decide what a user runs
+  plumb::cpu::stream_bytes = 1 << 20;  // results past it take seconds to check otherwise
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

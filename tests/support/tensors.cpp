@@ -68,7 +68,7 @@ Tensor converted(const Tensor& x, DType dtype, Layout layout) {
   return from_doubles(to_doubles(x), TensorSpec(x.shape(), dtype, layout));
 }
 
-int64_t pieces_past_caches(int64_t bytes) { return cpu::ceil_div(cpu::kStreamBytes, bytes); }
+int64_t pieces_past_caches(int64_t bytes) { return cpu::ceil_div(cpu::stream_bytes, bytes); }
 
 Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low, double high) {
   std::vector<double> values(static_cast<size_t>(spec.numel()));
