@@ -59,7 +59,7 @@ void Program::run() {
   run_steps(p.steps);
 }
 
-Program Program::of(const std::function<TensorList()>& step) {
+Program detail::capture_list(const std::function<TensorList()>& step) {
   PLUMB_CHECK(!detail::ctx.recorder, "capture: a capture is under way on this thread already");
   detail::Recording recording;
   TensorList returned;
@@ -70,7 +70,7 @@ Program Program::of(const std::function<TensorList()>& step) {
   for (const Tensor& t : returned) PLUMB_CHECK(t, "capture: the captured function returned an empty tensor");
 
   Program program;
-  program.impl_ = std::make_unique<Impl>();
+  program.impl_ = std::make_unique<Program::Impl>();
   program.impl_->stats.recorded = static_cast<int64_t>(recording.ops.size());
   recording.prune(returned);
   program.impl_->build(recording, returned);

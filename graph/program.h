@@ -19,6 +19,11 @@ struct ProgramStats {
   size_t workspace_bytes = 0;
 };
 
+class Program;
+namespace detail {
+Program capture_list(const std::function<TensorList()>& step);
+}  // namespace detail
+
 /// The work of a captured step, in order. Every concrete tensor that the function touched is bound by its address and
 /// held: inputs are refilled in place, parameters are updated in place. A run allocates nothing, looks nothing up and
 /// puts nothing on the tape. One thread runs a program at a time.
@@ -40,10 +45,7 @@ class Program {
 
  private:
   struct Impl;
-  template <class F>
-  requires std::invocable<F&>
-  friend Program capture(F&& step);
-  static Program of(const std::function<TensorList()>& step);
+  friend Program detail::capture_list(const std::function<TensorList()>& step);
   std::unique_ptr<Impl> impl_;
 };
 
@@ -74,11 +76,11 @@ TensorList as_list(const Tensors& tensors) {
 ///  - a handle that is given another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory outside of
 ///    the program: w.copy_from(w - 0.1 * g) writes in every run.
 /// Gradients belong inside: grad in `step`, with its results returned or given to an optimizer.
-template <class F>
+template <class F = std::function<TensorList()>>
 requires std::invocable<F&>
 Program capture(F&& step) {
   if constexpr (requires { step == nullptr; }) PLUMB_CHECK(step != nullptr, "capture: the function is empty");
-  return Program::of([&step]() -> TensorList {
+  return detail::capture_list([&step]() -> TensorList {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
       step();
       return {};

@@ -19,7 +19,7 @@ Tensor permute(const Tensor& x, const PermuteParams& p) {
 
 }  // namespace
 
-Tensor permute(const Tensor& x, std::initializer_list<int> dims) {
+Tensor permute(const Tensor& x, const Dims& dims) {
   PLUMB_CHECK(x, "permute: x is an empty tensor");
   PLUMB_CHECK(x.layout() == Layout::kNchw, "permute: x is {}; convert it to row-major with to(nchw) first", x.spec());
   PLUMB_CHECK(static_cast<int>(dims.size()) == x.rank(), "permute: {} dimensions are named, x {} has {}", dims.size(),
@@ -28,8 +28,8 @@ Tensor permute(const Tensor& x, std::initializer_list<int> dims) {
   uint32_t named = 0;
   bool is_identity = true;
   for (int d = 0; d < x.rank(); ++d) {
-    const int from = dims.begin()[d] < 0 ? dims.begin()[d] + x.rank() : dims.begin()[d];
-    PLUMB_CHECK(from >= 0 && from < x.rank(), "permute: dimension {} of x {} does not exist", dims.begin()[d],
+    const int dim = dims[static_cast<size_t>(d)], from = dim < 0 ? dim + x.rank() : dim;
+    PLUMB_CHECK(from >= 0 && from < x.rank(), "permute: dimension {} of x {} does not exist", dim,
                 x.shape());
     PLUMB_CHECK(!(named >> from & 1), "permute: dimension {} of x {} is named twice", from, x.shape());
     named |= 1u << from;

@@ -13,7 +13,7 @@ class CopyKernel final : public Kernel {
     auto* to = static_cast<uint8_t*>(is_into_ ? l.in[0] : l.out[0]);
     const auto* from = static_cast<const uint8_t*>(l.in[is_into_ ? 1 : 0]);
     cpu::parallel_for(bytes_, cpu::kGrainBytes, 64, [&](int64_t begin, int64_t end) {
-      if (bytes_ < cpu::kStreamBytes) {
+      if (bytes_ < cpu::stream_bytes) {
         std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
       } else {
         cpu::stream(to + begin, from + begin, end - begin);

@@ -58,7 +58,7 @@ OpCase pad_case() {
 
 OpCase pad2d_case() {
   OpCase c = moving("pad2d");
-  const auto border = [&](const Shape& x, std::array<int64_t, 4> padding, double value = 0) {
+  const auto border = [&](const Shape& x, Sides<int64_t> padding, double value = 0) {
     add(c, message("{} by {} {} {} {}", x, padding[0], padding[1], padding[2], padding[3]), {x},
         [=](std::span<const Tensor> in) { return pad2d(in[0], padding, value); });
   };

@@ -104,7 +104,8 @@ TEST(Tensor, WrapRefusesNullAndMisalignedMemory) {
 TEST(Tensor, DataIsOfTheDtypeAskedFor) {
   const Tensor x = Tensor::from<int32_t>({1, 2}, Shape{2});
   EXPECT_TRUE(refused([&] { x.data<float>(); }, "data: f32 was asked of a tensor of dtype i32"));
-  EXPECT_TRUE(refused([] { Tensor().data<float>(); }, "the tensor is empty"));
+  const Tensor none;
+  EXPECT_TRUE(refused([&] { none.data<float>(); }, "the tensor is empty"));
 }
 
 TEST(Tensor, WritingRaisesTheVersionForAllHandlesAndAliases) {
@@ -118,7 +119,8 @@ TEST(Tensor, WritingRaisesTheVersionForAllHandlesAndAliases) {
   EXPECT_EQ(handle.value->version(), version + 1);
   EXPECT_EQ(alias.value->version(), version + 1);
   EXPECT_EQ(alias_of_alias.value->version(), version + 1);
-  Tensor(alias_of_alias).mutable_data<float>()[1] = 6;
+  Tensor same = alias_of_alias;
+  same.mutable_data<float>()[1] = 6;
   EXPECT_EQ(x.value->version(), version + 2);
   EXPECT_EQ(x.data<float>()[1], 6);
   EXPECT_EQ(alias_of_alias.value->root(), x.value.get());

@@ -306,7 +306,8 @@ TEST(CaptureTest, ARunWritesItsOutputs) {
   p.run();
   const Tensor& w = p.outputs()[0];
   const Tensor y = sum(conv2d(x, w));  // packs w, and keeps it for the gradient by x
-  Tensor(a).mutable_data<float>()[7] = 100;
+  Tensor same = a;
+  same.mutable_data<float>()[7] = 100;
 
   p.run();
 

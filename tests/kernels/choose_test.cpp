@@ -63,7 +63,7 @@ std::string chosen(Choice choice, int64_t key) {
   // What is named is what runs.
   const std::map<std::string, float> numbers = {
       {"random", 1}, {"slow_a", 2}, {"fast", 3}, {"slow_b", 4}, {"reference", 5}};
-  EXPECT_EQ(run<Several>({key}, {}, kOne).data<float>()[0], numbers.at(name));
+  EXPECT_EQ(run<Several>({key}, {}, kOne).item(), numbers.at(name));
   return name;
 }
 
@@ -145,7 +145,7 @@ TEST(Choose, AdoptedChoicesAmongOtherCandidatesAreMeasured) {
 // number that the chosen kernel writes.
 TEST(ChoicesOnDisk, DISABLED_Child) {
   const ChoiceScope measured({.search = Search::kMeasured});
-  std::_Exit(static_cast<int>(run<Several>({7}, {}, kOne).data<float>()[0]));
+  std::_Exit(static_cast<int>(run<Several>({7}, {}, kOne).item()));
 }
 
 TEST(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {

@@ -191,10 +191,10 @@ TEST(Elementwise, IntegersWrapAndDivideByTruncation) {
   EXPECT_EQ(std::vector<int32_t>(q.data<int32_t>().begin(), q.data<int32_t>().end()),
             (std::vector<int32_t>{3, -3, 0, std::numeric_limits<int32_t>::min()}));
   const Tensor bytes = Tensor::from<uint8_t>({250, 10}, Shape{2});
-  EXPECT_EQ(add(bytes, bytes).data<uint8_t>()[0], 244);
+  EXPECT_EQ(add(bytes, bytes).at({0}), 244);
   const Tensor large = Tensor::from<int64_t>({int64_t{1} << 40}, Shape{1});
-  EXPECT_EQ(mul(large, Tensor::from<int64_t>({4}, Shape{1})).data<int64_t>()[0], int64_t{1} << 42);
-  EXPECT_EQ(maximum(a, b).data<int32_t>()[1], 2);
+  EXPECT_EQ(mul(large, Tensor::from<int64_t>({4}, Shape{1})).item(), 0x1p42);
+  EXPECT_EQ(maximum(a, b).at({1}), 2);
 }
 
 TEST(Elementwise, BroadcastsAlignAtTheRight) {

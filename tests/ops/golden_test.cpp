@@ -48,9 +48,8 @@ Tensor normalised(const Named& in, const Json& p) {
   const BatchNormParams params{p["eps"].get<double>(), p["momentum"].get<double>(), 1, p["training"].get<bool>()};
   return batch_norm(in.at("x"), in.at("gamma"), in.at("beta"), in.at("running_mean"), in.at("running_var"), params);
 }
-Tensor reduced(Tensor (*op)(const Tensor&, Dims, bool), const Named& in, const Json& p) {
-  const auto axes = p["axes"].get<std::vector<int>>();
-  return axes.size() == 1 ? op(in.at("x"), {axes[0]}, false) : op(in.at("x"), {axes[0], axes[1]}, false);
+Tensor reduced(Tensor (*op)(const Tensor&, const Dims&, bool), const Named& in, const Json& p) {
+  return op(in.at("x"), p["axes"].get<std::vector<int>>(), false);
 }
 
 #define UNARY(op)                                                    \

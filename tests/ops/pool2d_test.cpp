@@ -34,8 +34,8 @@ std::vector<Pooling> poolings() {
       {"2x2_asymmetric", {3, 10, 5, 5}, {.padding = {0, 1, 0, 1}}},
       {"2x2_asymmetric_even", {2, 17, 6, 40}, {.padding = {1, 0, 1, 0}, .count_include_pad = 0}},
       {"1x2", {2, 3, 3, 33}, {.kernel = {1, 2}, .stride = {1, 2}}},
-      {"3x3_stride2", {2, 17, 9, 35}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}}},
-      {"3x3_stride2_without_pad", {2, 3, 12, 37}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}, .count_include_pad = 0}},
+      {"3x3_stride2", {2, 17, 9, 35}, {.kernel = 3, .stride = 2, .padding = 1}},
+      {"3x3_stride2_without_pad", {2, 3, 12, 37}, {.kernel = 3, .stride = 2, .padding = 1, .count_include_pad = 0}},
       {"3x3_stride1",
        {33, 4, 6, 20},
        {.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1, 1, 1}, .count_include_pad = 0}},
@@ -102,7 +102,7 @@ TEST(Pool2d, LargeResultsMatchTheReference) {
   check(Layout::kNhwc, {"2x2_rest", {pieces(1033 * (90 + 20)), 1033, 9, 10}});
   check(Layout::kNhwc, {"2x2_whole_lines", {pieces(48 * (90 + 20)), 48, 9, 10}});
   const int64_t channels = pieces(104 * (64 + 16));
-  check(Layout::kChwn, {"3x3_stride2", {104, channels, 8, 8}, {.kernel = {3, 3}, .padding = {1, 1, 1, 1}}});
+  check(Layout::kChwn, {"3x3_stride2", {104, channels, 8, 8}, {.kernel = 3, .stride = 2, .padding = 1}});
 }
 
 TEST(Pool2d, LayoutsAgreeExactly) {
@@ -225,8 +225,8 @@ TEST(MaxPool2d, PositionsAreKeptOnlyForAGradientAndInBytes) {
   const Tensor x = random_tensor(Shape{1, 1, 20, 20}, 1), wanted = needing_grad(x.detached());
   EXPECT_EQ(outputs(x, {}), (std::vector{DType::kF32}));
   EXPECT_EQ(outputs(wanted, {}), (std::vector{DType::kF32, DType::kU8}));
-  EXPECT_EQ(outputs(wanted, {.kernel = {15, 17}}), (std::vector{DType::kF32, DType::kU8}));
-  EXPECT_EQ(outputs(wanted, {.kernel = {16, 16}}), (std::vector{DType::kF32, DType::kI32}));
+  EXPECT_EQ(outputs(wanted, {.kernel = {15, 17}, .stride = 2}), (std::vector{DType::kF32, DType::kU8}));
+  EXPECT_EQ(outputs(wanted, {.kernel = 16, .stride = 2}), (std::vector{DType::kF32, DType::kI32}));
   const NoGrad untaped;
   EXPECT_EQ(outputs(wanted, {}), (std::vector{DType::kF32}));
 }
@@ -258,7 +258,7 @@ TEST(Pool2d, TheShapeRuleRoundsDown) {
     return to_string(pool2d_output("max_pool2d", p, x).shape);
   };
   EXPECT_EQ(y({}, {2, 3, 17, 16}), "(2, 3, 8, 8)");
-  EXPECT_EQ(y({.kernel = {3, 3}, .padding = {0, 1, 0, 1}}, {2, 3, 8, 8}), "(2, 3, 4, 4)");
+  EXPECT_EQ(y({.kernel = 3, .stride = 2, .padding = {0, 1, 0, 1}}, {2, 3, 8, 8}), "(2, 3, 4, 4)");
   EXPECT_EQ(y({.kernel = {3, 1}, .stride = {1, 5}, .padding = {2, 1, 0, 0}}, {1, 1, 1, 11}), "(1, 1, 2, 3)");
 }
 

@@ -110,7 +110,7 @@ TEST(Pad2d, AgreesWithLoops) {
   for (const Layout layout : kPublicLayouts) {
     for (const Shape& shape : {Shape{3, 5, 7, 9}, Shape{17, 3, 31, 33}, Shape{2, 1, 0, 3}, Shape{33, 17, 1, 1}}) {
       for (const auto& padding :
-           std::vector<std::array<int64_t, 4>>{{1, 1, 1, 1}, {2, 0, 0, 3}, {0, 1, 0, 0}, {0, 0, 4, 0}, {4, 4, 4, 4}}) {
+           std::vector<Sides<int64_t>>{{1, 1, 1, 1}, {2, 0, 0, 3}, {0, 1, 0, 0}, {0, 0, 4, 0}, {4, 4, 4, 4}}) {
         const Tensor x = numbered({shape, DType::kF32, layout});
         const std::vector<double> elements = to_doubles(x);
         const Tensor y = pad2d(x, padding, -1.5);

@@ -16,7 +16,7 @@ TEST(NewOp, AnElementwiseOpIsOneFunctorAndOnePublicLine) {
 
   EXPECT_EQ(y.data<float>()[0], -8);
   EXPECT_EQ(y.data<float>()[1], 27);
-  EXPECT_EQ(grad(sum(y), {x})[0].data<float>()[1], 27);
+  EXPECT_EQ(grad(sum(y), {x})[0].at({1}), 27);
 }
 
 TEST(NewOp, ALibraryOpIsItsOwnFilesAndNoOther) {
