@@ -2,7 +2,11 @@
 # What the scripts share: sourced in the repository's root, to which they have just changed.
 if [ "${PLUMB_DATA:-}" ]; then PLUMB_DATA=$(cd "$OLDPWD" && realpath -m "$PLUMB_DATA") && export PLUMB_DATA; fi
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
-if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}; fi
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  # What another clone or another preset has compiled is found: paths count from the clone.
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime
+fi
 
 # say TEXT: what happens next.
 say() { printf '\n== %s\n' "$*"; }
@@ -11,6 +15,16 @@ say() { printf '\n== %s\n' "$*"; }
 die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
+}
+
+# timed PART COMMAND...: runs the command, and says how many seconds it took, in the file $PLUMB_TIMES too if there is one.
+timed() {
+  local from=$SECONDS status=0 line
+  "${@:2}" || status=$?
+  printf -v line '%-16s %5d s' "$1" $((SECONDS - from))
+  echo "$line"
+  if [ "${PLUMB_TIMES:-}" ]; then echo "$line" >>"$PLUMB_TIMES"; fi
+  return $status
 }
 
 # clang_format_14: where clang-format 14 is: on the PATH, or where scripts/setup --format leaves it. Fails without one.

@@ -14,10 +14,9 @@ cp -r scripts .ci "$repo"
 mkdir "$repo/bench" && cp -r bench/peers "$repo/bench"
 failures=0
 
-for script in scripts/{common.sh,setup,demo,test,format} .ci/run tests/*/*.sh bench/peers/*.sh; do
-  bash -n "$script" || failures=$((failures + 1))
-  if command -v shellcheck >/dev/null; then shellcheck -x -S warning "$script" || failures=$((failures + 1)); fi
-done
+scripts=(scripts/{common.sh,setup,demo,test,format} .ci/run tests/*/*.sh bench/peers/*.sh)
+for script in "${scripts[@]}"; do bash -n "$script" || failures=$((failures + 1)); done
+if command -v shellcheck >/dev/null; then shellcheck -x -S warning "${scripts[@]}" || failures=$((failures + 1)); fi
 
 # ---- the machine that they see
 for tool in bash cat chmod cp dirname echo env grep gzip ln mkdir mktemp mv nproc realpath rm sed seq sort tar touch tr \
@@ -41,7 +40,8 @@ bare_machine() {
   rm -rf "$repo/build"
   printf '%s\n' "$@" >"$work/installed"
   stub id 'echo 0'
-  stub dpkg-query 'grep -qxF -- "${!#}" "$WORK/installed" && echo -n installed'
+  stub dpkg-query 'for package in "${@:4}"; do if [[ " $(<"$WORK/installed") " = *[[:space:]]"$package"[[:space:]]* ]]; then
+    printf "%s installed," "$package"; fi; done'
   stub apt-get '[[ $* != *install* ]] || printf "%s\n" "$@" >>"$WORK/installed"'
   stub python3 "$unpack"
 }
@@ -103,7 +103,7 @@ builds() { (cd "$repo" && find build -mindepth 1 -not -path 'build/cpu*' -not -p
 
 # ---- what was asked for is not there
 ready_machine
-options="use --download, --format, --onednn3 or none"
+options="use --download, --ccache, --format, --onednn3 or none"
 refuses_at_once "an option" "the argument --what is unknown; $options" setup --what
 refuses_at_once "a second argument" "the argument x is unknown; $options" setup --format x
 refuses_at_once "an option" "the argument --what is unknown; use --download, --synthetic or none" demo --what
@@ -148,6 +148,14 @@ check "--download" called "recommends curl ca-certificates\$"
 ready_machine && stub wget ''
 accepts "--download with wget" setup --download
 check "--download with wget" never_called "^apt-get"
+
+ready_machine
+accepts "--ccache" setup --ccache
+check "--ccache" called "recommends ccache\$"
+ready_machine && stub ccache ''
+accepts "--ccache, and there it is" setup --ccache
+check "--ccache, and there it is" never_called "^apt-get"
+remove ccache
 
 fetched="pip download .*--require-hashes .*-r scripts/clang-format.txt\$"
 ready_machine && stub git 'echo a.cpp'
@@ -239,11 +247,15 @@ accepts_ci() {
   check "$1" says "$2"
   check "$1" [ "$(grep -cx "tested on $3" "$work/called")" = 4 ]
   check "$1" called "^clang-format --dry-run a.cpp\$"
+  for part in setup {cpu,asan,tsan,onednn3}\ {build,tests} format demo; do check "$1" grep -q "^$part .* s\$" <<<"$output"; done
 }
 accepts_ci "no data sets" "there are no real data sets, PLUMB_DATA being unset: their tests will be skipped" none
 mkdir -p "$work/shared/data" && echo 'mkdir -p "$1"' >"$work/shared/data/unpack.sh"
 accepts_ci "data sets to unpack" "unpacking the real data sets into build/data" "$repo/build/data"
 PLUMB_DATA=data accepts_ci "PLUMB_DATA" "taking the real data sets of $work/data" "$work/data"
+SECONDS=3601 call ../.ci/run
+check "an hour and more" [ "$status" = 1 ]
+check "an hour and more" [ "$errors" = "run: that is more than 60 minutes; make it shorter" ]
 
 # ---- the comparison with libtorch
 overhead=../bench/peers/overhead.sh
