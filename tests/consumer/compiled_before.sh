@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compiled_before.sh COMPILER ARGUMENT...: a compiler launcher. The object of a kernel, an op or a model is taken from the
-# build in $PLUMB_BUILD, which has compiled the same source; whatever else is compiled.
+# compiled_before.sh COMPILER ARGUMENT...: a compiler launcher. An object of the library is taken from the build in
+# $PLUMB_BUILD, which has compiled the same source; core and whatever else is compiled.
 set -euo pipefail
 source='' object='' depends=''
 for argument in "$@"; do
@@ -13,7 +13,8 @@ for argument in "$@"; do
 done
 before=$PLUMB_BUILD/CMakeFiles/plumbline.dir${object#*CMakeFiles/plumbline.dir}
 case $object in
-  *CMakeFiles/plumbline.dir/kernels/* | *CMakeFiles/plumbline.dir/ops/* | *CMakeFiles/plumbline.dir/models/*)
+  *CMakeFiles/plumbline.dir/core/*) ;;
+  *CMakeFiles/plumbline.dir/*)
     if [ "$before" -nt "$source" ]; then
       cp "$before" "$object"
       [ -z "$depends" ] || echo "$object: $source" >"$depends"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # cuda_switch.sh CMAKE SOURCE WORK [ARGUMENT...]: PLUMB_CUDA means what the README says, where CUDA is missing and where
-# it is there. Configures SOURCE in WORK, with these arguments, over and over, and builds nothing.
+# it is there. Configures the switch of SOURCE in WORK, with these arguments, over and over, and SOURCE itself once.
 set -uo pipefail
 cmake=$1 source=$2 work=$3
 shift 3
-common=("$@" -DPLUMB_BUILD_TESTS=OFF -DPLUMB_BUILD_BENCH=OFF -DPLUMB_BUILD_EXAMPLES=OFF -DPLUMB_BUILD_APP=OFF)
+common=("$@" "-DPLUMBLINE_SOURCE=$source")
+switch=$(dirname "$0")/cuda
 rm -rf "$work"
 failures=0
 
@@ -15,7 +16,7 @@ fail() {
 }
 # configure ARGUMENT...: leaves the exit status in $status and what was said in $text, every space one.
 configure() {
-  text=$("$cmake" -S "$source" -B "$work" "${common[@]}" -U 'CMAKE_CUDA*' -U 'CUDAToolkit*' "$@" 2>&1)
+  text=$("$cmake" -S "$switch" -B "$work/${switch##*/}" "${common[@]}" -U 'CMAKE_CUDA*' -U 'CUDAToolkit*' "$@" 2>&1)
   status=$?
   text=$(tr -s '[:space:]' ' ' <<<"$text")
 }
@@ -52,6 +53,11 @@ if grep -q 'CUDA toolkit ON' <<<"$text"; then
 else
   refuses "$missing" -DPLUMB_CUDA=ON
 fi
+
+# The library obeys it.
+switch=$source
+refuses "PLUMB_CUDA=maybe is unknown; use AUTO, ON or OFF" -DPLUMB_CUDA=maybe
+switch=$(dirname "$0")/cuda
 
 # A compiler that is not there: named to CMake, and to what looks for one.
 accepts OFF -DPLUMB_CUDA=AUTO -DCMAKE_CUDA_COMPILER=/nowhere/nvcc
