@@ -45,7 +45,7 @@ double matmul_gflops(DType t) {
     const double seconds = detail::best_seconds_of(5, [&] { matmul(a, b); });
     const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
     best = std::max(best, 2 * cubed / seconds / 1e9);
-    if (seconds > 0.05) break;  // what starting costs is long out of sight: a larger one would only take time
+    if (seconds > 0.02) break;  // what starting costs is long out of sight: a larger one would only take time
   }
   return best;
 }

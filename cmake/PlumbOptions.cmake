@@ -75,6 +75,8 @@ function(plumb_quick_target target)
   plumb_program_target(${target})
   if(NOT PLUMB_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    # The command is not built under sanitizers: the containers check what they can by themselves.
+    target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   endif()
 endfunction()
 
