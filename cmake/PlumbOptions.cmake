@@ -69,12 +69,12 @@ function(plumb_program_target target)
   endif()
 endfunction()
 
-# The same for tests and command lines, which are compiled quickly rather than well: nobody waits for them. Their loops,
-# where they have any that take time, are in sources with options of their own.
-function(plumb_quick_target target)
+# The same for command lines, with -O1, and tests, with -O0, which are compiled quickly rather than well: nobody waits for
+# them. Their loops, where they have any that take time, are in sources with options of their own.
+function(plumb_quick_target target level)
   plumb_program_target(${target})
   if(NOT PLUMB_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
     # The command is not built under sanitizers: the containers check what they can by themselves.
     target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   endif()
