@@ -25,7 +25,8 @@ struct Problem {
   // Null candidates decline. The parameters and the specs outlive the candidates, as they do in the gate.
   std::vector<Made> candidates() const {
     Candidates offered;
-    prepared.kind->offer(prepared.params.data(), in, out, prepared.choice, detail::threads_of(prepared.choice), offered);
+    prepared.kind->offer(prepared.params.data(), in, out, prepared.choice, detail::threads_of(prepared.choice),
+                         offered);
     std::vector<Made> made;
     for (const auto& c : offered.all()) {
       if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel), c.deterministic});
