@@ -3,7 +3,7 @@
 # leave nothing half-done. The programs that they call are stubs, which note how they were called.
 # shellcheck disable=SC2016,SC2317 # a stub expands its text itself; check calls functions by their names
 set -uo pipefail
-unset PLUMB_DATA
+unset PLUMB_DATA PLUMB_TIMES
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export WORK=$work REAL_BASH
