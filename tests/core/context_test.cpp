@@ -74,7 +74,18 @@ TEST(Context, AlgorithmsHaveOneNumberEach) {
   EXPECT_NE(direct, gemm);
   EXPECT_EQ(algorithm_id("direct"), direct);
   EXPECT_EQ(algorithm_name(direct), "direct");
-  EXPECT_TRUE(test::refused([] { algorithm_name(65535); }, "algorithm number 65535 is unknown"));
+  EXPECT_TRUE(test::refused([] { algorithm_name(65535); }, "algorithm number 65535 is unknown; take one from "));
+  EXPECT_TRUE(test::refused([] { algorithm_id("winogard"); }, "algorithm \"winogard\" is unknown; use one of direct, "));
+  const uint16_t own = register_algorithm("winogard");
+  EXPECT_EQ(algorithm_id("winogard"), own);
+  EXPECT_EQ(algorithm_name(algorithm_id("winograd")), "winograd");  // a family
+}
+
+TEST(Context, AChoiceThatMeansNothingIsRefused) {
+  EXPECT_TRUE(test::refused([] { ChoiceScope({.algorithm = 65535}); }, "algorithm number 65535 is unknown"));
+  EXPECT_TRUE(test::refused([] { ChoiceScope({.search = static_cast<Search>(9)}); }, "choice: search 9 "));
+  EXPECT_TRUE(test::refused([] { ChoiceScope({.math = static_cast<MathMode>(7)}); }, "math mode 7 is unknown"));
+  EXPECT_EQ(detail::ctx.choice, Choice{});
 }
 
 TEST(Context, ThreadsBelongToSetThreadsAndNotToScopes) {

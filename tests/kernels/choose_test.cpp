@@ -72,15 +72,15 @@ TEST(Choose, TheFirstThatDoesNotDecline) { EXPECT_EQ(chosen({}, 0), "random"); }
 TEST(Choose, DeterministicSkipsTheOthers) { EXPECT_EQ(chosen({.search = Search::kDeterministic}, 0), "slow_a"); }
 
 TEST(Choose, ByNameOrFamily) {
-  EXPECT_EQ(chosen({.algorithm = algorithm_id("fast")}, 0), "fast");
-  EXPECT_EQ(chosen({.algorithm = algorithm_id("slow_b")}, 0), "slow_b");
-  EXPECT_EQ(chosen({.algorithm = algorithm_id("slow")}, 0), "slow_a");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("fast")}, 0), "fast");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("slow_b")}, 0), "slow_b");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("slow")}, 0), "slow_a");
   EXPECT_EQ(chosen({.algorithm = algorithm_id("reference")}, 0), "reference");
 }
 
 TEST(Choose, UnknownOrDecliningNamesFallBackAndSayWhatRan) {
-  EXPECT_EQ(chosen({.algorithm = algorithm_id("no such thing")}, 0), "random");
-  EXPECT_EQ(chosen({.algorithm = algorithm_id("never")}, 0), "random");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("another_op's")}, 0), "random");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("never")}, 0), "random");
 }
 
 TEST(Choose, NoCandidateIsASentence) {
@@ -105,7 +105,7 @@ TEST(Choose, MeasuringFindsTheFastestAndRemembersIt) {
 }
 
 TEST(Choose, MeasuringStaysInTheFamilyThatIsNamed) {
-  EXPECT_TRUE(chosen({.search = Search::kMeasured, .algorithm = algorithm_id("slow")}, 101).starts_with("slow"));
+  EXPECT_TRUE(chosen({.search = Search::kMeasured, .algorithm = register_algorithm("slow")}, 101).starts_with("slow"));
 }
 
 TEST(Choose, AdoptedChoicesAreNotMeasuredAnew) {

@@ -280,7 +280,7 @@ TEST(Pool2d, RefusesWhatDoesNotFit) {
   const TensorSpec x(Shape{1, 1, 4, 4});
   says({}, TensorSpec(Shape{4, 4}), "max_pool2d: x (4, 4) must have the four dimensions (N, C, H, W)");
   says({}, x.with(DType::kI32), "max_pool2d: x is i32");
-  says({.kernel = {0, 2}}, x, "max_pool2d: kernel 0 and stride 2 along H must be positive");
+  says({.kernel = {0, 2}}, x, "max_pool2d: kernel 0 and stride 0 along H must be positive");
   says({.stride = {1, -1}}, x, "max_pool2d: kernel 2 and stride -1 along W must be positive");
   says({.padding = {0, 2, 0, 0}}, x, "max_pool2d: padding 0 and 2 along H must be smaller than the kernel 2");
   says({.padding = {0, 0, -1, 0}}, x, "padding -1 and 0 along W");
