@@ -1,6 +1,8 @@
 // plumb info: the machine, or a network's layer table.
 #include <fmt/core.h>
 
+#include <cctype>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
@@ -46,9 +48,20 @@ Json print_network(const std::string& name) {
   return {{"model", network->name()}, {"layers", layers}, {"parameters", network->parameter_count()}};
 }
 
+// What OpenMP's threads do between two loops: on a busy machine, threads that spin take the time of those that compute.
+const char* waiting_text(std::string policy) {
+  for (char& c : policy) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (policy == "passive") return "OMP_WAIT_POLICY=passive: threads sleep";
+  if (policy == "active") return "OMP_WAIT_POLICY=active: threads spin";
+  return "active by default: threads spin for a while; OMP_WAIT_POLICY=passive is better on a busy machine";
+}
+
 Json print_machine() {
   const Roofs roofs = measure_roofs();
+  const char* set = std::getenv("OMP_WAIT_POLICY");
+  const std::string policy = set ? set : "";
   fmt::print("device      cpu\nprocessor   {}\nisa         {}\nthreads     {}\n", cpu_model(), cpu_isa(), threads());
+  fmt::print("waiting     {}\n", waiting_text(policy));
   for (const auto& v : library_versions()) fmt::print("library     {}\n", v);
   fmt::print("roof        {:.0f} GFLOP/s f32 (multiply-adds {:.0f}, oneDNN matmul {:.0f})\n", roofs.gflops(),
              roofs.fma_gflops, roofs.matmul_gflops);
@@ -57,6 +70,7 @@ Json print_machine() {
   fmt::print("copy        {:.1f} GB/s, read and written\n", roofs.copy_gbytes);
   Json j = environment_json();
   j["device"] = "cpu";
+  j["omp_wait_policy"] = policy;
   j["roofs"] = {{"gflops", roofs.gflops()},
                 {"fma_gflops", roofs.fma_gflops},
                 {"matmul_gflops", roofs.matmul_gflops},

@@ -160,7 +160,7 @@ void train(TrainConfig c) {
   Observers observers;
   if (!c.profile.empty()) observers.add(&profile);
   if (c.check_nan) observers.add(&nan_check);
-  const detail::Scoped<Observer*> watch(detail::ctx.observer, observers.empty() ? nullptr : &observers);
+  const ObserverScope watch(observers.empty() ? nullptr : &observers);
   cpu_memory().reset_peaks();
 
   TrainReport report(c, layout);

@@ -21,7 +21,10 @@ foreach(header IN LISTS public_headers functors)
   install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plumbline/${folder})
 endforeach()
 install(FILES ${PLUMB_GENERATED_INCLUDE}/plumbline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# With all that the README and its pages link to, in the same folders. Of the results, the reports without their numbers.
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN *.md PATTERN *.cpp REGEX "own_model/CMakeLists.txt$")
 
 if(TARGET plumb)
   set_target_properties(plumb PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)  # a oneDNN outside of the system's folders

@@ -33,19 +33,28 @@ TEST_F(InfoTest, CountsTheParametersAsPublished) {
 }
 
 TEST_F(InfoTest, DescribesTheMachine) {
-  const test::Outcome o = run("info --threads 1 --json r.json");
+  const test::Outcome o = run("info --threads 1 --json r.json", {.variable = "OMP_WAIT_POLICY=PASSIVE"});
 
   ASSERT_EQ(o.status, 0) << o;
-  for (const char* part :
-       {"processor", "threads     1\n", "library     oneDNN", "GFLOP/s f32", "GFLOP/s bf16", "GB/s"}) {
+  for (const char* part : {"processor", "threads     1\n", "waiting     OMP_WAIT_POLICY=passive: threads sleep\n",
+                           "library     oneDNN", "GFLOP/s f32", "GFLOP/s bf16", "GB/s"}) {
     EXPECT_NE(o.out.find(part), o.out.npos) << part << "\n" << o;
   }
   const auto report = read_json("r.json");
   EXPECT_EQ(report["threads"], 1);
+  EXPECT_EQ(report["omp_wait_policy"], "PASSIVE");
   for (const char* roof :
        {"gflops", "fma_gflops", "matmul_gflops", "bf16_gflops", "matmul_bf16_gflops", "copy_gbytes_per_second"}) {
     EXPECT_GT(report["roofs"][roof], 0) << roof;
   }
+}
+
+// A value that is none leaves OpenMP's default.
+TEST_F(InfoTest, SaysHowThreadsWaitByDefault) {
+  const test::Outcome o = run("info --threads 1", {.variable = "OMP_WAIT_POLICY="});
+
+  ASSERT_EQ(o.status, 0) << o;
+  EXPECT_NE(o.out.find("waiting     active by default: threads spin for a while; "), o.out.npos) << o;
 }
 
 TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {

@@ -22,7 +22,7 @@ Tensor converted(const Tensor& x) { return to(x, x.dtype() == DType::kF32 ? DTyp
 
 TEST(NanCheck, LooksAtInputsOfEveryFloatingType) {
   NanCheck check;
-  const Scoped<Observer*> watch(detail::ctx.observer, &check);
+  const ObserverScope watch(&check);
   for (const DType dtype : kFloating) {
     EXPECT_TRUE(test::refused(
         [&] {
@@ -35,7 +35,7 @@ TEST(NanCheck, LooksAtInputsOfEveryFloatingType) {
 
 TEST(NanCheck, LooksAtOutputsOfEveryTypeThatIsComputedIn) {
   NanCheck check;
-  const Scoped<Observer*> watch(detail::ctx.observer, &check);
+  const ObserverScope watch(&check);
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBf16}) {
     EXPECT_TRUE(test::refused([&] { sqrt(of({4, -1}, dtype)); }, message("sqrt: output 0 {} (2) nchw holds", dtype)));
     EXPECT_NO_THROW(sqrt(of({4, 1}, dtype)));
@@ -44,7 +44,7 @@ TEST(NanCheck, LooksAtOutputsOfEveryTypeThatIsComputedIn) {
 
 TEST(NanCheck, PassesOverWholeNumbers) {
   NanCheck check;
-  const Scoped<Observer*> watch(detail::ctx.observer, &check);
+  const ObserverScope watch(&check);
   const Tensor ones = Tensor::from<int64_t>({-1, -1}, Shape{2});  // the bits of a NaN
 
   EXPECT_NO_THROW(to(ones, DType::kI32));

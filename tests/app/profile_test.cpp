@@ -22,7 +22,7 @@ Trace trace_of_three_kernels(size_t most) {
   const Tensor x = Tensor::from({1.f, 4.f}, Shape{2});
   Profile profile(most);
   {
-    const detail::Scoped<Observer*> watch(detail::ctx.observer, &profile);
+    const ObserverScope watch(&profile);
     for (int i = 0; i < 3; ++i) sqrt(x);
   }
   testing::internal::CaptureStderr();

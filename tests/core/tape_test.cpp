@@ -29,6 +29,23 @@ constexpr int kDeep = 100000;
 constexpr int kDeep = 1000000;
 #endif
 
+TEST(Tape, AnEmptyTensorMayBeKept) {
+  const Kept bias{Tensor()};
+  EXPECT_FALSE(bias());
+}
+
+TEST(Tape, RecordingGoesOffAndOn) {
+  EXPECT_TRUE(is_recording());
+  const NoGrad off;
+  EXPECT_FALSE(is_recording());
+  {
+    const EnableGrad on;
+    EXPECT_TRUE(is_recording());
+    EXPECT_TRUE(record(scalar(0), wrt(leaf(1), [](const Tensor& dy) { return dy; })).requires_grad());
+  }
+  EXPECT_FALSE(is_recording());
+}
+
 TEST(Tape, RecordsOnlyWhereAGradientIsNeeded) {
   const Tensor x = leaf(1), constant = scalar(2);
   const auto pass = [](const Tensor& dy) { return dy; };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/support/compare.h"
 
 namespace plumb {
@@ -168,6 +170,38 @@ TEST(Tensor, MemoryIsCountedUntilTheLastHandleIsGone) {
   }
   EXPECT_EQ(cpu_memory().stats().live_total(), before);
 }
+
+TEST(Tensor, IsMadeOfAnyListOfNumbers) {
+  const std::vector<float> numbers{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(Tensor::from(numbers, {2, 3}).spec(), TensorSpec({2, 3}));
+  EXPECT_EQ(Tensor::from(std::array<int64_t, 2>{4, 5}, Shape{2}).dtype(), DType::kI64);
+  EXPECT_EQ(Tensor::from(numbers, TensorSpec({1, 1, 2, 3}, DType::kF32, Layout::kNhwc)).layout(), Layout::kNhwc);
+  EXPECT_TRUE(refused([&] { Tensor::from(numbers, {2, 2}); }, "a tensor f32 (2, 2) nchw was given 6 elements"));
+  EXPECT_TRUE(refused([&] { Tensor::from(numbers, TensorSpec({6}, DType::kF64)); }, "was given data of dtype f32"));
+}
+
+TEST(Tensor, ElementsByLogicalIndex) {
+  const Tensor x = Tensor::from(std::vector<float>{0, 1, 2, 3, 4, 5}, TensorSpec({1, 2, 1, 3}, DType::kF32, Layout::kNhwc));
+  EXPECT_EQ(x.at({0, 0, 0, 1}), 2);
+  EXPECT_EQ(x.at({0, 1, 0, 1}), 3);
+  EXPECT_EQ(x.at({-1, -1, -1, -1}), 5);
+  EXPECT_EQ(Tensor::from<uint8_t>({7}, Shape{}).at({}), 7);
+  EXPECT_TRUE(refused([&] { x.at({0, 2, 0, 0}); }, "at: index 2 of dimension 1 lies outside of shape (1, 2, 1, 3)"));
+  EXPECT_TRUE(refused([&] { x.at({0, 0, 0, -4}); }, "at: index -4 of dimension 3"));
+  EXPECT_TRUE(refused([&] { x.at({0}); }, "at: 1 indices were given for a tensor of shape (1, 2, 1, 3)"));
+  EXPECT_TRUE(refused([&] { Tensor().at({0}); }, "at: the tensor is empty"));
+}
+
+// What would be read after it is gone does not compile.
+template <class T>
+concept GivesData = requires(T t) { std::forward<T>(t).template data<float>(); };
+template <class T>
+concept GivesMutableData = requires(T t) { std::forward<T>(t).template mutable_data<float>(); };
+static_assert(GivesData<Tensor&> && GivesData<const Tensor&> && !GivesData<Tensor&&> && !GivesData<const Tensor&&>);
+static_assert(GivesMutableData<Tensor&> && !GivesMutableData<Tensor&&> && !GivesMutableData<const Tensor&>);
+static_assert(std::is_same_v<decltype(Tensor().spec()), TensorSpec> && std::is_same_v<decltype(Tensor().shape()), Shape>);
+static_assert(std::is_same_v<decltype(TensorList()[0]), Tensor>);
+static_assert(std::is_same_v<decltype(std::declval<TensorList&>()[0]), Tensor&>);
 
 }  // namespace
 }  // namespace plumb

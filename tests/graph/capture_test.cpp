@@ -6,16 +6,19 @@
 #include <cstring>
 
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "graph/program.h"
 #include "kernels/accumulate.h"
 #include "kernels/gate.h"
 #include "models/network.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "optim/make.h"
+#include "optim/sgd.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 #include "tests/support/training.h"
@@ -312,6 +315,80 @@ TEST(CaptureTest, ARunWritesItsOutputs) {
 
   EXPECT_THROW(grad(y, {x}), Error);
   EXPECT_TRUE(test::bitwise_equal(conv2d(x, w).detached(), conv2d(x, mul(a, a)).detached()));
+}
+
+// A training loop may capture its step after it has begun: what it has kept stays good.
+TEST(CaptureTest, WritesNothingAndSoRaisesNoVersion) {
+  Tensor w = uniform({4}, -1, 1, 1).require_grad();
+  optim::Sgd sgd({w});
+  const Tensor loss = sum(square(w) * w);
+  const uint32_t version = w.value->version();
+
+  const Program p = capture([&] {
+    const Tensor now = sum(square(w));
+    sgd.step(grad(now, {w}));
+    return now;
+  });
+
+  EXPECT_EQ(w.value->version(), version);
+  EXPECT_TRUE(test::bitwise_equal(grad(loss, {w})[0], (3 * square(w)).detached()));
+  EXPECT_THROW(capture([&]() -> Tensor {
+                 w.copy_from(ones({4}));
+                 fail("half-way");
+               }),
+               Error);
+  EXPECT_EQ(w.value->version(), version);
+}
+
+TEST(CaptureTest, TakesFunctionsOfOneTensorOfAnyListAndOfNone) {
+  Tensor x = ones({2});
+  Program one = capture([&] { return x + 1; });
+  Program two = capture([&] { return std::vector<Tensor>{x + 2, x * 3}; });
+  Program none = capture([&] { x.copy_from(x * 2); });
+  none.run();
+  one.run();
+  two.run();
+  EXPECT_EQ(one.outputs()[0].at({0}), 3);
+  EXPECT_EQ(two.outputs()[1].at({0}), 6);
+  EXPECT_TRUE(none.outputs().empty());
+  StaticFunction doubled([](std::span<const Tensor> in) { return in[0] * 2; });
+  EXPECT_EQ(doubled({x})[0].at({1}), 4);
+}
+
+TEST(CaptureTest, WhatWouldBeFrozenIsRefused) {
+  Tensor x = ones({2});
+  const auto refuses = [](auto step, const char* sentence) {
+    EXPECT_TRUE(test::refused([&] { capture(step); }, sentence));
+  };
+  refuses([] { return uniform({2}, 0, 1, 1); }, "uniform: a step is being captured, and this would be done once");
+  refuses([] { return normal({2}, 0, 1, 1); }, "normal: a step is being captured");
+  refuses([] { return Tensor::from({1.0f}, {1}); }, "from: a step is being captured");
+  refuses([&] { x.mutable_data<float>()[0] = 2; }, "mutable_data: a step is being captured");
+  Tensor rebound = x;
+  capture([&] { rebound = rebound + 1; });
+  EXPECT_TRUE(test::refused([&] { rebound + 1; }, "write into it with copy_from"));
+  EXPECT_TRUE(test::refused([&] { rebound.data<float>(); }, "write into it with copy_from"));
+  StaticFunction f([](std::span<const Tensor> in) { return in[0] * 2; });
+  x.require_grad();
+  EXPECT_TRUE(test::refused([&] { f({x}); }, "needs a gradient, and a replay puts nothing on the tape"));
+  const NoGrad off;
+  EXPECT_EQ(f({x})[0].at({0}), 2);
+}
+
+// Sixteen times the uses take sixteen times as long, and not 256 times.
+TEST(CaptureTest, IsLinearInTheUsesOfAParameter) {
+  const Tensor w = ones({1}).require_grad();
+  const auto seconds = [&](int uses) {
+    return detail::best_seconds_of(3, [&] {
+      capture([&] {
+        Tensor h = w;
+        for (int i = 0; i < uses; ++i) h = h * w;
+        return Tensor(grad(h, {w})[0]);
+      });
+    });
+  };
+  seconds(100);
+  EXPECT_LT(seconds(16000), 64 * seconds(1000));
 }
 
 TEST(CaptureTest, AnEmptyProgramRefusesToRun) {

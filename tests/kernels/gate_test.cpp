@@ -169,7 +169,7 @@ TEST(Gate, WhatIsWrittenWhenAnObserverThrowsCountsAsWritten) {
   const uint32_t before = counter.value->version();
   Thrower thrower;
   {
-    const Scoped<Observer*> scope(detail::ctx.observer, &thrower);
+    const ObserverScope scope(&thrower);
     EXPECT_TRUE(refused(
         [&] {
           run<SumAndDifference>({}, {a, a, counter}, {a.spec(), a.spec()}, Writes{2, 1});
@@ -183,7 +183,7 @@ TEST(Gate, WhatIsWrittenWhenAnObserverThrowsCountsAsWritten) {
 // Runs an op that needs a larger workspace than any before it.
 struct Grower : Observer {
   void before(const Prepared&) override {
-    const Scoped<Observer*> alone(detail::ctx.observer, nullptr);
+    const ObserverScope alone(nullptr);
     run<NeedsWorkspace>({4000000}, {}, TensorSpec(Shape{1}));
   }
 };
@@ -192,7 +192,7 @@ TEST(Gate, ObserversMayRunOps) {
   const TensorSpec one(Shape{1});
   run<NeedsWorkspace>({1000}, {}, one);
   Grower grower;
-  const Scoped<Observer*> scope(detail::ctx.observer, &grower);
+  const ObserverScope scope(&grower);
   EXPECT_EQ(run<NeedsWorkspace>({2000}, {}, one).item(), 3);
 }
 
@@ -208,6 +208,16 @@ TEST(Gate, PacksAreMadeOncePerVersion) {
   w.mutable_data<float>()[0] = 10;
   EXPECT_TRUE(test::equal(run<ReadsPack>({}, {w}, w.spec()), four(20, 4, 6, 8)));
   EXPECT_EQ(log.ran.size(), 5u);
+}
+
+// The pack stands in the input's place when it runs: the version that rises is the input's.
+TEST(Gate, AWrittenInputThatIsPackedIsWritten) {
+  const Tensor w = four(1, 2, 3, 4);
+  run<ReadsPack>({}, {w}, w.spec(), Writes{0, 1});
+  EXPECT_EQ(w.value->version(), 1u);
+  KernelLog log;
+  run<ReadsPack>({}, {w}, w.spec());
+  EXPECT_EQ(log.ran, (std::vector<std::string>{"repack:repack", "reads_pack:loop"}));
 }
 
 TEST(Gate, PacksSeeWritesThroughAliases) {
@@ -274,7 +284,7 @@ TEST(Gate, ObserversSeeEveryKernelAndItsInfo) {
     double bytes = 0;
   } watch;
   {
-    const Scoped<Observer*> scope(detail::ctx.observer, &watch);
+    const ObserverScope scope(&watch);
     add(four(1, 2, 3, 4), four(1, 1, 1, 1));
   }
   add(four(1, 2, 3, 4), four(1, 1, 1, 1));

@@ -55,7 +55,7 @@ Result run(const Network& network, const Tensor& x, const Tensor& y, bool train)
   Pass pass;
   pass.train = train;
   Result r;
-  const detail::Scoped<Observer*> watch(detail::ctx.observer, &r.decisions);
+  const ObserverScope watch(&r.decisions);
   r.logits = network.forward(x, pass);
   const Tensor loss = cross_entropy(r.logits, y);
   r.loss = loss.item();

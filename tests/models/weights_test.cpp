@@ -1,5 +1,8 @@
 // Weights of networks in files.
 #include "models/weights.h"
+#include "models/layers.h"
+#include "ops/convert.h"
+#include "ops/fill.h"
 #include "tests/models/safetensors_files.h"
 
 namespace plumb::models {
@@ -114,6 +117,31 @@ TEST_F(Weights, LeavesTheNetworkAloneWhenTheFileDoesNotFit) {
   put_bytes("no weights at all");
   EXPECT_TRUE(refused([&] { load_weights(network, file_); }, "is not a valid safetensors file"));
   EXPECT_TRUE(same_weights(network, before));
+}
+
+TEST_F(Weights, OfAnyListOfNamedTensors) {
+  const test::Folder folder;
+  const auto file = folder.path() / "list.safetensors";
+  const Linear saved(3, 2);
+  const Tensor scale = Tensor::from({0.1, 0.2}, {2});
+  const auto list = [](const Linear& layer, const Tensor& s) {
+    return std::vector<NamedTensor>{{"fc.weight", layer.weight}, {"fc.bias", layer.bias}, {"scale", s}};
+  };
+  save_weights(list(saved, scale), file);
+
+  const Linear loaded(3, 2);
+  const Tensor same = zeros({2}, DType::kF64), rounded = zeros({2}, DType::kBf16);
+  EXPECT_FALSE(bitwise_equal(loaded.weight, saved.weight));
+  load_weights(list(loaded, same), file);
+  EXPECT_TRUE(bitwise_equal(loaded.weight, saved.weight) && bitwise_equal(loaded.bias, saved.bias));
+  EXPECT_TRUE(bitwise_equal(same, scale));
+  load_weights(list(loaded, rounded), file);
+  EXPECT_TRUE(bitwise_equal(rounded, to(scale, DType::kBf16)));
+
+  EXPECT_TRUE(refused([&] { load_weights(list(Linear(4, 2), same), file); }, "in the list it has (2, 4)"));
+  EXPECT_TRUE(refused([&] { load_weights(std::vector<NamedTensor>{{"fc.weight", saved.weight}}, file); },
+                      "does not hold the weights of the list: it has \"fc.bias\", \"scale\""));
+  EXPECT_TRUE(refused([&] { load_weights(list(loaded, Tensor()), file); }, "load_weights: tensor \"scale\" is empty"));
 }
 
 }  // namespace

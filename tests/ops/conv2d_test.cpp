@@ -269,7 +269,7 @@ TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
 
 // The strides of every convolution that runs.
 struct StridesSeen : Observer {
-  StridesSeen() : scope(detail::ctx.observer, this) {}
+  StridesSeen() : scope(this) {}
   void after(const Prepared& p, const Launch&) override {
     if (!std::string_view(p.kind->name).starts_with("conv2d_")) return;
     Conv2dParams params;
@@ -277,7 +277,7 @@ struct StridesSeen : Observer {
     seen.insert({params.stride[0], params.stride[1]});
   }
   std::set<std::pair<int32_t, int32_t>> seen;
-  detail::Scoped<Observer*> scope;
+  ObserverScope scope;
 };
 
 // x, with the padding:  0 1 2 3   w = 1 2 3   The only window could move by 2 rows and by 1 column, so that
@@ -317,6 +317,17 @@ TEST(Conv2d, EmptyBatchesGiveEmptyOutputsAndZeroGradients) {
     const TensorList g = grad(y, {x, w}, Tensor::empty(y.spec()));
     EXPECT_TRUE(test::equal(g[1], zeros(w.spec())));
   }
+}
+
+TEST(Conv2d, PaddingIsAllOrHeightAndWidthOrNamed) {
+  const TensorSpec x({1, 1, 5, 5}), w({1, 1, 3, 3});
+  const auto y = [&](const Conv2dParams& p) { return conv2d_output(p, x, w).shape; };
+  EXPECT_EQ(y({.padding = 1}), Shape({1, 1, 5, 5}));
+  EXPECT_EQ(y({.padding = {1, 1}}), Shape({1, 1, 5, 5}));
+  EXPECT_EQ(y({.padding = {0, 2}}), Shape({1, 1, 3, 7}));
+  EXPECT_EQ(y({.padding = {1, 0, 2, 3}}), Shape({1, 1, 4, 8}));
+  EXPECT_EQ(y({.stride = 2, .padding = {2, 2}}), Shape({1, 1, 4, 4}));
+  EXPECT_EQ(y({.stride = {1, 2}}), Shape({1, 1, 3, 2}));
 }
 
 }  // namespace

@@ -265,5 +265,32 @@ TEST(Elementwise, ThirdDerivativesAreRefusedAndNotSilentlyZero) {
   EXPECT_TRUE(refused([&] { grad(sum(mixed), {y}); }, "div: derivatives beyond the second are not available"));
 }
 
+// x times 1 / s rounds twice, and 1 / s may be too large.
+TEST(Elementwise, DivisionByANumberIsDivision) {
+  for (int i = 1; i <= 1000; ++i) {
+    const Tensor x = Tensor::from({static_cast<float>(i)}, {1});
+    ASSERT_EQ((x / static_cast<double>(i)).item(), 1) << i;
+    ASSERT_EQ((static_cast<double>(i) / x).item(), 1) << i;
+  }
+  EXPECT_EQ((Tensor::from({0.0f}, {1}) / 1e-40).item(), 0);
+  const Tensor x = Tensor::from({4.0, -3.0}, {2}).require_grad();
+  EXPECT_TRUE(test::equal(grad(sum(x / 8), {x})[0], Tensor::from({0.125, 0.125}, {2})));
+  EXPECT_TRUE(test::equal(grad(sum(6 / x), {x})[0], Tensor::from({-0.375, -6.0 / 9}, {2})));
+}
+
+TEST(Elementwise, NumbersStandOnBothSides) {
+  const Tensor x = Tensor::from({4.0f, 0.5f}, {2});
+  EXPECT_TRUE(test::equal(1 - x, Tensor::from({-3.0f, 0.5f}, {2})));
+  EXPECT_TRUE(test::equal(1 + x, Tensor::from({5.0f, 1.5f}, {2})));
+  EXPECT_TRUE(test::equal(1 / x, Tensor::from({0.25f, 2.0f}, {2})));
+  Tensor y = x;
+  y += x;
+  y -= 1;
+  y *= 2;
+  y /= 7;
+  EXPECT_TRUE(test::equal(y, Tensor::from({2.0f, 0.0f}, {2})));
+  EXPECT_EQ(x.at({0}), 4);  // y is another tensor
+}
+
 }  // namespace
 }  // namespace plumb

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/convert.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
@@ -127,7 +129,7 @@ TEST(Pool2d, LayoutsAgreeExactly) {
 
 // Notes every kernel that runs, and what it does besides its work.
 struct Extras : Observer {
-  Extras() : scope(detail::ctx.observer, this) {}
+  Extras() : scope(this) {}
   void after(const Prepared& p, const Launch&) override {
     const KernelInfo& info = p.kernel->info();
     ran.push_back(p.kind->name);
@@ -136,7 +138,7 @@ struct Extras : Observer {
   }
   std::vector<std::string> ran;
   size_t workspace_bytes = 0, conversions = 0;
-  detail::Scoped<Observer*> scope;
+  ObserverScope scope;
 };
 TEST(Pool2d, ConvertsNothingInAnyLayout) {
   for (const Pooling& pooling : poolings()) {
@@ -209,12 +211,12 @@ TEST(MaxPool2d, AWindowOfNothingButMinusInfinityHasAPositionInsideX) {
 
 // The outputs of every kernel that runs.
 struct Outputs : Observer {
-  Outputs() : scope(detail::ctx.observer, this) {}
+  Outputs() : scope(this) {}
   void after(const Prepared& p, const Launch&) override {
     for (const TensorSpec& s : p.out()) dtypes.push_back(s.dtype);
   }
   std::vector<DType> dtypes;
-  detail::Scoped<Observer*> scope;
+  ObserverScope scope;
 };
 TEST(MaxPool2d, PositionsAreKeptOnlyForAGradientAndInBytes) {
   const auto outputs = [](const Tensor& x, const Pool2dParams& p) {
@@ -291,6 +293,28 @@ TEST(Pool2d, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(
       refused([&] { avg_pool2d(Tensor::empty(x), {.count_include_pad = 2}); }, "avg_pool2d: count_include_pad is 2"));
   EXPECT_TRUE(refused([] { global_avg_pool2d(Tensor()); }, "global_avg_pool2d: x is an empty tensor"));
+}
+
+TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {
+  const TensorSpec x({1, 1, 9, 9});
+  const auto y = [&](const Pool2dParams& p) { return pool2d_output("max_pool2d", p, x).shape; };
+  EXPECT_EQ(y({}), Shape({1, 1, 4, 4}));
+  EXPECT_EQ(y({.kernel = 3}), Shape({1, 1, 3, 3}));
+  EXPECT_EQ(y({.kernel = {3, 1}}), Shape({1, 1, 3, 9}));
+  EXPECT_EQ(y({.kernel = 3, .stride = 2, .padding = 1}), Shape({1, 1, 5, 5}));
+  const Tensor images = random_tensor(x, 1).require_grad();
+  EXPECT_EQ(max_pool2d(images, {.kernel = 3}).shape(), Shape({1, 1, 3, 3}));
+  EXPECT_EQ(grad(avg_pool2d(images, {.kernel = 3}), {images}, ones({1, 1, 3, 3}))[0].at({0, 0, 4, 4}),
+            static_cast<double>(1.0f / 9));
+}
+
+TEST(Pool2d, TheMeanOfOnesIsOne) {
+  for (int32_t k = 1; k <= 15; ++k) {
+    for (const Layout layout : kPublicLayouts) {
+      const Tensor x = to(ones({1, 2, k, k}), layout);
+      ASSERT_EQ(avg_pool2d(x, {.kernel = k}).at({0, 1, 0, 0}), 1) << k;
+    }
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "kernels/reduce.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/permute.h"
 #include "tests/support/compare.h"
@@ -208,6 +209,27 @@ TEST(Expand, SumToKeepsTheLayoutOfItsRank) {
   const Tensor rows = sum_to(x, TensorSpec(Shape{4, 5}));
   EXPECT_EQ(rows.layout(), Layout::kNchw);
   EXPECT_TRUE(test::equal(rows, sum(x, {0, 1})));
+}
+
+TEST(Reduce, DimensionsAreOneNumberAListOrASpan) {
+  const Tensor x = test::random_tensor({2, 3, 4}, 1);
+  const std::vector<int> dims{0, -1};
+  EXPECT_TRUE(test::bitwise_equal(sum(x, 1), sum(x, {1})));
+  EXPECT_TRUE(test::bitwise_equal(sum(x, dims), sum(x, {0, 2})));
+  EXPECT_TRUE(test::bitwise_equal(mean(x, std::span<const int>(dims), true), mean(x, {0, 2}, true)));
+  EXPECT_EQ(argmax(x, -1).shape(), Shape({2, 3}));
+  EXPECT_TRUE(refused([&] { sum(x, std::vector<int>(7)); }, "7 dimensions were named; a tensor has at most 6"));
+  static_assert(!std::is_constructible_v<Dims, bool>);
+}
+
+// One over the number of elements is not exact, and their sum times it need not be.
+TEST(Reduce, TheMeanOfOnesIsOne) {
+  for (int64_t n = 1; n <= 1000; ++n) {
+    ASSERT_EQ(mean(ones({n})).item(), 1) << n;
+    ASSERT_EQ(mean(ones({n, 3}), 0).at({1}), 1) << n;
+  }
+  const Tensor x = ones({49}).require_grad();
+  EXPECT_EQ(grad(mean(x), {x})[0].at({48}), static_cast<double>(1.0f / 49));
 }
 
 }  // namespace

@@ -136,5 +136,10 @@ TEST(Pad2d, Refuses) {
   EXPECT_EQ(pad2d(x, {0, 0, 0, 0}, 7).value.get(), x.value.get());
 }
 
+TEST(Pad2d, TwoNumbersAreHeightAndWidth) {
+  EXPECT_EQ(pad2d(numbered({Shape{1, 1, 2, 2}, DType::kF32}), {1, 3}).shape(), Shape({1, 1, 4, 8}));
+  EXPECT_EQ(pad2d(numbered({Shape{1, 1, 2, 2}, DType::kF32}), 1).shape(), Shape({1, 1, 4, 4}));
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -44,7 +44,7 @@ TEST(OptimizerRun, IsOneKernelOfTheUpdatePhase) {
     const auto optimizer = make(w);
     PhaseLog log;
     {
-      const detail::Scoped<Observer*> watch(detail::ctx.observer, &log);
+      const ObserverScope watch(&log);
       optimizer->step(g);
     }
 
@@ -67,7 +67,7 @@ TEST(OptimizerRun, BytesCountReadsAndWrites) {
     }
   } log;
   {
-    const detail::Scoped<Observer*> watch(detail::ctx.observer, &log);
+    const ObserverScope watch(&log);
     adam.step(g);
   }
 

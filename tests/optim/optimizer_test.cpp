@@ -10,7 +10,10 @@
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
+#include "optim/adam.h"
 #include "optim/make.h"
+#include "optim/rmsprop.h"
+#include "optim/sgd.h"
 #include "tests/optim/optimizers.h"
 #include "tests/support/compare.h"
 
@@ -146,6 +149,18 @@ TEST(OptimizerTest, MinimisesWithoutLeavingATape) {
     EXPECT_EQ(w.node.get(), leaf.get());
     EXPECT_FALSE(optimizer->learning_rate().requires_grad());
   }
+}
+
+TEST(OptimizerTest, HasTheFrameworksDefaultsUnlessTold) {
+  Tensor w = ones({2}).require_grad();
+  const std::vector<Tensor> parameters{w};
+  EXPECT_EQ(Adam(parameters).learning_rate().item(), static_cast<double>(1e-3f));
+  EXPECT_EQ(Adam({w}, {.learning_rate = 0.5}).learning_rate().item(), 0.5);
+  EXPECT_EQ(Sgd(parameters).parameters().size(), 1u);
+  EXPECT_EQ(RmsProp({w}).learning_rate().item(), static_cast<double>(1e-2f));
+  AdamW adamw({w});
+  adamw.step(grad(sum(w * w), {w}));
+  EXPECT_EQ(adamw.steps(), 1);
 }
 
 }  // namespace

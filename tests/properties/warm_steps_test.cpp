@@ -110,7 +110,7 @@ TEST_P(WarmSteps, AskNothingOfTheSystem) {
   const auto& [c, is_captured] = GetParam();
   Training train(c, is_captured);
   LibraryFaults of_libraries;
-  const detail::Scoped<Observer*> watch(detail::ctx.observer, &of_libraries);
+  const ObserverScope watch(&of_libraries);
   const auto steps = [&](int n) {
     of_libraries.count = 0;
     return system_calls_of([&train, n] {

@@ -62,7 +62,7 @@ class DnnlLog {
 // Notes every kernel whose name or whose number of conversions is not what oneDNN logged.
 class NameCheck final : public Observer {
  public:
-  NameCheck() : scope_(detail::ctx.observer, this) {}
+  NameCheck() : scope_(this) {}
   void before(const Prepared&) override { log_.executed(); }
   void after(const Prepared& p, const Launch&) override {
     const KernelInfo& info = p.kernel->info();
@@ -92,7 +92,7 @@ class NameCheck final : public Observer {
 
  private:
   DnnlLog log_;
-  detail::Scoped<Observer*> scope_;
+  ObserverScope scope_;
 };
 
 TensorList forward_backward(const OpCase& c, const OpVariant& v, std::span<const Tensor> in) {
@@ -132,7 +132,7 @@ TEST(WhatRan, IsWhatTheKernelIsCalled) {
 
 class OutputCount final : public Observer {
  public:
-  OutputCount() : scope_(detail::ctx.observer, this) {}
+  OutputCount() : scope_(this) {}
   void after(const Prepared& p, const Launch&) override {
     outputs += static_cast<int64_t>(p.out().size());
     ++kinds[p.kind->name];
@@ -141,7 +141,7 @@ class OutputCount final : public Observer {
   std::map<std::string, int> kinds;
 
  private:
-  detail::Scoped<Observer*> scope_;
+  ObserverScope scope_;
 };
 
 TEST(WhatRan, IsAllThatMakesTensors) {

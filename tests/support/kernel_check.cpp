@@ -141,7 +141,7 @@ double amplification(const std::string& algorithm) {
 void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
   if (!keys_.insert(key_of(prepared)).second) return;
   SCOPED_TRACE(describe(prepared));
-  const detail::Scoped<Observer*> unwatched(detail::ctx.observer, nullptr);
+  const ObserverScope unwatched(nullptr);
   const Problem p{
       prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}};
   std::vector<Tensor> inputs;

@@ -11,7 +11,7 @@ namespace plumb::test {
 /// While it lives, writes down every kernel that the thread runs as "kind:algorithm".
 class KernelLog : public Observer {
  public:
-  KernelLog() : scope_(detail::ctx.observer, this) {}
+  KernelLog() : scope_(this) {}
   void after(const Prepared& p, const Launch&) override {
     ran.push_back(std::string(p.kind->name) + ":" + p.kernel->info().algorithm);
   }
@@ -19,7 +19,7 @@ class KernelLog : public Observer {
   std::vector<std::string> ran;
 
  private:
-  detail::Scoped<Observer*> scope_;
+  ObserverScope scope_;
 };
 
 /// While it lives, checks every kernel that the thread runs, once for each key, on the inputs of that run, and reports
@@ -31,14 +31,14 @@ class KernelLog : public Observer {
 ///   - gives the same bits twice, if it says so.
 class KernelCheck : public Observer {
  public:
-  explicit KernelCheck(double factor) : factor_(factor), scope_(detail::ctx.observer, this) {}
+  explicit KernelCheck(double factor) : factor_(factor), scope_(this) {}
   void after(const Prepared&, const Launch&) override;
   /// The "kind:algorithm" that were checked.
   const std::set<std::string>& checked() const { return checked_; }
 
  private:
   double factor_;
-  detail::Scoped<Observer*> scope_;
+  ObserverScope scope_;
   std::set<std::string> keys_, checked_;
 };
 
