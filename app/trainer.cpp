@@ -35,7 +35,8 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const mod
 }
 
 Trainer::Trainer(const TrainConfig& config, Layout layout, std::unique_ptr<models::Network> network,
-                 std::unique_ptr<optim::Optimizer> optimizer, const datasets::Dataset& train, const datasets::Dataset& test)
+                 std::unique_ptr<optim::Optimizer> optimizer, const datasets::Dataset& train,
+                 const datasets::Dataset& test)
     : network_(std::move(network)),
       generator_(config.seed),
       optimizer_(std::move(optimizer)),

@@ -18,10 +18,30 @@ namespace plumb {
 namespace {
 
 // What the library's own candidates are called; a test holds this against the candidates of every op.
-constexpr std::string_view kOwnAlgorithms[] = {
-    "direct", "direct_chwn", "winograd_f2x2", "winograd_f4x4", "gemm", "gemm_columns", "inner_product", "matmul",
-    "thin", "thin_apart", "loop", "rows", "blocked", "transpose", "fused", "philox", "repack", "reference",
-    "as_f32_direct", "as_f32_direct_chwn", "as_f32_blocked", "as_f32_winograd_f2x2", "as_f32_winograd_f4x4", "as_f32_thin"};
+constexpr std::string_view kOwnAlgorithms[] = {"direct",
+                                               "direct_chwn",
+                                               "winograd_f2x2",
+                                               "winograd_f4x4",
+                                               "gemm",
+                                               "gemm_columns",
+                                               "inner_product",
+                                               "matmul",
+                                               "thin",
+                                               "thin_apart",
+                                               "loop",
+                                               "rows",
+                                               "blocked",
+                                               "transpose",
+                                               "fused",
+                                               "philox",
+                                               "repack",
+                                               "reference",
+                                               "as_f32_direct",
+                                               "as_f32_direct_chwn",
+                                               "as_f32_blocked",
+                                               "as_f32_winograd_f2x2",
+                                               "as_f32_winograd_f4x4",
+                                               "as_f32_thin"};
 
 struct Names {
   std::mutex mutex;
@@ -47,7 +67,8 @@ constinit std::atomic<void (*)(void*)> front_deleter{nullptr};  // every thread 
 
 void release_workspace() {
   if (detail::ctx.workspace)
-    cpu_memory().put(std::exchange(detail::ctx.workspace, nullptr), detail::ctx.workspace_bytes, MemoryClass::kWorkspace);
+    cpu_memory().put(std::exchange(detail::ctx.workspace, nullptr), detail::ctx.workspace_bytes,
+                     MemoryClass::kWorkspace);
   detail::ctx.workspace_bytes = 0;
 }
 

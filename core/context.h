@@ -46,8 +46,8 @@ static_assert(sizeof(Choice) == 8);
 /// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Choice::algorithm; 0 for "". The same
 /// name gives the same number. Throws on a name with which none begins that the library or register_algorithm knows.
 uint16_t algorithm_id(std::string_view name);
-/// Makes the name of one of a program's own algorithms known, and returns its number. Preparing a kernel does the same for
-/// the names of all its candidates.
+/// Makes the name of one of a program's own algorithms known, and returns its number. Preparing a kernel does the same
+/// for the names of all its candidates.
 uint16_t register_algorithm(std::string_view name);
 /// The name behind a number; throws on a number that was never given.
 std::string_view algorithm_name(uint16_t id);

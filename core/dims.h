@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// Dimensions of a tensor, negative ones counted from the end: one number, a list of them, or anything that is a span of
-/// them. In a reduction none stands for all.
+/// Dimensions of a tensor, negative ones counted from the end: one number, a list of them, or anything that is a span
+/// of them. In a reduction none stands for all.
 class Dims {
  public:
   Dims() = default;

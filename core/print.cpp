@@ -15,8 +15,7 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 // The elements of one tensor, in brackets.
 class Printer {
  public:
-  explicit Printer(const Tensor& x)
-      : x_(x), strides_(strides_of(x.spec())), is_short_(x.numel() > kMostElements) {
+  explicit Printer(const Tensor& x) : x_(x), strides_(strides_of(x.spec())), is_short_(x.numel() > kMostElements) {
     visit(0, 0, [this](int64_t offset) { width_ = std::max(width_, number(offset).size()); });
   }
   std::string text() const {
@@ -55,8 +54,9 @@ class Printer {
       out.append(width_ - text.size(), ' ') += text;
       return;
     }
-    const std::string between = d + 1 == x_.rank() ? ", " : "," + std::string(static_cast<size_t>(x_.rank() - d - 1), '\n') +
-                                                              std::string(static_cast<size_t>(d + 1), ' ');
+    const std::string between = d + 1 == x_.rank() ? ", "
+                                                   : "," + std::string(static_cast<size_t>(x_.rank() - d - 1), '\n') +
+                                                         std::string(static_cast<size_t>(d + 1), ' ');
     out += '[';
     for (int64_t i = 0; i < x_.shape()[d]; ++i) {
       if (skips(d, i)) {

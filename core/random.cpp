@@ -63,7 +63,8 @@ void detail::fill_normal(void* data, DType dtype, int64_t count, double mean, do
 }
 
 namespace {
-constexpr char kAdvice[] = "draw the numbers before, and refill the tensor with copy_from; dropout draws anew in every run";
+constexpr char kAdvice[] =
+    "draw the numbers before, and refill the tensor with copy_from; dropout draws anew in every run";
 }
 
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed) {

@@ -70,8 +70,8 @@ class Tensor {
   int64_t numel() const { return spec().numel(); }
   size_t bytes() const { return spec().bytes(); }
 
-  /// The elements, in the order of the layout, for as long as a handle lives: not of a temporary one. Throws if T is not
-  /// the dtype, or while the tensor is only captured.
+  /// The elements, in the order of the layout, for as long as a handle lives: not of a temporary one. Throws if T is
+  /// not the dtype, or while the tensor is only captured.
   template <class T>
   std::span<const T> data() const& {
     return {static_cast<const T*>(readable(dtype_of<T>)), static_cast<size_t>(numel())};

@@ -41,9 +41,7 @@ class Value {
   void lower_version() { --(base_ ? base_->version_ : version_); }
   /// True if nobody else can see a write to this memory. What a capture holds is for its replay, in which the order is
   /// the same: it does not look.
-  bool is_private() const {
-    return refs.load(std::memory_order_acquire) == 1 + recorded && !base_ && !foreign_;
-  }
+  bool is_private() const { return refs.load(std::memory_order_acquire) == 1 + recorded && !base_ && !foreign_; }
 
   /// Packs of this value, by (format, version); made and kept by the gate (kernels/pack.cpp).
   struct Packs {

@@ -69,16 +69,18 @@ TensorList as_list(const Tensors& tensors) {
 /// written by run(). What no output and no write depends on is left out.
 ///
 /// What `step` does besides ops is done while capturing, and not by run():
-///  - numbers and values are frozen: a branch on item(), the seed of uniform, a learning rate that is a C++ number. What
+///  - numbers and values are frozen: a branch on item(), the seed of uniform, a learning rate that is a C++ number.
+///  What
 ///    is to change from run to run is a tensor that is refilled (copy_from, Optimizer::set_learning_rate);
-///  - uniform, normal, Tensor::from and mutable_data throw a sentence: they would write once, for all runs. Dropout draws
+///  - uniform, normal, Tensor::from and mutable_data throw a sentence: they would write once, for all runs. Dropout
+///  draws
 ///    anew in every run, from its generator's counter;
-///  - a handle that is given another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory outside of
+///  - a handle that is given another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory outside
+///  of
 ///    the program: w.copy_from(w - 0.1 * g) writes in every run.
 /// Gradients belong inside: grad in `step`, with its results returned or given to an optimizer.
 template <class F = std::function<TensorList()>>
-requires std::invocable<F&>
-Program capture(F&& step) {
+requires std::invocable<F&> Program capture(F&& step) {
   if constexpr (requires { step == nullptr; }) PLUMB_CHECK(step != nullptr, "capture: the function is empty");
   return detail::capture_list([&step]() -> TensorList {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {

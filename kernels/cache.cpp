@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-using detail::Ref;
 using detail::hash_words;
+using detail::Ref;
 namespace {
 
 // Raised when a kernel is prepared or first used by a thread; kernels are stamped with it.
@@ -74,7 +74,8 @@ struct Key {
 
 template <class SpecAt>
 uint64_t hash_of(const Key& key, size_t n_in, SpecAt in) {
-  uint64_t h = detail::mix(reinterpret_cast<uintptr_t>(&key.kind) ^ 0x1234567, word_of(key.choice) ^ 0x9E3779B97F4A7C15ull);
+  uint64_t h =
+      detail::mix(reinterpret_cast<uintptr_t>(&key.kind) ^ 0x1234567, word_of(key.choice) ^ 0x9E3779B97F4A7C15ull);
   h = hash_words(key.params, key.kind.param_words, h);
   uint64_t seed = 0x632BE59BD9B4E019ull;
   for (size_t i = 0; i < n_in; ++i) h += hash_words(in(i), 8, seed += 0xD6E8FEB86659FD92ull);

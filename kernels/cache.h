@@ -110,7 +110,7 @@ Ref<Prepared> prepare_kernel(const KernelKind& kind, const void* params, std::sp
 /// Prepares kind K for specs under the thread's choice, or finds it prepared.
 template <class K>
 detail::Ref<Prepared> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
-                      std::initializer_list<TensorSpec> out) {
+                              std::initializer_list<TensorSpec> out) {
   return detail::prepare_kernel(detail::kind_of<K>, &params, {in.begin(), in.size()}, {out.begin(), out.size()});
 }
 

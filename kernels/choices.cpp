@@ -72,7 +72,7 @@ void append_to_file(const std::string& work, const std::string& algorithm) {
 }  // namespace
 
 std::optional<std::string> detail::remembered_choice(const std::string& work,
-                                             const std::function<bool(const std::string&)>& is_valid) {
+                                                     const std::function<bool(const std::string&)>& is_valid) {
   std::vector<std::string> found;
   Table& t = table();
   {

@@ -21,8 +21,8 @@ enum class Stage {
 };
 constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
 
-/// Offers a backend's kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is where
-/// the border to a backend's own compiler runs.
+/// Offers a backend's kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is
+/// where the border to a backend's own compiler runs.
 using OfferFunctor = void(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 OfferFunctor offer_unary_cpu, offer_binary_cpu, offer_unary_reference, offer_binary_reference;
 

@@ -48,8 +48,8 @@ Tensor run(const typename K::Params& params, detail::Inputs in, const TensorSpec
 
 /// The same for several outputs; `writes` names inputs that are written.
 template <class K, size_t N>
-std::array<Tensor, N> run(const typename K::Params& params, std::initializer_list<detail::Input> in, const TensorSpec (&out)[N],
-                          Writes writes = {}) {
+std::array<Tensor, N> run(const typename K::Params& params, std::initializer_list<detail::Input> in,
+                          const TensorSpec (&out)[N], Writes writes = {}) {
   std::array<detail::Ref<detail::Value>, N> y;
   detail::dispatch(detail::kind_of<K>, &params, detail::inputs(in), out, y.data(), writes);
   std::array<Tensor, N> tensors;

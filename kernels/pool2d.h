@@ -9,9 +9,9 @@ namespace plumb {
 /// Attributes of max_pool2d and avg_pool2d. x is (N, C, IH, IW), y is (N, C, OH, OW) with
 /// OH = (IH + padding[0] + padding[1] - kernel[0]) / stride[0] + 1, rounded down, and OW likewise.
 struct Pool2dParams {
-  Size2d kernel = 2;            ///< of the window
-  Size2d stride = kKernelSize;  ///< the window's size unless given; kernels are prepared for a stride that is given
-  Padding2d padding = 0;        ///< {all}, {height, width} or {top, bottom, left, right}; smaller than the window
+  Size2d kernel = 2;              ///< of the window
+  Size2d stride = kKernelSize;    ///< the window's size unless given; kernels are prepared for a stride that is given
+  Padding2d padding = 0;          ///< {all}, {height, width} or {top, bottom, left, right}; smaller than the window
   int64_t count_include_pad = 1;  ///< whether an average divides by the whole window (1) or by what lies inside x (0)
 };
 

@@ -9,9 +9,9 @@ namespace detail {
 /// Gathers the work of a step while it is captured, instead of running it.
 class Recorder {
  public:
-  /// A kernel that the gate would run now, on values that may be symbolic. `plain` are its inputs, `in` the same with the
-  /// packs that it takes in their places; those in `writes` are written, and their versions raised until the capture
-  /// ends.
+  /// A kernel that the gate would run now, on values that may be symbolic. `plain` are its inputs, `in` the same with
+  /// the packs that it takes in their places; those in `writes` are written, and their versions raised until the
+  /// capture ends.
   virtual void append(Prepared* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) = 0;
   /// A pack that this capture has made of the value as it is now, or null.
   virtual Ref<Value> find_pack(Value* plain, Layout pack) = 0;
@@ -22,7 +22,6 @@ class Recorder {
   ~Recorder() = default;
 };
 }  // namespace detail
-
 
 /// Told of every kernel that runs on the thread, eager or captured. It may run ops of its own, but around a repack none
 /// on the value that is being packed.

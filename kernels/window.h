@@ -16,7 +16,8 @@ struct Size2d {
   bool operator==(const Size2d&) const = default;
 };
 
-/// What stands around an image: top, bottom, left, right. One number is all four, two are (height, width) on both sides.
+/// What stands around an image: top, bottom, left, right. One number is all four, two are (height, width) on both
+/// sides.
 template <class T>
 struct Sides {
   T of[4];

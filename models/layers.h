@@ -3,10 +3,10 @@
 
 #include <array>
 
-#include "network.h"
 #include "../ops/batch_norm.h"
 #include "../ops/conv2d.h"
 #include "../ops/linear.h"
+#include "network.h"
 
 namespace plumb::models {
 

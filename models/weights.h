@@ -24,8 +24,8 @@ void check_checkpoint_version(const TensorFileReader& checkpoint);
 /// valid, a tensor is missing, not the network's or of another shape or kind.
 void load_weights(Network& network, const std::filesystem::path& path);
 
-/// The same for any list of named, row-major tensors of floating dtypes, of which each is rounded to its own: the weights
-/// of a model of one's own.
+/// The same for any list of named, row-major tensors of floating dtypes, of which each is rounded to its own: the
+/// weights of a model of one's own.
 void load_weights(std::span<const NamedTensor> tensors, const std::filesystem::path& path);
 
 /// Writes the parameters and buffers of a network, in the order of its layers. Throws as save_safetensors does.

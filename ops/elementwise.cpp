@@ -102,12 +102,10 @@ Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
   detail::check_floating(k.name, x.spec());
   Tensor y = run_kind(*k.forward, &f, {x}, x.spec());
   if (k.keeps == Keeps::kInput) {
-    return record(std::move(y), wrt(
-                                    x,
-                                    [&k, f, x = Kept(x, k.name)](const Tensor& dy) {
-                                      return backward_of(k, f, dy, x());
-                                    },
-                                    k.name));
+    return record(
+        std::move(y),
+        wrt(
+            x, [&k, f, x = Kept(x, k.name)](const Tensor& dy) { return backward_of(k, f, dy, x()); }, k.name));
   }
   if (k.keeps == Keeps::kOutput) {
     return record(std::move(y),
@@ -125,27 +123,30 @@ Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Te
   const auto second = [&k](Stage t, const Tensor& g, const Tensor& dy_, const Tensor& a_, const Tensor& b_,
                            const Tensor& to) {
     const auto refuse = [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); };
-    return sum_to(record(run_kind(k[t], nullptr, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse, k.name),
-                         wrt(b_, refuse, k.name)),
-                  to.spec());
+    return sum_to(
+        record(run_kind(k[t], nullptr, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse, k.name), wrt(b_, refuse, k.name)),
+        to.spec());
   };
-  return record(run_kind(k[s], nullptr, {dy, a, b}, dy.spec()),
-                wrt(
-                    dy,
-                    [&k, s, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) { return binary_gradient(k, s, g, a(), b()); },
-                    k.name),
-                wrt(
-                    a,
-                    [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
-                      return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a());
-                    },
-                    k.name),
-                wrt(
-                    b,
-                    [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
-                      return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
-                    },
-                    k.name));
+  return record(
+      run_kind(k[s], nullptr, {dy, a, b}, dy.spec()),
+      wrt(
+          dy,
+          [&k, s, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+            return binary_gradient(k, s, g, a(), b());
+          },
+          k.name),
+      wrt(
+          a,
+          [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+            return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a());
+          },
+          k.name),
+      wrt(
+          b,
+          [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+            return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
+          },
+          k.name));
 }
 
 Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {

@@ -97,8 +97,8 @@ inline Tensor operator+(const Tensor& x, double s) { return affine(x, 1, s); }
 inline Tensor operator+(double s, const Tensor& x) { return affine(x, 1, s); }
 inline Tensor operator-(const Tensor& x, double s) { return affine(x, 1, -s); }
 inline Tensor operator-(double s, const Tensor& x) { return affine(x, -1, s); }
-// The handle takes the result: x += y is x = x + y, with its gradient. Other handles of x keep the old value; what writes
-// into memory is copy_from.
+// The handle takes the result: x += y is x = x + y, with its gradient. Other handles of x keep the old value; what
+// writes into memory is copy_from.
 inline Tensor& operator+=(Tensor& a, const Tensor& b) { return a = a + b; }
 inline Tensor& operator-=(Tensor& a, const Tensor& b) { return a = a - b; }
 inline Tensor& operator*=(Tensor& a, const Tensor& b) { return a = a * b; }

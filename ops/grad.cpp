@@ -146,10 +146,11 @@ class Engine final : public detail::GradientSink {
 
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options) {
   PLUMB_CHECK(y, "grad: y is an empty tensor");
-  PLUMB_CHECK(y.requires_grad(),
-              "grad: y {} was computed without recording, or from nothing that needs a gradient; require_grad() marks "
-              "the handle that it is called on and copies made afterwards: call it on the model's own before using them",
-              y.spec());
+  PLUMB_CHECK(
+      y.requires_grad(),
+      "grad: y {} was computed without recording, or from nothing that needs a gradient; require_grad() marks "
+      "the handle that it is called on and copies made afterwards: call it on the model's own before using them",
+      y.spec());
   PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy is {}; it must be of y's spec {}",
               dy ? to_string(dy.spec()) : "an empty tensor", y.spec());
   const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);

@@ -29,8 +29,7 @@ Tensor permute(const Tensor& x, const Dims& dims) {
   bool is_identity = true;
   for (int d = 0; d < x.rank(); ++d) {
     const int dim = dims[static_cast<size_t>(d)], from = dim < 0 ? dim + x.rank() : dim;
-    PLUMB_CHECK(from >= 0 && from < x.rank(), "permute: dimension {} of x {} does not exist", dim,
-                x.shape());
+    PLUMB_CHECK(from >= 0 && from < x.rank(), "permute: dimension {} of x {} does not exist", dim, x.shape());
     PLUMB_CHECK(!(named >> from & 1), "permute: dimension {} of x {} is named twice", from, x.shape());
     named |= 1u << from;
     p.dims[d] = from;

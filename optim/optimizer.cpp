@@ -21,8 +21,9 @@ void check_parameters(const char* name, std::span<const Tensor> parameters) {
     PLUMB_CHECK(w.dtype() == parameters[0].dtype(),
                 "{}: parameter {} is {} and parameter 0 is {}; use an optimizer each", name, i, w.spec(),
                 parameters[0].dtype());
-    PLUMB_CHECK(w.requires_grad(), "{}: parameter {} {} needs no gradient; call require_grad() on this handle, before it is copied", name, i,
-                w.spec());
+    PLUMB_CHECK(w.requires_grad(),
+                "{}: parameter {} {} needs no gradient; call require_grad() on this handle, before it is copied", name,
+                i, w.spec());
     for (size_t j = 0; j < i; ++j) {
       PLUMB_CHECK(w.value->root() != parameters[j].value->root(),
                   "{}: parameter {} {} is parameter {} again; name it once", name, i, w.spec(), j);

@@ -62,8 +62,8 @@ class FreeList {
   size_t top_ = 0;
 };
 
-// As an allocator would do it, step by step: n log n. Also finds the most that is alive at once, less than which no plan
-// can take.
+// As an allocator would do it, step by step: n log n. Also finds the most that is alive at once, less than which no
+// plan can take.
 size_t in_order_of_time(const std::vector<Lifetime*>& values, size_t& most_alive) {
   std::vector<Lifetime*> by_first = values;
   std::ranges::stable_sort(by_first, {}, &Lifetime::first);

@@ -38,7 +38,8 @@ void Recording::hold(Value* v) {
 Ref<Value> Recording::find_pack(Value* plain, Layout pack) {
   const auto [first, last] = packs_.equal_range(plain->root());
   for (auto p = first; p != last; ++p) {
-    if (p->second.version == plain->version() && p->second.packed->spec.layout == pack) return Ref<Value>(p->second.packed);
+    if (p->second.version == plain->version() && p->second.packed->spec.layout == pack)
+      return Ref<Value>(p->second.packed);
   }
   return {};
 }
@@ -59,7 +60,8 @@ void Recording::prune(const TensorList& outputs) {
   size_t kept = ops.size();
   for (size_t i = ops.size(); i-- > 0;) {
     bool is_live = false;
-    for (const auto& v : written(ops[i])) is_live |= !v->root()->is_symbolic() || is_needed(v);  // its own live by who reads them
+    for (const auto& v : written(ops[i]))
+      is_live |= !v->root()->is_symbolic() || is_needed(v);  // its own live by who reads them
     for (const auto& v : out(ops[i])) is_live |= is_needed(v);
     if (!is_live) continue;
     for (const auto& v : in(ops[i])) need(v.get());

@@ -15,7 +15,7 @@ namespace plumb::cpu::pool {
 struct Plan {
   int64_t outer, inner, IH, IW, OH, OW, KH, KW, SH, SW, top, left;
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
-  std::vector<float> divisors;  ///< by the number of the window's rows inside x and then by ow
+  std::vector<float> divisors;                           ///< by the number of the window's rows inside x and then by ow
 
   Squares squares;  ///< of blocks, if there are any
 

@@ -111,7 +111,8 @@ class RunsKernel final : public Kernel {
 template <class T, class Op>
 class SweepKernel final : public Kernel {
  public:
-  SweepKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), divisor_(divisor) {
+  SweepKernel(ReducePlan plan, double divisor)
+      : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), divisor_(divisor) {
     run_ = plan_.reduced[0].extent;
     rounds_ = plan_.terms / run_;
     pieces_ = std::clamp<int64_t>(plan_.terms * plan_.outputs / kPiece, 1, std::min(rounds_, kMostPieces));

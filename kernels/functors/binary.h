@@ -171,6 +171,6 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, 
 
 /// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
 using BinaryFunctors = detail::TypeList<functors::Add, functors::Sub, functors::Mul, functors::Div, functors::Maximum,
-                                functors::Minimum, functors::Pow>;
+                                        functors::Minimum, functors::Pow>;
 
 }  // namespace plumb

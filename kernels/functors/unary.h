@@ -274,8 +274,9 @@ struct Affine {  // scale x + shift for constants; scaling and negation are this
 
 /// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
 using UnaryFunctors =
-    detail::TypeList<functors::Relu, functors::LeakyRelu, functors::Sigmoid, functors::Tanh, functors::Gelu, functors::GeluTanh,
-             functors::Silu, functors::Softplus, functors::Exp, functors::Log, functors::Sqrt, functors::Square,
-             functors::Reciprocal, functors::Abs, functors::PowScalar, functors::Divide, functors::DivideInto, functors::Affine>;
+    detail::TypeList<functors::Relu, functors::LeakyRelu, functors::Sigmoid, functors::Tanh, functors::Gelu,
+                     functors::GeluTanh, functors::Silu, functors::Softplus, functors::Exp, functors::Log,
+                     functors::Sqrt, functors::Square, functors::Reciprocal, functors::Abs, functors::PowScalar,
+                     functors::Divide, functors::DivideInto, functors::Affine>;
 
 }  // namespace plumb

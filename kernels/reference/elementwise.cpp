@@ -85,7 +85,8 @@ void offer_functor(const Functor& f, Stage stage, const Problem<NoParams>& p, Ca
 
 namespace plumb::detail {
 
-void offer_unary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes, Candidates& c) {
+void offer_unary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes,
+                           Candidates& c) {
   size_t i = 0;
   UnaryFunctors::for_each([&]<class F>() {
     if (i++ != functor) return;
@@ -95,7 +96,8 @@ void offer_unary_reference(size_t functor, Stage stage, const Problem<NoParams>&
   });
 }
 
-void offer_binary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes, Candidates& c) {
+void offer_binary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes,
+                            Candidates& c) {
   size_t i = 0;
   BinaryFunctors::for_each([&]<class F>() {
     if (i++ != functor) return;

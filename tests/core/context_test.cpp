@@ -75,7 +75,8 @@ TEST(Context, AlgorithmsHaveOneNumberEach) {
   EXPECT_EQ(algorithm_id("direct"), direct);
   EXPECT_EQ(algorithm_name(direct), "direct");
   EXPECT_TRUE(test::refused([] { algorithm_name(65535); }, "algorithm number 65535 is unknown; take one from "));
-  EXPECT_TRUE(test::refused([] { algorithm_id("winogard"); }, "algorithm \"winogard\" is unknown; use one of direct, "));
+  EXPECT_TRUE(
+      test::refused([] { algorithm_id("winogard"); }, "algorithm \"winogard\" is unknown; use one of direct, "));
   const uint16_t own = register_algorithm("winogard");
   EXPECT_EQ(algorithm_id("winogard"), own);
   EXPECT_EQ(algorithm_name(algorithm_id("winograd")), "winograd");  // a family

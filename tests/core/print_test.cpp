@@ -34,8 +34,9 @@ TEST(Print, ShowsTheEndsOfLongDimensions) {
   std::vector<int32_t> numbers(1000);
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int32_t>(i);
   EXPECT_EQ(printed(Tensor::from(numbers, {1000})), "i32 (1000) nchw\n[  0,   1,   2, ..., 997, 998, 999]");
-  EXPECT_EQ(printed(Tensor::from(numbers, {500, 2})),
-            "i32 (500, 2) nchw\n[[  0,   1],\n [  2,   3],\n [  4,   5],\n ...,\n [994, 995],\n [996, 997],\n [998, 999]]");
+  EXPECT_EQ(
+      printed(Tensor::from(numbers, {500, 2})),
+      "i32 (500, 2) nchw\n[[  0,   1],\n [  2,   3],\n [  4,   5],\n ...,\n [994, 995],\n [996, 997],\n [998, 999]]");
 }
 
 TEST(Print, WhatHasNoElementsSaysWhy) { EXPECT_EQ(printed(Tensor()), "(empty tensor)"); }

@@ -181,7 +181,8 @@ TEST(Tensor, IsMadeOfAnyListOfNumbers) {
 }
 
 TEST(Tensor, ElementsByLogicalIndex) {
-  const Tensor x = Tensor::from(std::vector<float>{0, 1, 2, 3, 4, 5}, TensorSpec({1, 2, 1, 3}, DType::kF32, Layout::kNhwc));
+  const Tensor x =
+      Tensor::from(std::vector<float>{0, 1, 2, 3, 4, 5}, TensorSpec({1, 2, 1, 3}, DType::kF32, Layout::kNhwc));
   EXPECT_EQ(x.at({0, 0, 0, 1}), 2);
   EXPECT_EQ(x.at({0, 1, 0, 1}), 3);
   EXPECT_EQ(x.at({-1, -1, -1, -1}), 5);
@@ -194,12 +195,17 @@ TEST(Tensor, ElementsByLogicalIndex) {
 
 // What would be read after it is gone does not compile.
 template <class T>
-concept GivesData = requires(T t) { std::forward<T>(t).template data<float>(); };
+concept GivesData = requires(T t) {
+  std::forward<T>(t).template data<float>();
+};
 template <class T>
-concept GivesMutableData = requires(T t) { std::forward<T>(t).template mutable_data<float>(); };
+concept GivesMutableData = requires(T t) {
+  std::forward<T>(t).template mutable_data<float>();
+};
 static_assert(GivesData<Tensor&> && GivesData<const Tensor&> && !GivesData<Tensor&&> && !GivesData<const Tensor&&>);
 static_assert(GivesMutableData<Tensor&> && !GivesMutableData<Tensor&&> && !GivesMutableData<const Tensor&>);
-static_assert(std::is_same_v<decltype(Tensor().spec()), TensorSpec> && std::is_same_v<decltype(Tensor().shape()), Shape>);
+static_assert(std::is_same_v<decltype(Tensor().spec()), TensorSpec> &&
+              std::is_same_v<decltype(Tensor().shape()), Shape>);
 static_assert(std::is_same_v<decltype(TensorList()[0]), Tensor>);
 static_assert(std::is_same_v<decltype(std::declval<TensorList&>()[0]), Tensor&>);
 

@@ -59,7 +59,8 @@ TEST(Copy, IsCaptured) {
 
 TEST(Copy, OtherSpecsAreRefusedWithTheWayOut) {
   Tensor x = zeros({1, 2, 2, 2});
-  EXPECT_TRUE(refused([&] { x.copy_from(zeros({2})); }, "copy_from: this is f32 (1, 2, 2, 2) nchw and the other f32 (2)"));
+  EXPECT_TRUE(
+      refused([&] { x.copy_from(zeros({2})); }, "copy_from: this is f32 (1, 2, 2, 2) nchw and the other f32 (2)"));
   EXPECT_TRUE(refused([&] { x.copy_from(zeros({1, 2, 2, 2}, DType::kF64)); }, "convert the other with to(dtype)"));
   EXPECT_TRUE(refused([&] { x.copy_from(to(x, Layout::kNhwc)); }, "convert the other with to(layout)"));
   EXPECT_TRUE(refused([&] { x.copy_from({}); }, "copy_from: the other is an empty tensor"));
