@@ -50,6 +50,7 @@ Attributes attributes_of(const F& f) {
   if constexpr (!std::is_empty_v<F>) std::memcpy(a.bytes, &f, sizeof f);
   return a;
 }
+constexpr Attributes kNoAttributes{};
 struct UnaryKinds {
   const char* name;
   Keeps keeps;
@@ -123,12 +124,12 @@ Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Te
   const auto second = [&k](Stage t, const Tensor& g, const Tensor& dy_, const Tensor& a_, const Tensor& b_,
                            const Tensor& to) {
     const auto refuse = [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); };
-    return sum_to(
-        record(run_kind(k[t], nullptr, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse, k.name), wrt(b_, refuse, k.name)),
-        to.spec());
+    return sum_to(record(run_kind(k[t], &kNoAttributes, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse, k.name),
+                         wrt(b_, refuse, k.name)),
+                  to.spec());
   };
   return record(
-      run_kind(k[s], nullptr, {dy, a, b}, dy.spec()),
+      run_kind(k[s], &kNoAttributes, {dy, a, b}, dy.spec()),
       wrt(
           dy,
           [&k, s, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
@@ -152,7 +153,7 @@ Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Te
 Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
   PLUMB_CHECK(a && b, "{}: {} is an empty tensor", k.name, a ? "b" : "a");
   const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(k.name, a.spec(), b.spec());
-  Tensor y = run_kind(k[Stage::kForward], nullptr, {a, b}, spec);
+  Tensor y = run_kind(k[Stage::kForward], &kNoAttributes, {a, b}, spec);
   const bool is_add = &k == &binary_kinds<functors::Add>, is_sub = &k == &binary_kinds<functors::Sub>;
   if (is_add || is_sub) {  // the gradient of a is dy itself
     return record(std::move(y),
