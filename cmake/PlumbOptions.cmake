@@ -50,7 +50,7 @@ function(plumb_own_target target)
     target_compile_definitions(${target} PUBLIC ${defined})
     if(names MATCHES undefined)
       # Left out: what AddressSanitizer finds by itself; these checks make up a quarter of a build.
-      target_compile_options(${target} PUBLIC -fno-sanitize-recover=undefined -fno-sanitize=null,object-size,vptr)
+      target_compile_options(${target} PUBLIC -fno-sanitize-recover=undefined -fno-sanitize=null,object-size)
     endif()
   endif()
 endfunction()

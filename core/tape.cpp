@@ -1,8 +1,14 @@
 #include "core/tape.h"
 
 #include <new>
+#include <string_view>
 
 namespace plumb::detail {
+
+const char* op_name(const char* caller) {
+  if (std::string_view(caller) != "operator()") return caller;
+  return "an op without a name (give it one as the last argument of wrt, record_joint or Kept)";
+}
 
 Ref<Node> Node::make_leaf(const TensorSpec& spec) {
   auto* n = new (ctx.pool.get(sizeof(Node))) Node;
@@ -27,8 +33,8 @@ void Node::destroy(Node* n) {
 void GradientSink::give(Node* to, Tensor gradient, const char* op) {
   if (!gradient) return;
   PLUMB_CHECK(gradient.spec() == to->spec,
-              "{}: its backward gave a gradient {} for an input {}; they must be of one spec", op, gradient.spec(),
-              to->spec);
+              "{}: its backward gave a gradient {} for an input {}; they must be of one spec", op_name(op),
+              gradient.spec(), to->spec);
   add(to, std::move(gradient));
 }
 

@@ -15,8 +15,13 @@
 
 namespace plumb {
 
+namespace detail {
+/// What an error calls an op whose function is `caller`: that name, unless it is a lambda's or a functor's.
+const char* op_name(const char* caller);
+}  // namespace detail
+
 /// A tensor kept for backward, which may be empty (an optional bias). Reading it after its memory was written to is an
-/// error, which names the op: the function that keeps it, unless it says otherwise.
+/// error, which names the op: `op`, or else the function that keeps it.
 class Kept {
  public:
   explicit Kept(const Tensor& x, const char* op = __builtin_FUNCTION())
@@ -26,7 +31,7 @@ class Kept {
         !tensor_ || tensor_.value->version() == version_,
         "{}: a tensor {} that was kept for backward was written to in between (version {}, now {}); write to it "
         "after grad, or keep a copy",
-        op_, tensor_.spec(), version_, tensor_.value->version());
+        detail::op_name(op_), tensor_.spec(), version_, tensor_.value->version());
     return tensor_;
   }
 
@@ -45,7 +50,8 @@ struct Wrt {
 };
 }  // namespace detail
 
-/// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one. Errors name the op.
+/// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one. Errors name the op:
+/// `op`, or else the function that this is called in.
 template <class F>
 detail::Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
   return {x, std::move(gradient), op};
@@ -84,7 +90,7 @@ struct Edge {
       // Its own output is kept without the node, so that there is no cycle.
       const Tensor output(y, sink.create_graph ? Ref<Node>(self) : Ref<Node>());
       PLUMB_CHECK(y->version() == y_version, "{}: its output {} was written to before backward; write to it after grad",
-                  op, y->spec);
+                  op_name(op), y->spec);
       sink.give(to.get(), (*gradient)(dy, output), op);
     } else {
       sink.give(to.get(), (*gradient)(dy), op);
@@ -166,7 +172,7 @@ template <size_t N>
 using Needs = std::array<bool, N>;
 
 /// The same for an op whose gradients come out of one piece of work: gradients(dy, needs) returns an array of N
-/// tensors, empty where not needed. Errors name the op.
+/// tensors, empty where not needed. Errors name the op as those of wrt do.
 template <size_t N, class F>
 Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients, const char* op = __builtin_FUNCTION()) {
   bool any = false;

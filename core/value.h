@@ -27,9 +27,9 @@ class Value {
   /// The same memory under another spec of the same size.
   static Ref<Value> alias(const Ref<Value>& of, const TensorSpec& spec);
 
-  /// Of a symbolic value, which the thread of its capture alone sees: how many references the recorder holds, and its
-  /// number among the values that the capture made.
-  uint32_t recorded = 0, number = 0;
+  /// Of a symbolic value, which the thread of its capture alone sees: its number among the values that ops of the
+  /// capture made, if it is one.
+  uint32_t number = ~0u;
 
   bool is_symbolic() const { return data == nullptr && !is_empty_; }
   /// The value whose memory this is: itself, or what it is an alias of.
@@ -39,9 +39,8 @@ class Value {
   void bump_version() { ++(base_ ? base_->version_ : version_); }
   /// Takes a bump back: what was captured was not written.
   void lower_version() { --(base_ ? base_->version_ : version_); }
-  /// True if nobody else can see a write to this memory. What a capture holds is for its replay, in which the order is
-  /// the same: it does not look.
-  bool is_private() const { return refs.load(std::memory_order_acquire) == 1 + recorded && !base_ && !foreign_; }
+  /// True if nobody else can see a write to this memory.
+  bool is_private() const { return refs.load(std::memory_order_acquire) == 1 && !base_ && !foreign_; }
 
   /// Packs of this value, by (format, version); made and kept by the gate (kernels/pack.cpp).
   struct Packs {

@@ -7,6 +7,8 @@
 namespace plumb {
 namespace {
 
+constexpr const char *kMax = "max_pool2d", *kAvg = "avg_pool2d";  // as errors call them, in gradients too
+
 int64_t output_extent(const char* op, const char* dimension, int64_t extent, int64_t kernel, int64_t stride,
                       int64_t before, int64_t after) {
   PLUMB_CHECK(kernel >= 1 && stride >= 1, "{}: kernel {} and stride {} along {} must be positive", op, kernel, stride,
@@ -28,16 +30,20 @@ Tensor max_gather(const Tensor& g, const Tensor& index, const Pool2dParams& p) {
   const TensorSpec y = index.spec().with(g.dtype());
   return record(
       run<MaxPool2dGather>(p, {g, index}, y),
-      wrt(g, [p, index = Kept(index), s = g.spec()](const Tensor& dy) { return max_backward(dy, index(), p, s); }));
+      wrt(
+          g, [p, index = Kept(index, kMax), s = g.spec()](const Tensor& dy) { return max_backward(dy, index(), p, s); },
+          kMax));
 }
 
 Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p, const TensorSpec& x) {
   return record(run<MaxPool2dBackward>(p, {dy, index}, x),
-                wrt(dy, [p, index = Kept(index)](const Tensor& g) { return max_gather(g, index(), p); }));
+                wrt(
+                    dy, [p, index = Kept(index, kMax)](const Tensor& g) { return max_gather(g, index(), p); }, kMax));
 }
 
 Tensor avg_backward(const Tensor& dy, const Pool2dParams& p, const TensorSpec& x) {
-  return record(run<AvgPool2dBackward>(p, {dy}, x), wrt(dy, [p](const Tensor& g) { return avg_pool2d(g, p); }));
+  return record(run<AvgPool2dBackward>(p, {dy}, x), wrt(
+                                                        dy, [p](const Tensor& g) { return avg_pool2d(g, p); }, kAvg));
 }
 
 }  // namespace

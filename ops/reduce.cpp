@@ -68,9 +68,12 @@ Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims
 // by dy is a product with the shares of ones; it changes with x and y only where maxima meet.
 Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return record(run<MaxBackward>({}, {dy, x, y}, x.spec()),
-                wrt(dy, [x = Kept(x, "max"), y = Kept(y, "max")](const Tensor& g) {
-                  return sum_to(mul(max_backward(ones_like(y()), x(), y()), g), y().spec());
-                }));
+                wrt(
+                    dy,
+                    [x = Kept(x, "max"), y = Kept(y, "max")](const Tensor& g) {
+                      return sum_to(mul(max_backward(ones_like(y()), x(), y()), g), y().spec());
+                    },
+                    "max"));
 }
 
 }  // namespace

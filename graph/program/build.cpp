@@ -9,20 +9,12 @@ namespace plumb {
 
 using detail::RecordedOp;
 using detail::Ref;
+using detail::Source;
 using detail::Value;
 
 namespace {
 
 constexpr int kForever = 1 << 30;
-
-// Memory of its own for a returned tensor, which outlives the runs.
-Tensor output_like(const Tensor& t, std::unordered_map<Value*, Ref<Value>>& roots) {
-  Value* root = t.value->root();
-  if (!root->is_symbolic()) return t.detached();
-  Ref<Value>& own = roots[root];
-  if (!own) own = Value::make(root->spec, root->memory_class, false);
-  return Tensor(t.value.get() == root ? own : Value::alias(own, t.spec()));
-}
 
 }  // namespace
 
@@ -30,7 +22,7 @@ Tensor output_like(const Tensor& t, std::unordered_map<Value*, Ref<Value>>& root
 class Program::Impl::Builder {
  public:
   Builder(Impl& program, const detail::Recording& recording)
-      : p_(program), r_(recording), is_kept_(r_.ops.size()), between_(r_.made(), kNone) {}
+      : p_(program), r_(recording), is_kept_(r_.ops.size()), life_(r_.made(), kNone), place_(r_.made()) {}
 
   void build(const TensorList& returned) {
     keep_packs(find_writes());
@@ -41,15 +33,16 @@ class Program::Impl::Builder {
   }
 
  private:
-  static constexpr size_t kNone = ~size_t{0};
+  static constexpr uint32_t kNone = ~0u;
 
-  // The roots of all that is written, also of values of the capture's own.
+  // The roots of all that is written and there without the capture.
   std::unordered_set<Value*> find_writes() {
     std::unordered_set<Value*> roots;
     for (const RecordedOp& op : r_.ops) {
-      for (const auto& v : r_.written(op)) {
-        roots.insert(v->root());
-        if (!v->is_symbolic()) p_.written.push_back(v);
+      for (const Source s : r_.written(op)) {
+        if (s.is_made()) continue;
+        roots.insert(r_.outside[s.index()]->root());
+        p_.written.push_back(r_.outside[s.index()]);
       }
     }
     return roots;
@@ -59,47 +52,60 @@ class Program::Impl::Builder {
   void keep_packs(const std::unordered_set<Value*>& written) {
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       if (!r_.ops[i].is_pack) continue;
-      const Ref<Value>& plain = r_.in(r_.ops[i])[0];
-      is_kept_[i] = !plain->root()->is_symbolic() && !written.contains(plain->root());
+      const Source source = r_.in(r_.ops[i])[0];
+      if (source.is_made()) continue;
+      const Ref<Value>& plain = r_.outside[source.index()];
+      is_kept_[i] = !written.contains(plain->root());
       if (is_kept_[i]) p_.watched.push_back({plain, plain->version() - 1});  // stale, so that the first run packs
     }
   }
 
   void make_outputs(const TensorList& returned) {
-    for (const Tensor& t : returned) p_.outputs.push_back(output_like(t, outputs_));
-    for (const auto& [symbolic, own] : outputs_) {
-      PLUMB_CHECK(r_.has_made(symbolic), "capture: a tensor {} from an earlier capture was returned", symbolic->spec);
+    for (const Tensor& t : returned) p_.outputs.push_back(output_like(t));
+    for (const auto& [number, own] : outputs_) {
+      place_[number] = own->data;
       p_.written.push_back(own);
     }
+  }
+
+  // Memory of its own for a returned tensor, which outlives the runs.
+  Tensor output_like(const Tensor& t) {
+    Value* root = t.value->root();
+    if (!root->is_symbolic()) return t.detached();
+    PLUMB_CHECK(r_.has_made(root), "capture: a tensor {} from an earlier capture was returned", root->spec);
+    Ref<Value>& own = outputs_[root->number];
+    if (!own) own = Value::make(root->spec, root->memory_class, false);
+    return Tensor(t.value.get() == root ? own : Value::alias(own, t.spec()));
   }
 
   // Lifetimes of the values between. Outputs have memory of their own, kept packs have theirs to the end.
   void find_lifetimes() {
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       const int now = static_cast<int>(i);
-      for (const auto& v : r_.out(r_.ops[i])) {
-        if (!outputs_.contains(v.get())) start_life(v.get(), is_kept_[i] ? -1 : now, is_kept_[i] ? kForever : now);
+      for (const Source s : r_.out(r_.ops[i])) {
+        if (outputs_.empty() || !outputs_.contains(s.index()))
+          start_life(s.index(), is_kept_[i] ? -1 : now, is_kept_[i] ? kForever : now);
       }
-      for (const auto& v : r_.in(r_.ops[i])) read(v, now);
+      for (const Source s : r_.in(r_.ops[i])) read(s, now);
     }
   }
 
-  void start_life(Value* v, int first, int last) {
-    between_[v->number] = lifetimes_.size();
-    lifetimes_.push_back({detail::aligned(v->spec.bytes()), first, last});
+  void start_life(size_t number, int first, int last) {
+    life_[number] = static_cast<uint32_t>(lifetimes_.size());
+    lifetimes_.push_back({detail::aligned(r_.bytes_of(number)), first, last});
     p_.stats.unplanned_bytes += lifetimes_.back().bytes;
   }
 
   // A value between lives on until this read; one from before the capture is held.
-  void read(const Ref<Value>& v, int now) {
-    Value* root = v->root();
-    if (!root->is_symbolic()) {
-      p_.held.push_back(v);
+  void read(Source s, int now) {
+    if (s.is_made()) {
+      if (const uint32_t life = life_[s.index()]; life != kNone)
+        lifetimes_[life].last = std::max(lifetimes_[life].last, now);
       return;
     }
-    PLUMB_CHECK(r_.has_made(root), "capture: a tensor {} from an earlier capture was used", root->spec);
-    if (const size_t life = between_[root->number]; life != kNone)
-      lifetimes_[life].last = std::max(lifetimes_[life].last, now);
+    const Ref<Value>& v = r_.outside[s.index()];
+    PLUMB_CHECK(!v->is_symbolic(), "capture: a tensor {} from an earlier capture was used", v->spec);
+    if (p_.held.empty() || p_.held.back().get() != v.get()) p_.held.push_back(v);
   }
 
   void allocate() {
@@ -109,12 +115,17 @@ class Program::Impl::Builder {
       stats.workspace_bytes = std::max(stats.workspace_bytes, op.kernel->kernel->info().workspace_bytes);
     p_.arena = detail::block_of(stats.arena_bytes, MemoryClass::kActivation);
     p_.workspace = detail::block_of(stats.workspace_bytes, MemoryClass::kWorkspace);
+    for (size_t n = 0; n < life_.size(); ++n) {
+      if (life_[n] != kNone) place_[n] = static_cast<char*>(p_.arena.get()) + lifetimes_[life_[n]].offset;
+    }
   }
 
   void bind_launches() {
     size_t count = 0;
     for (const RecordedOp& op : r_.ops) count += op.n_in + op.n_out;
     p_.pointers.reserve(count);  // launches point into it
+    p_.steps.reserve(r_.ops.size());
+    p_.kernels.reserve(r_.ops.size());
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       const RecordedOp& op = r_.ops[i];
       void** in = bind(r_.in(op));
@@ -126,25 +137,19 @@ class Program::Impl::Builder {
     p_.stats.steps = static_cast<int64_t>(p_.steps.size());
   }
 
-  void** bind(detail::Recording::Values values) {
+  void** bind(detail::Recording::Sources sources) {
     void** first = p_.pointers.data() + p_.pointers.size();
-    for (const auto& v : values) p_.pointers.push_back(address(v->root()));
+    for (const Source s : sources) p_.pointers.push_back(s.is_made() ? place_[s.index()] : r_.outside[s.index()]->data);
     return first;
-  }
-
-  void* address(Value* root) const {
-    if (!root->is_symbolic()) return root->data;
-    if (const size_t life = between_[root->number]; life != kNone)
-      return static_cast<char*>(p_.arena.get()) + lifetimes_[life].offset;
-    return outputs_.at(root)->data;
   }
 
   Impl& p_;
   const detail::Recording& r_;
   std::vector<bool> is_kept_;                       // of each op: a pack that is not made in every run
-  std::unordered_map<Value*, Ref<Value>> outputs_;  // roots that are returned, and their memory
-  std::vector<size_t> between_;                     // of each value that the ops make: index into lifetimes_, or kNone
+  std::unordered_map<size_t, Ref<Value>> outputs_;  // values that are returned, by number, and their memory
+  std::vector<uint32_t> life_;                      // of each value that the ops make: index into lifetimes_, or kNone
   std::vector<detail::Lifetime> lifetimes_;
+  std::vector<void*> place_;  // of each value that the ops make
 };
 
 void Program::Impl::build(const detail::Recording& recording, const TensorList& returned) {

@@ -160,6 +160,20 @@ TEST(Tape, GradientsThatAreNotOfTheirInputsSpecAreRefused) {
   EXPECT_TRUE(sink.given.empty());
 }
 
+// The function that a lambda is, is called operator(), which helps nobody.
+TEST(Tape, OpsThatAreLambdasAreToldToNameThemselves) {
+  const auto op = [](const Tensor& x, const Tensor& kept) {
+    return record(scalar(0), wrt(x, [k = Kept(kept)](const Tensor&) { return k(); }));
+  };
+  const Tensor x = leaf(1), wide = Tensor::from<float>({1, 2}, Shape{2});
+  Sink sink;
+  const Tensor y = op(x, wide);
+  EXPECT_TRUE(refused([&] { y.node->backward(scalar(1), sink); },
+                      "an op without a name (give it one as the last argument of wrt"));
+  wide.value->bump_version();
+  EXPECT_TRUE(refused([&] { y.node->backward(scalar(1), sink); }, "an op without a name (give it one"));
+}
+
 // An op's number is above those of its inputs, also where these were recorded by another thread that counted further.
 TEST(Tape, NumbersGrowAlongEveryEdge) {
   const auto pass = [](const Tensor& dy) { return dy; };
