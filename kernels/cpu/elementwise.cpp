@@ -21,7 +21,7 @@ class ElementwiseKernel final : public Kernel {
     // Once, for a division takes as long as an op on one element.
     grain_ = kGrainBytes / (loop_.rank == 1 ? bytes_ : std::max(row_bytes, bytes_));
   }
-  void run(const Launch& l) const override {
+  [[gnu::aligned(64)]] void run(const Launch& l) const override {
     const int64_t width = loop_.extent[0];
     if (loop_.rank == 1) {
       parallel_for(width, grain_, 64, [&](int64_t begin, int64_t end) {

@@ -36,6 +36,7 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
       const Range w = columns(ow);
       const int64_t divisor = p.count_include_pad ? KH * KW : height * (w.end - w.begin);
       divisors.push_back(static_cast<float>(divisor));
+      reciprocals.push_back(1.0f / divisors.back());
     }
   }
 }
@@ -162,6 +163,15 @@ void offer(const Problem<Pool2dParams>& p, const Plan& g, Work work, Candidates&
   });
 }
 
+template <class F>
+Work by_sharing(const Plan& g, const F& f) {
+  switch (g.sharing()) {
+    case Sharing::kEach: return f.template operator()<Sharing::kEach>();
+    case Sharing::kAlike: return f.template operator()<Sharing::kAlike>();
+    default: return f.template operator()<Sharing::kExact>();
+  }
+}
+
 // f.template operator()<T>() for the dtypes that these kernels take.
 template <class F>
 void dispatch(DType t, F&& f) {
@@ -209,14 +219,18 @@ void MaxPool2dGather::cpu(const Problem<Params>& p, Candidates& c) {
 void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
   const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
-    cpu::pool::offer<AvgPool2dForward>(p, g, cpu::pool::forward_work<cpu::pool::AvgForward<T>>(g), c);
+    using namespace cpu::pool;
+    const auto work = by_sharing(g, [&]<Sharing sharing>() { return forward_work<AvgForward<T, sharing>>(g); });
+    offer<AvgPool2dForward>(p, g, work, c);
   });
 }
 
 void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
   const cpu::pool::Plan g(p.out[0], p.in[0], p.params);
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
-    cpu::pool::offer<AvgPool2dBackward>(p, g, cpu::pool::backward_work<cpu::pool::AvgBackward<T>>(g), c);
+    using namespace cpu::pool;
+    const auto work = by_sharing(g, [&]<Sharing sharing>() { return backward_work<AvgBackward<T, sharing>>(g); });
+    offer<AvgPool2dBackward>(p, g, work, c);
   });
 }
 

@@ -2,6 +2,8 @@
 // neighbouring lanes of one pixel. NCHW is (N * C, H, W, 1): runs are of neighbouring columns of one row.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "kernels/cpu/pool2d_rules.h"
@@ -15,7 +17,7 @@ namespace plumb::cpu::pool {
 struct Plan {
   int64_t outer, inner, IH, IW, OH, OW, KH, KW, SH, SW, top, left;
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
-  std::vector<float> divisors;                           ///< by the number of the window's rows inside x and then by ow
+  std::vector<float> divisors, reciprocals;              ///< by the number of the window's rows inside x and then by ow
 
   Squares squares;  ///< of blocks, if there are any
 
@@ -32,10 +34,14 @@ struct Plan {
   /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }
   Range columns(int64_t ow) const { return {std::max<int64_t>(0, left - ow * SW), std::min(KW, IW + left - ow * SW)}; }
+  Sharing sharing() const {
+    if (std::ranges::count(divisors, divisors[0]) != std::ssize(divisors)) return Sharing::kEach;
+    return std::has_single_bit(static_cast<uint64_t>(divisors[0])) ? Sharing::kExact : Sharing::kAlike;
+  }
   /// Of the windows of row oh, by ow.
-  const float* divisors_of(int64_t oh) const {
+  Divisors divisors_of(int64_t oh) const {
     const Range r = rows(oh);
-    return divisors.data() + (r.end - r.begin - 1) * OW;
+    return Divisors{divisors.data(), reciprocals.data()} + (r.end - r.begin - 1) * OW;
   }
 };
 
@@ -67,7 +73,7 @@ template <class R, class T>
 /// `corner`.
 template <class Rule, class R>
 [[gnu::always_inline]] inline void pool_windows(const Plan& g, const Rule& rule, R run, int64_t to, int64_t corner,
-                                                Range h, Range w, const float* divisors) {
+                                                Range h, Range w, Divisors divisors) {
   typename Rule::template State<R> state;
   rule.begin(state, run, to, h.begin * g.KW + w.begin);
   for (int64_t kh = h.begin; kh < h.end; ++kh) {
@@ -85,12 +91,13 @@ template <class Rule, class R>
                                                   int64_t row, int64_t column, Range oh, Range ow, int64_t offset) {
   run.each([&](int v) { sum[v] = Vec{}; });
   for (int64_t i = oh.end - 1; i >= oh.begin; --i) {
-    const float* divisors = g.divisors_of(i);
+    const Divisors divisors = g.divisors_of(i);
     for (int64_t j = ow.end - 1; j >= ow.begin; --j) {
       const int64_t k = (row - i * g.SH) * g.KW + column - j * g.SW;
       rule.step(sum, run, k, ((plane * g.OH + i) * g.OW + j) * g.inner + offset, divisors + j);
     }
   }
+  rule.finish(sum, run, {g.divisors.data(), g.reciprocals.data()});
 }
 
 /// Rows [begin, end) of all outer * OH of y.
@@ -99,7 +106,7 @@ void forward_lanes(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
-    const float* divisors = g.divisors_of(oh);
+    const Divisors divisors = g.divisors_of(oh);
     for (int64_t ow = 0; ow < g.OW; ++ow) {
       const int64_t to = (row * g.OW + ow) * g.inner;
       const int64_t corner = ((plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left) * g.inner;
@@ -120,7 +127,7 @@ void forward_columns(const Plan& g, const Launch& l, int64_t begin, int64_t end)
                      std::min(g.OW, g.IW + g.left < g.KW ? 0 : (g.IW + g.left - g.KW) / g.SW + 1)};
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
-    const float* divisors = g.divisors_of(oh);
+    const Divisors divisors = g.divisors_of(oh);
     for (int64_t ow = 0, n; ow < g.OW; ow += n) {
       n = ow >= inside.begin && ow < inside.end ? std::min(kLanes, inside.end - ow) : 1;
       const int64_t corner = (plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left;
@@ -215,12 +222,13 @@ template <class Rule, bool kStreams = false>
 void backward_lane_tiles(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   const int64_t ahead = g.OW * g.inner;  // a row of windows
-  each_tile_row<Rule>(g, l, begin, end, [&](const float* divisors, int64_t kh, int64_t from, auto* to) {
+  each_tile_row<Rule>(g, l, begin, end, [&](Divisors divisors, int64_t kh, int64_t from, auto* to) {
     for (int64_t ow = 0; ow < g.OW; ++ow, from += g.inner) {
       for (int64_t kw = 0; kw < g.KW; ++kw, to += g.inner) {
         each_lane_run(g.inner, [&](auto run, int64_t lane) {
           Vec sum[run.kVectors] = {};
           rule.step(sum, run, kh * g.KW + kw, from + lane, divisors + ow);
+          rule.finish(sum, run, divisors);
           if (kh == g.KH - 1 && kw == 0) rule.fetch(run, from + ahead + lane);
           run.each([&](int v) {
             if constexpr (kStreams) {
@@ -241,13 +249,15 @@ inline bool streams_lanes(const Plan& g) { return sizeof(Vec) == 64 && g.inner %
 template <class Rule>
 void backward_column_pairs(const Plan& g, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
-  each_tile_row<Rule>(g, l, begin, end, [&](const float* divisors, int64_t kh, int64_t from, auto* to) {
+  each_tile_row<Rule>(g, l, begin, end, [&](Divisors divisors, int64_t kh, int64_t from, auto* to) {
     for (int64_t ow = 0, n; ow < g.OW; ow += n) {
       n = std::min(kLanes, g.OW - ow);
       const auto sums = [&](auto run) {
         Vec even{}, odd{};
         rule.step(&even, run, 2 * kh, from + ow, divisors + ow);
         rule.step(&odd, run, 2 * kh + 1, from + ow, divisors + ow);
+        rule.finish(&even, run, divisors);
+        rule.finish(&odd, run, divisors);
         store_in_turn(to + 2 * ow, even, odd, run);
       };
       n == kLanes ? sums(Run<Columns<1>, 1, true>{n}) : sums(Run<Columns<1>, 1, false>{n});
@@ -281,7 +291,10 @@ void backward_squares(const Plan& g, const Launch& l, int64_t begin, int64_t end
   auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
   each_block(g, begin, end, [&](auto run, int64_t window) {
     Vec elements[4] = {};
-    for (int64_t k = 0; k < 4; ++k) rule.step(elements + k, run, k, window, g.divisors_of(0));
+    for (int64_t k = 0; k < 4; ++k) {
+      rule.step(elements + k, run, k, window, g.divisors_of(0));
+      rule.finish(elements + k, run, g.divisors_of(0));
+    }
     run.store_block(dx + 4 * window, elements);
   });
 }
