@@ -80,7 +80,6 @@ Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const Mem
 #endif
 }
 
-// What a backward's descriptor is made after, and must live as long as that goes through the library's implementations.
 Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
   Conv plain = c;
   plain.bias = false;
@@ -89,16 +88,24 @@ Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDes
 
 // The library takes the same arguments for both: x and y, or their gradients.
 template <class Primitive>
-typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y,
-                                               const Forward::primitive_desc& hinted) {
+typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
 #if PLUMB_DNNL_V3
-  return {dnnl_engine(),      kDirect,           x,      c.weight_any(),   y, c.strides(), c.dilations(),
-          c.padding_before(), c.padding_after(), hinted, dnnl_attr(c.math)};
+  return {dnnl_engine(),
+          kDirect,
+          x,
+          c.weight_any(),
+          y,
+          c.strides(),
+          c.dilations(),
+          c.padding_before(),
+          c.padding_after(),
+          hint(c, x, y),
+          dnnl_attr(c.math)};
 #else
   return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
           dnnl_attr(c.math),
           dnnl_engine(),
-          hinted};
+          hint(c, x, y)};
 #endif
 }
 
@@ -141,20 +148,17 @@ bool has_rows_of_padding(const Conv& c) {
 // With AMX, the weight's gradient is summed over other rows than those of the window where that is dilated along H.
 bool is_missummed(const Conv& c) { return c.x.dtype == DType::kBf16 && c.params.dilation[0] > 1 && c.w.shape[2] > 1; }
 
-// Goes on to the library's next implementation while that has `part` in its name. False when there is no other.
 template <class Pd>
-bool without(std::string_view part, Pd& pd) {
-  while (std::string_view(pd.impl_info_str()).find(part) != std::string_view::npos) {
-    if (!pd.next_impl()) return false;
-  }
-  return true;
+bool is_named(const Pd& pd, std::string_view part) {
+  return std::string_view(pd.impl_info_str()).find(part) != std::string_view::npos;
 }
 
-// `blocked`: every format is left to oneDNN. Null when it has no fast implementation in those formats.
+// `blocked`: every format is left to oneDNN. Null when it has no fast implementation in those formats, or not a right
+// one.
 std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  auto pd = blocked ? forward_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : forward_pd(c, x, y);
-  if ((has_rows_of_padding(c) && !without("brgconv", pd)) || is_plain_loops(pd)) return nullptr;
+  const auto pd = blocked ? forward_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : forward_pd(c, x, y);
+  if (is_plain_loops(pd) || (has_rows_of_padding(c) && is_named(pd, "brgconv"))) return nullptr;
   auto k = named(pd);
   const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
   const Output out = output_for(*k, DNNL_ARG_DST, y, pd.dst_desc());
@@ -172,8 +176,8 @@ std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
 
 std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const MemoryDesc asked_x = blocked ? dnnl_any(c.x) : x, asked_y = blocked ? dnnl_any(c.y) : y;
-  const auto pd = backward_pd<BackwardInput>(c, asked_x, asked_y, hint(c, asked_x, asked_y));
+  const auto pd =
+      blocked ? backward_pd<BackwardInput>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardInput>(c, x, y);
   if (is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
@@ -193,10 +197,9 @@ bool is_misread(const Conv& c) {
 std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
   if (is_misread(c)) return nullptr;
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const MemoryDesc asked_x = blocked ? dnnl_any(c.x) : x, asked_y = blocked ? dnnl_any(c.y) : y;
-  const auto hinted = hint(c, asked_x, asked_y);
-  auto pd = backward_pd<BackwardWeight>(c, asked_x, asked_y, hinted);
-  if ((is_missummed(c) && !without("amx", pd)) || is_plain_loops(pd)) return nullptr;
+  const auto pd =
+      blocked ? backward_pd<BackwardWeight>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardWeight>(c, x, y);
+  if (is_plain_loops(pd) || (is_missummed(c) && is_named(pd, "amx"))) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
   const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 1, x, pd.src_desc());

@@ -1,0 +1,123 @@
+// `using namespace plumb` in a program that includes the standard libraries of C++ and C, and has words of its own.
+#include <algorithm>
+#include <any>
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <bit>
+#include <bitset>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <compare>
+#include <complex>
+#include <concepts>
+#include <condition_variable>
+#include <coroutine>
+#include <deque>
+#include <exception>
+#include <filesystem>
+#include <forward_list>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iomanip>
+#include <iostream>
+#include <iterator>
+#include <latch>
+#include <limits>
+#include <list>
+#include <locale>
+#include <map>
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <new>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <random>
+#include <ranges>
+#include <ratio>
+#include <regex>
+#include <scoped_allocator>
+#include <semaphore>
+#include <set>
+#include <shared_mutex>
+#include <source_location>
+#include <span>
+#include <sstream>
+#include <stack>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <syncstream>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <typeindex>
+#include <typeinfo>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <valarray>
+#include <variant>
+#include <vector>
+#include <version>
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include <plumbline.h>
+
+// What a program may call its own things: none of it is in plumb itself.
+struct Context {};
+struct Inputs {};
+struct Input {};
+struct Ref {};
+struct Value {};
+struct Node {};
+struct Pool {};
+struct Block {};
+struct Recorder {};
+struct Stage {};
+struct Scratch {};
+namespace cpu {}
+namespace data {}
+namespace math {}
+int ctx = 1, inputs = 2, hash = 3, find = 4, dispatch = 5;
+
+using namespace plumb;
+
+// Unqualified: the C library's functions, and the ops of the same names.
+int main() {
+  [[maybe_unused]] const std::tuple<Context, Inputs, Input, Ref, Value, Node, Pool, Block, Recorder, Stage, Scratch> own;
+  namespace first = ::cpu;
+  namespace second = ::data;
+  namespace third = ::math;
+  const bool c = abs(-1) == 1 && div(7, 2).quot == 3 && exp(0.0) == 1 && log(1.0) == 0 && pow(2.0, 3.0) == 8 &&
+                 sqrt(4.0) == 2 && tanh(0.0) == 0 && ctx + inputs + hash + find + dispatch == 15;
+  const Tensor x = ones({2}).require_grad();
+  const Tensor y = abs(div(exp(log(pow(sqrt(x), x))), clone(x))) - tanh(x);
+  optim::make("sgd", std::span(&x, 1), {.learning_rate = 0.1})->step(grad(sum(y), {x}));
+  return c && y.shape() == Shape{2} ? 0 : 1;
+}
