@@ -56,6 +56,21 @@ void add_op(const std::string& op, const std::string& problem, const Tensor& x, 
 
 Tensor small(const Shape& s, uint64_t seed) { return uniform(TensorSpec(s), -0.1, 0.1, seed); }
 
+// A long step, run and captured: what a capture costs, which is done once, beside the work of one step on the host.
+void add_long_step() {
+  constexpr int kUses = 4000;
+  Tensor w = small(Shape{1}, 8);
+  w.require_grad();
+  const auto step = [w] {
+    Tensor y = w;
+    for (int i = 0; i < kUses; ++i) y = y * w;
+    return Tensor(grad(y, {w})[0]);
+  };
+  const std::string problem = "/1x" + std::to_string(kUses);
+  add_row("mul/gradient/cpu/nchw/f32/tape" + problem, kUses, [=] { benchmark::DoNotOptimize(step()); });
+  add_row("mul/gradient/cpu/nchw/f32/capturing" + problem, kUses, [=] { benchmark::DoNotOptimize(capture(step)); });
+}
+
 void add_rows() {
   const Tensor a = small(Shape{1}, 1), b = small(Shape{1}, 2);
   add_op("add", "1", a, [b](const Tensor& x) { return add(x, b); });
@@ -64,6 +79,8 @@ void add_rows() {
   ga.require_grad();
   gb.require_grad();
   add_row("mul/gradient/cpu/nchw/f32/tape/1", 1, [ga, gb] { benchmark::DoNotOptimize(grad(mul(ga, gb), {ga, gb})); });
+
+  add_long_step();
 
   const Tensor image = small(Shape{1, 16, 8, 8}, 3), filter = small(Shape{16, 16, 3, 3}, 4);
   Conv2dParams same;

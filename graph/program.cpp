@@ -73,7 +73,7 @@ Program detail::capture_list(const std::function<TensorList()>& step) {
   program.impl_ = std::make_unique<Program::Impl>();
   program.impl_->stats.recorded = static_cast<int64_t>(recording.ops.size());
   recording.prune(returned);
-  program.impl_->build(recording, returned);
+  program.impl_->build(std::move(recording), returned);
   return program;
 }
 

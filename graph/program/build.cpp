@@ -21,8 +21,13 @@ constexpr int kForever = 1 << 30;
 // Makes a program of the recorded ops. Each step needs what the ones before it found.
 class Program::Impl::Builder {
  public:
-  Builder(Impl& program, const detail::Recording& recording)
-      : p_(program), r_(recording), is_kept_(r_.ops.size()), life_(r_.made(), kNone), place_(r_.made()) {}
+  Builder(Impl& program, detail::Recording& recording)
+      : p_(program),
+        r_(recording),
+        is_kept_(r_.ops.size()),
+        is_output_(r_.made()),
+        life_(r_.made(), kNone),
+        place_(r_.made()) {}
 
   void build(const TensorList& returned) {
     keep_packs(find_writes());
@@ -63,6 +68,7 @@ class Program::Impl::Builder {
   void make_outputs(const TensorList& returned) {
     for (const Tensor& t : returned) p_.outputs.push_back(output_like(t));
     for (const auto& [number, own] : outputs_) {
+      is_output_[number] = true;
       place_[number] = own->data;
       p_.written.push_back(own);
     }
@@ -83,8 +89,7 @@ class Program::Impl::Builder {
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       const int now = static_cast<int>(i);
       for (const Source s : r_.out(r_.ops[i])) {
-        if (outputs_.empty() || !outputs_.contains(s.index()))
-          start_life(s.index(), is_kept_[i] ? -1 : now, is_kept_[i] ? kForever : now);
+        if (!is_output_[s.index()]) start_life(s.index(), is_kept_[i] ? -1 : now, is_kept_[i] ? kForever : now);
       }
       for (const Source s : r_.in(r_.ops[i])) read(s, now);
     }
@@ -127,12 +132,12 @@ class Program::Impl::Builder {
     p_.steps.reserve(r_.ops.size());
     p_.kernels.reserve(r_.ops.size());
     for (size_t i = 0; i < r_.ops.size(); ++i) {
-      const RecordedOp& op = r_.ops[i];
+      RecordedOp& op = r_.ops[i];
       void** in = bind(r_.in(op));
       void** out = bind(r_.out(op));
       (is_kept_[i] ? p_.packers : p_.steps)
           .push_back({op.kernel->kernel.get(), {in, out, p_.workspace.get()}, op.kernel.get(), op.phase});
-      p_.kernels.push_back(op.kernel);
+      p_.kernels.push_back(std::move(op.kernel));
     }
     p_.stats.steps = static_cast<int64_t>(p_.steps.size());
   }
@@ -144,15 +149,16 @@ class Program::Impl::Builder {
   }
 
   Impl& p_;
-  const detail::Recording& r_;
+  detail::Recording& r_;
   std::vector<bool> is_kept_;                       // of each op: a pack that is not made in every run
+  std::vector<bool> is_output_;                     // of each value that the ops make
   std::unordered_map<size_t, Ref<Value>> outputs_;  // values that are returned, by number, and their memory
   std::vector<uint32_t> life_;                      // of each value that the ops make: index into lifetimes_, or kNone
   std::vector<detail::Lifetime> lifetimes_;
   std::vector<void*> place_;  // of each value that the ops make
 };
 
-void Program::Impl::build(const detail::Recording& recording, const TensorList& returned) {
+void Program::Impl::build(detail::Recording&& recording, const TensorList& returned) {
   Builder(*this, recording).build(returned);
 }
 

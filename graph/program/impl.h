@@ -29,7 +29,7 @@ struct Program::Impl {
 
   /// Fills an empty program with the work of what was recorded, which is pruned already. Throws Error where a tensor of
   /// an earlier capture is used or returned.
-  void build(const detail::Recording& recording, const TensorList& returned);
+  void build(detail::Recording&& recording, const TensorList& returned);
 
  private:
   class Builder;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory_resource>
 #include <queue>
 #include <set>
 
@@ -48,7 +49,7 @@ class FreeList {
   size_t top() const { return top_; }
 
  private:
-  using ByPlace = std::map<size_t, size_t>;
+  using ByPlace = std::pmr::map<size_t, size_t>;
   void insert(size_t at, size_t bytes) {
     by_place_.emplace(at, bytes);
     by_size_.emplace(bytes, at);
@@ -57,8 +58,9 @@ class FreeList {
     by_size_.erase({gap->second, gap->first});
     return by_place_.erase(gap);
   }
-  ByPlace by_place_;
-  std::set<std::pair<size_t, size_t>> by_size_;
+  std::pmr::unsynchronized_pool_resource nodes_;
+  ByPlace by_place_{&nodes_};
+  std::pmr::set<std::pair<size_t, size_t>> by_size_{&nodes_};
   size_t top_ = 0;
 };
 
@@ -66,7 +68,7 @@ class FreeList {
 // plan can take.
 size_t in_order_of_time(const std::vector<Lifetime*>& values, size_t& most_alive) {
   std::vector<Lifetime*> by_first = values;
-  std::ranges::stable_sort(by_first, {}, &Lifetime::first);
+  if (!std::ranges::is_sorted(by_first, {}, &Lifetime::first)) std::ranges::stable_sort(by_first, {}, &Lifetime::first);
   const auto ends_later = [](const Lifetime* a, const Lifetime* b) { return a->last > b->last; };
   std::priority_queue<Lifetime*, std::vector<Lifetime*>, decltype(ends_later)> alive(ends_later);
   FreeList free;

@@ -110,7 +110,8 @@ using namespace plumb;
 
 // Unqualified: the C library's functions, and the ops of the same names.
 int main() {
-  [[maybe_unused]] const std::tuple<Context, Inputs, Input, Ref, Value, Node, Pool, Block, Recorder, Stage, Scratch> own;
+  [[maybe_unused]] const std::tuple<Context, Inputs, Input, Ref, Value, Node, Pool, Block, Recorder, Stage, Scratch>
+      own;
   namespace first = ::cpu;
   namespace second = ::data;
   namespace third = ::math;
