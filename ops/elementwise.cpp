@@ -156,6 +156,13 @@ Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
   Tensor y = run_kind(k[Stage::kForward], &kNoAttributes, {a, b}, spec);
   const bool is_add = &k == &binary_kinds<functors::Add>, is_sub = &k == &binary_kinds<functors::Sub>;
   if (is_add || is_sub) {  // the gradient of a is dy itself
+    if (a.shape() == b.shape()) {
+      return record(std::move(y),
+                    wrt(
+                        a, [](const Tensor& dy) { return dy; }, k.name),
+                    wrt(
+                        b, [is_sub](const Tensor& dy) { return is_sub ? neg(dy) : dy; }, k.name));
+    }
     return record(std::move(y),
                   wrt(
                       a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }, k.name),
