@@ -19,7 +19,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   Generator generator(0);
   const models::Pass pass = models::Pass::training(generator);
   std::vector<Tensor> saved;  // a training pass writes the running statistics
-  for (const auto& b : network.buffers()) saved.push_back(Tensor::from(b.tensor.data<float>(), b.tensor.spec()));
+  for (const auto& b : network.buffers()) saved.push_back(b.tensor.clone());
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
     for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: packs are renewed
@@ -28,7 +28,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   }
   for (size_t i = 0; i < saved.size(); ++i) {
     Tensor b = network.buffers()[i].tensor;
-    std::copy(saved[i].data<float>().begin(), saved[i].data<float>().end(), b.mutable_data<float>().begin());
+    b.copy_from(saved[i]);
   }
   return best;
 }
@@ -36,12 +36,13 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 }  // namespace
 
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
+  const Device device = network.device();
   const std::string work =
       message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
               static_cast<int>(detail::ctx.choice.search), algorithm_name(detail::ctx.choice.algorithm));
   const std::vector<std::string> names = layout_choices();
   const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
-  if (const auto known = detail::remembered_choice(work, is_layout)) return layout_from_string(*known);
+  if (const auto known = detail::remembered_choice(device, work, is_layout)) return layout_from_string(*known);
   Layout best = Layout::kNhwc;
   double best_seconds = 1e30;
   for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
@@ -52,7 +53,7 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
       best = l;
     }
   }
-  detail::remember_choice(work, to_string(best));
+  detail::remember_choice(device, work, to_string(best));
   return best;
 }
 

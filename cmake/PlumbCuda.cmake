@@ -1,9 +1,9 @@
-# PLUMB_CUDA=AUTO|ON|OFF. AUTO is never an error where CUDA is missing.
-if(NOT PLUMB_CUDA MATCHES "^(AUTO|ON|OFF)$")
-  message(FATAL_ERROR "PLUMB_CUDA=${PLUMB_CUDA} is unknown; use AUTO, ON or OFF")
+# PLUMB_CUDA=AUTO|ON|OFF|EMULATED. AUTO is never an error where CUDA is missing; EMULATED needs none.
+if(NOT PLUMB_CUDA MATCHES "^(AUTO|ON|OFF|EMULATED)$")
+  message(FATAL_ERROR "PLUMB_CUDA=${PLUMB_CUDA} is unknown; use AUTO, ON, OFF or EMULATED")
 endif()
 set(PLUMB_HAS_CUDA OFF)
-if(NOT PLUMB_CUDA STREQUAL "OFF")
+if(PLUMB_CUDA MATCHES "^(AUTO|ON)$")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/runtime.h"
 
 namespace plumb {
 namespace {
@@ -178,7 +179,8 @@ void grow_workspace(size_t bytes) {
   ctx.workspace_bytes = bytes;
 }
 
-void release_idle_memory() {
+void release_idle_memory(Device d) {
+  if (!d.is_cpu()) return runtime_of(d).release_idle_memory();
   release_workspace();
   cpu_memory().trim();
 }

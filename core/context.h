@@ -38,7 +38,7 @@ struct Choice {
   MathMode math = MathMode::kStrict;
   uint16_t algorithm = 0;  ///< 0, or algorithm_id("winograd"): candidates of that family go first
   uint16_t threads = 0;    ///< 0: as many as OpenMP has; set by set_threads alone, which tells OpenMP as well
-  Device device{};         ///< where kernels without inputs run
+  Device device{};         ///< where kernels without inputs run; set by DeviceScope alone
   bool operator==(const Choice&) const = default;
 };
 static_assert(sizeof(Choice) == 8);
@@ -63,7 +63,7 @@ struct Context {
   Phase phase = Phase::kForward;
   Choice choice{};
   uint64_t sequence = 0;  ///< number of the last tape node
-  void* workspace = nullptr;
+  void* workspace = nullptr;  ///< of the host's kernels; a device has its own (core/runtime.h)
   size_t workspace_bytes = 0;
   void* front = nullptr;  ///< this thread's table of prepared kernels (kernels/cache.cpp)
   Node* dying = nullptr;  ///< nodes to be destroyed by the sweep that is under way
@@ -103,7 +103,12 @@ inline bool is_recording() { return detail::ctx.recording; }
 struct MemoryScope : detail::Scoped<MemoryClass> {
   explicit MemoryScope(MemoryClass c) : Scoped(detail::ctx.memory_class, c) {}
 };
-/// While it lives, kernels are picked this way, by as many threads as before: their number belongs to set_threads.
+/// While it lives, ops without inputs make their results on this device: full, zeros, uniform, an optimizer's state.
+struct DeviceScope : detail::Scoped<Device> {
+  explicit DeviceScope(Device d) : Scoped(detail::ctx.choice.device, d) {}
+};
+/// While it lives, kernels are picked this way, by as many threads and on the device as before: these belong to
+/// set_threads and DeviceScope.
 class ChoiceScope {
  public:
   /// Throws on values that are none of the enumerators', and on the number of an algorithm that was never given.
@@ -115,6 +120,7 @@ class ChoiceScope {
  private:
   static void set(Choice c) {
     c.threads = detail::ctx.choice.threads;
+    c.device = detail::ctx.choice.device;
     detail::ctx.choice = c;
   }
   Choice old_;
@@ -141,8 +147,9 @@ int threads_of(const Choice& c);
 void watch_thread_end(void (*release_front)(void*) = nullptr);
 /// Makes the workspace of this thread at least `bytes` large.
 void grow_workspace(size_t bytes);
-/// Gives back the workspace of this thread, until a kernel needs one again, and all memory that lies idle.
-void release_idle_memory();
+/// Gives back the workspace of this thread, or of the device, until a kernel needs one again, and all memory of it that
+/// lies idle.
+void release_idle_memory(Device d = {});
 }  // namespace detail
 
 }  // namespace plumb

@@ -28,20 +28,20 @@ DType dtype_from_string(std::string_view name);
 struct Bfloat16 {
   uint16_t bits = 0;
   Bfloat16() = default;
-  explicit Bfloat16(float v) {
+  constexpr explicit Bfloat16(float v) {
     uint32_t u = std::bit_cast<uint32_t>(v);
     const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
     u += 0x7fffu + ((u >> 16) & 1u);
     bits = nan ? uint16_t{0x7fc0} : static_cast<uint16_t>(u >> 16);
   }
-  explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  constexpr explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
 /// IEEE binary16, stored and converted only; rounded to nearest even. Without branches, so that loops become vectors.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
-  explicit Float16(float v) {
+  constexpr explicit Float16(float v) {
     const uint32_t u = std::bit_cast<uint32_t>(v), magnitude = u & 0x7fffffffu;
     const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
     // Below the smallest normal number: a multiple of 2^-24, rounded by the addition.
@@ -51,7 +51,7 @@ struct Float16 {
     half = magnitude > 0x7f800000u ? 0x7e00u : half;
     bits = static_cast<uint16_t>(half | (u >> 16 & 0x8000u));
   }
-  explicit operator float() const {
+  constexpr explicit operator float() const {
     const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13, sign = static_cast<uint32_t>(bits & 0x8000u)
                                                                                    << 16;
     const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);

@@ -1,27 +1,20 @@
 #include "core/memory.h"
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <numeric>
 
+#include "core/context.h"
 #include "core/error.h"
+#include "core/host_memory.h"
+#include "core/runtime.h"
+#include "core/slab.h"
 
 namespace plumb {
 namespace {
 
 constexpr std::array<const char*, kMemoryClassCount> kNames = {"parameter", "gradient", "activation", "state",
                                                                "workspace", "pack",     "input"};
-constexpr size_t kHugePage = size_t{2} << 20;
-// Under AddressSanitizer nothing is cached and blocks are not rounded up, so that every use after a release and every
-// access beyond the end is seen.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kCaching = false;
-#else
-constexpr bool kCaching = true;
-#endif
-
 struct SizeClass {
   int bin;
   size_t bytes;
@@ -33,33 +26,9 @@ SizeClass size_class(size_t bytes) {
   return {(octave - 8) * 4 + quarter + 1, (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2))};
 }
 
-size_t pages_of(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
-
-void* system_get(size_t bytes) {
-  if constexpr (!kCaching) {
-    void* exact = nullptr;
-    return posix_memalign(&exact, kAlignment, bytes) == 0 ? exact : nullptr;
-  }
-  if (bytes < kHugePage) return std::aligned_alloc(kAlignment, detail::aligned(bytes));
-  // Huge pages: fewer faults and fewer misses of the address cache. Mapped here, since malloc would keep blocks of some
-  // megabytes when they are given back.
-  const size_t whole = pages_of(bytes);
-  void* const mapped = mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  auto* const begin = static_cast<char*>(mapped);
-  const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage, after = kHugePage - before;
-  if (before) munmap(begin, before);
-  if (after) munmap(begin + before + whole, after);
-  madvise(begin + before, whole, MADV_HUGEPAGE);
-  return begin + before;
-}
-
-void system_put(void* block, size_t bytes) {
-  if (!kCaching || bytes < kHugePage) {
-    std::free(block);
-  } else {
-    munmap(block, pages_of(bytes));
-  }
+size_t bytes_of_bin(int bin) {
+  const int octave = (bin - 1) / 4 + 8, quarter = (bin - 1) % 4;
+  return bin == 0 ? kAlignment : (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2));
 }
 
 }  // namespace
@@ -89,6 +58,26 @@ void Allocator::account(int64_t bytes, MemoryClass c) {
   }
 }
 
+bool Allocator::keeps_blocks() const { return device_ ? device_->keeps_blocks() : detail::kKeepsBlocks; }
+
+void* Allocator::from_system(size_t bytes) {
+  return device_ ? device_->allocate(bytes) : detail::system_get(bytes);
+}
+
+void Allocator::to_system(void* block, size_t bytes) {
+  if (device_) return device_->release(block, bytes);
+  detail::system_put(block, bytes);
+}
+
+// The block that a note in a free list is of.
+void* Allocator::taken(Free* noted) const {
+  if (!device_) [[likely]]
+    return noted;
+  void* const block = noted->block;
+  detail::ctx.pool.put(noted, sizeof(Free));
+  return block;
+}
+
 void* Allocator::get(size_t bytes, MemoryClass c) {
   const SizeClass size = size_class(bytes);
   if (size.bin < kBins) [[likely]] {
@@ -98,7 +87,7 @@ void* Allocator::get(size_t bytes, MemoryClass c) {
       lists_[size.bin] = block->next;
       account(static_cast<int64_t>(size.bytes), c);
       unlock();
-      return block;
+      return taken(block);
     }
     unlock();
   }
@@ -107,23 +96,40 @@ void* Allocator::get(size_t bytes, MemoryClass c) {
 
 void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c) {
   constexpr size_t kLargest = size_t{1} << 62;
-  const size_t asked = kCaching ? block_bytes : bytes;
+  const size_t asked = keeps_blocks() ? block_bytes : bytes;
   // Blocks of sizes that are not asked for any more would pile up where sizes keep changing.
   constexpr int64_t kMostIdle = int64_t{1} << 30;
   const MemoryStats now = stats();
-  if (now.reserved_bytes - now.live_total() > kMostIdle + now.live_total()) trim();
-  void* block = bytes < kLargest ? system_get(asked) : nullptr;
+  if (!slab_ && now.reserved_bytes - now.live_total() > kMostIdle + now.live_total()) trim();
+  bool is_cut = false;  // from the piece that was preallocated
+  const auto take = [&]() -> void* {
+    lock();
+    void* block = slab_ ? slab_->get(block_bytes) : nullptr;
+    is_cut = block != nullptr;
+    const bool fits = static_cast<int64_t>(block_bytes) <= limit_ - stats_.reserved_bytes;
+    unlock();
+    return block || !fits ? block : from_system(asked);
+  };
+  void* block = bytes < kLargest ? take() : nullptr;
   if (!block && bytes < kLargest) {
     trim();
-    block = system_get(asked);
+    block = take();
   }
-  PLUMB_CHECK(
-      block,
-      "out of memory: {} bytes for {} ({} bytes are in use); use a smaller batch, or give the process more memory",
-      bytes, c, stats().live_total());
+  if (!block) [[unlikely]] {
+    const MemoryStats s = stats();
+    const std::string where = device_ ? " on " + device_->properties().name : "";
+    PLUMB_CHECK(limit_ == INT64_MAX,
+                "out of memory{}: {} bytes for {} ({} bytes are in use, and the limit is {}); use a smaller batch, or a "
+                "higher limit",
+                where, bytes, c, s.live_total(), limit_);
+    fail("out of memory{}: {} bytes for {} ({} bytes are in use); use a smaller batch, or {}", where, bytes, c,
+         s.live_total(), device_ ? "a device with more memory" : "give the process more memory");
+  }
   lock();
-  stats_.reserved_bytes += static_cast<int64_t>(block_bytes);
-  ++stats_.system_allocations;
+  if (!is_cut) {
+    stats_.reserved_bytes += static_cast<int64_t>(block_bytes);
+    ++stats_.system_allocations;
+  }
   account(static_cast<int64_t>(block_bytes), c);
   unlock();
   return block;
@@ -131,18 +137,20 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
 
 void Allocator::put(void* block, size_t bytes, MemoryClass c) noexcept {
   const SizeClass size = size_class(bytes);
+  const bool keeps = keeps_blocks();
+  auto* const noted = static_cast<Free*>(device_ && keeps ? detail::ctx.pool.get(sizeof(Free)) : block);
   lock();
   stats_.live_bytes[static_cast<size_t>(c)] -= static_cast<int64_t>(size.bytes);
   live_total_ -= static_cast<int64_t>(size.bytes);
-  if constexpr (kCaching) {
-    auto* free_block = static_cast<Free*>(block);
-    free_block->next = lists_[size.bin];
-    lists_[size.bin] = free_block;
+  if (keeps) [[likely]] {
+    if (device_) noted->block = block;
+    noted->next = lists_[size.bin];
+    lists_[size.bin] = noted;
     unlock();
   } else {
     stats_.reserved_bytes -= static_cast<int64_t>(size.bytes);
     unlock();
-    system_put(block, size.bytes);
+    to_system(block, bytes);
   }
 }
 
@@ -168,17 +176,45 @@ void Allocator::trim() {
   unlock();
   int64_t freed = 0;
   for (int bin = 0; bin < kBins; ++bin) {
-    while (Free* block = all[bin]) {
-      all[bin] = block->next;
-      const int octave = (bin - 1) / 4 + 8, quarter = (bin - 1) % 4;
-      const int64_t bytes =
-          bin == 0 ? int64_t{kAlignment} : (int64_t{1} << octave) + (int64_t{quarter + 1} << (octave - 2));
-      freed += bytes;
-      system_put(block, static_cast<size_t>(bytes));
+    while (Free* noted = all[bin]) {
+      all[bin] = noted->next;
+      void* const block = taken(noted);
+      if (slab_ && slab_->holds(block)) {
+        lock();
+        slab_->put(block, bytes_of_bin(bin));
+        unlock();
+        continue;
+      }
+      freed += static_cast<int64_t>(bytes_of_bin(bin));
+      to_system(block, bytes_of_bin(bin));
     }
   }
   lock();
   stats_.reserved_bytes -= freed;
+  unlock();
+}
+
+void Allocator::set_limit(size_t bytes) {
+  lock();
+  limit_ = static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX));
+  unlock();
+}
+
+void Allocator::preallocate(size_t bytes) {
+  if (!keeps_blocks()) return;
+  PLUMB_CHECK(!slab_, "preallocate: {} bytes are preallocated already; this is done once", slab_->bytes());
+  const size_t whole = detail::aligned(bytes);
+  const MemoryStats now = stats();
+  PLUMB_CHECK(static_cast<int64_t>(whole) <= limit_ - now.reserved_bytes,
+              "preallocate: {} bytes were asked for, {} are taken and the limit is {}", bytes, now.reserved_bytes,
+              limit_);
+  void* const memory = from_system(whole);
+  PLUMB_CHECK(memory, "preallocate: there are no {} bytes in one piece", bytes);
+  auto* const slab = new detail::Slab(memory, whole);
+  lock();
+  slab_ = slab;
+  stats_.reserved_bytes += static_cast<int64_t>(whole);
+  ++stats_.system_allocations;
   unlock();
 }
 

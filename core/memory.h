@@ -8,6 +8,11 @@
 
 namespace plumb {
 
+class Runtime;  // runtime.h
+namespace detail {
+class Slab;  // slab.h
+}  // namespace detail
+
 /// Of every tensor, pack and workspace, in bytes.
 inline constexpr size_t kAlignment = 256;
 namespace detail {
@@ -26,7 +31,7 @@ struct MemoryStats {
   ByClass live_bytes{};            ///< in use now
   ByClass peak_bytes{};            ///< the largest live_bytes of each class since reset_peaks
   ByClass at_peak_bytes{};         ///< live_bytes of each class when their sum was largest
-  int64_t reserved_bytes = 0;      ///< taken from the system: live and cached
+  int64_t reserved_bytes = 0;      ///< taken from the system: live, cached and preallocated
   int64_t allocations = 0;         ///< calls of get
   int64_t system_allocations = 0;  ///< of which had to ask the system
 
@@ -34,15 +39,18 @@ struct MemoryStats {
   int64_t peak_total() const;  ///< the largest sum, which is the sum of at_peak_bytes
 };
 
-/// Memory of the host, 256-byte aligned. Blocks come in size classes, four an octave, and are kept when they are put
-/// back: page faults on fresh memory cost more than many ops. Any thread may get and put.
+/// Memory of the host or of one other device, 256-byte aligned. Blocks come in size classes, four an octave, and are
+/// kept when they are put back: page faults on fresh memory cost more than many ops. Any thread may get and put.
 class Allocator {
  public:
   constexpr Allocator() = default;
+  /// Of a device, whose memory the host does not touch.
+  constexpr explicit Allocator(Runtime* device) : device_(device) {}
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /// A block of at least `bytes` bytes. Throws Error when the system has no more, after giving back what is cached.
+  /// A block of at least `bytes` bytes. Throws Error when the system has no more or the limit is reached, after giving
+  /// back what is cached.
   void* get(size_t bytes, MemoryClass c);
   /// Takes a block back; `bytes` and `c` are those that it was got with.
   void put(void* block, size_t bytes, MemoryClass c) noexcept;
@@ -52,21 +60,35 @@ class Allocator {
   void reset_peaks();
   /// Gives every cached block back to the system.
   void trim();
+  /// At most so many bytes are taken from the system from now on; what is taken already stays. 0 refuses everything.
+  void set_limit(size_t bytes);
+  /// Takes `bytes` from the system in one piece, from which blocks are cut from now on as long as it lasts: nothing else
+  /// can take them then. Once; throws the second time, and when the system has not so much. Under AddressSanitizer it
+  /// does nothing.
+  void preallocate(size_t bytes);
 
  private:
-  struct Free {
+  struct Free {  // in the block itself on the host; from the pool for a device
     Free* next;
+    void* block;
   };
   static constexpr int kBins = 56 * 4;
+  bool keeps_blocks() const;
+  void* from_system(size_t bytes);
+  void to_system(void* block, size_t bytes);
   void* get_from_system(size_t bytes, size_t block_bytes, MemoryClass c);
+  void* taken(Free* noted) const;
   void account(int64_t bytes, MemoryClass c);
   void lock() const;
   void unlock() const { locked_.clear(std::memory_order_release); }
 
   mutable std::atomic_flag locked_;
+  Runtime* device_ = nullptr;
   Free* lists_[kBins] = {};
   MemoryStats stats_{};
   int64_t live_total_ = 0, peak_total_ = 0;
+  int64_t limit_ = INT64_MAX;
+  detail::Slab* slab_ = nullptr;  // never freed: blocks of static tensors may outlive it
 };
 
 /// The allocator of the host.

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/error.h"
+#include "core/runtime.h"
 
 namespace plumb {
 namespace {
@@ -65,20 +66,30 @@ void detail::fill_normal(void* data, DType dtype, int64_t count, double mean, do
 namespace {
 constexpr char kAdvice[] =
     "draw the numbers before, and refill the tensor with copy_from; dropout draws anew in every run";
+
+// Drawn on the host, so that every device has the same numbers.
+Tensor on_device(const Tensor& t) {
+  const Device d = detail::ctx.choice.device;
+  if (d.is_cpu()) return t;
+  Tensor moved = Tensor::empty(t.spec(), t.value->memory_class, d);
+  detail::copy_bytes(moved.value->data, d, t.value->data, {}, t.bytes());
+  return moved;
+}
+
 }
 
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed) {
   detail::refuse_in_capture("uniform", kAdvice);
-  Tensor t = Tensor::empty(spec);
+  const Tensor t = Tensor::empty(spec);
   detail::fill_uniform(t.value->data, spec.dtype, spec.numel(), low, high, seed);
-  return t;
+  return on_device(t);
 }
 
 Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed) {
   detail::refuse_in_capture("normal", kAdvice);
-  Tensor t = Tensor::empty(spec);
+  const Tensor t = Tensor::empty(spec);
   detail::fill_normal(t.value->data, spec.dtype, spec.numel(), mean, deviation, seed);
-  return t;
+  return on_device(t);
 }
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include "core/element.h"
+#include "core/runtime.h"
 
 namespace plumb {
 
@@ -23,14 +24,13 @@ Tensor& Tensor::require_grad() {
 double Tensor::item() const {
   PLUMB_CHECK(value, "item: the tensor is empty");
   PLUMB_CHECK(numel() == 1, "item: the tensor has shape {}, which is not one element", shape());
-  return detail::element_of(readable(dtype()), dtype(), 0);
+  return element(0);
 }
 
 double Tensor::at(std::span<const int64_t> index) const {
   PLUMB_CHECK(value, "at: the tensor is empty");
   PLUMB_CHECK(static_cast<int>(index.size()) == rank(), "at: {} indices were given for a tensor of shape {}",
               index.size(), shape());
-  const void* data = readable(dtype());
   const Strides strides = strides_of(spec());
   int64_t offset = 0;
   for (int d = 0; d < rank(); ++d) {
@@ -39,7 +39,15 @@ double Tensor::at(std::span<const int64_t> index) const {
                 shape());
     offset += (asked < 0 ? asked + extent : asked) * strides[d];
   }
-  return detail::element_of(data, dtype(), offset);
+  return element(offset);
+}
+
+double Tensor::element(int64_t offset) const {
+  refuse_symbolic();
+  const auto* from = static_cast<const char*>(value->data) + static_cast<size_t>(offset) * size_of(dtype());
+  alignas(8) char one[8];
+  detail::copy_bytes(one, {}, from, value->device, size_of(dtype()));
+  return detail::element_of(one, dtype(), 0);
 }
 
 void Tensor::refuse_empty() { fail("the tensor is empty: it has neither shape nor elements; give it a value first"); }
@@ -47,11 +55,17 @@ void Tensor::refuse_empty() { fail("the tensor is empty: it has neither shape no
 void* Tensor::readable(DType t) const {
   PLUMB_CHECK(value, "data: the tensor is empty");
   PLUMB_CHECK(t == dtype(), "data: {} was asked of a tensor of dtype {}; convert it with to(dtype)", t, dtype());
+  refuse_symbolic();
+  PLUMB_CHECK(device().is_cpu(), "data: the tensor {} is on {}, out of the host's reach; bring it with to(x, Device())",
+              spec(), device());
+  return value->data;
+}
+
+void Tensor::refuse_symbolic() const {
   PLUMB_CHECK(!value->is_symbolic(),
               "data: the elements of a captured tensor are not known while capturing; return the tensor from the "
               "captured function and read it after run(); a handle from outside that was given another tensor inside "
               "keeps that: write into it with copy_from");
-  return value->data;
 }
 
 void* Tensor::writable(DType t) const {

@@ -20,11 +20,11 @@ class Tensor {
   explicit Tensor(detail::Ref<detail::Value> v, detail::Ref<detail::Node> n = {})
       : value(std::move(v)), node(std::move(n)) {}
 
-  /// Uninitialised memory. Never symbolic: made outside a captured step even while one is captured.
-  static Tensor empty(const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
-    return Tensor(detail::Value::make(spec, c, false));
+  /// Uninitialised memory of a device. Never symbolic: made outside a captured step even while one is captured.
+  static Tensor empty(const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation, Device d = {}) {
+    return Tensor(detail::Value::make(spec, c, d, false));
   }
-  /// A copy of host data (a vector, an array, a span), in the order of the spec's layout. Throws if the number of
+  /// A copy of host data, on the host (a vector, an array, a span), in the order of the spec's layout. Throws if the number of
   /// elements differs, if the spec's dtype is another than the data's, and while a step is captured.
   template <std::ranges::contiguous_range Data>
   static Tensor from(const Data& data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
@@ -50,8 +50,9 @@ class Tensor {
   }
   /// A tensor on memory of the caller's. `deleter` runs when the last handle is gone. Packs and tensors kept for
   /// backward notice a write by the version alone: after writing to the memory directly, call mutable_data.
-  static Tensor wrap(void* data, const TensorSpec& spec, std::function<void(void*)> deleter = {}) {
-    return Tensor(detail::Value::wrap(data, spec, MemoryClass::kInput, std::move(deleter)));
+  /// Memory of a device must be aligned to 16 bytes.
+  static Tensor wrap(void* data, const TensorSpec& spec, std::function<void(void*)> deleter = {}, Device d = {}) {
+    return Tensor(detail::Value::wrap(data, spec, MemoryClass::kInput, std::move(deleter), d));
   }
 
   explicit operator bool() const { return static_cast<bool>(value); }
@@ -69,9 +70,15 @@ class Tensor {
   Layout layout() const { return spec().layout; }
   int64_t numel() const { return spec().numel(); }
   size_t bytes() const { return spec().bytes(); }
+  Device device() const {
+    if (!value) [[unlikely]]
+      refuse_empty();
+    return value->device;
+  }
 
   /// The elements, in the order of the layout, for as long as a handle lives: not of a temporary one. Throws if T is
-  /// not the dtype, or while the tensor is only captured.
+  /// not the dtype, of a tensor on another device than the host (bring it with to(device)), or while it is only
+  /// captured.
   template <class T>
   std::span<const T> data() const& {
     return {static_cast<const T*>(readable(dtype_of<T>)), static_cast<size_t>(numel())};
@@ -86,7 +93,8 @@ class Tensor {
     void* p = writable(dtype_of<T>);
     return {static_cast<T*>(p), static_cast<size_t>(numel())};
   }
-  /// The only element of a tensor with one element, as a double whatever the dtype.
+  /// The only element of a tensor with one element, as a double whatever the dtype. Waits for the tensor's device, as at
+  /// does.
   double item() const;
   /// The element at these logical indices ({n, c, h, w} whatever the layout), as a double; negative ones count from the
   /// end.
@@ -96,7 +104,8 @@ class Tensor {
   /// A tensor of its own with the same elements: an op, with a gradient (ops/copy.h).
   Tensor clone() const;
   /// Writes the elements of x, which is of this spec, into this tensor's memory: an op that is seen and captured
-  /// (ops/copy.h). Nothing is put on the tape. Throws if x is of another shape, dtype or layout.
+  /// (ops/copy.h), or, where x is on another device, a copy that is not captured. Nothing is put on the tape. Throws if
+  /// x is of another shape, dtype or layout.
   void copy_from(const Tensor& x);
 
   /// Gradients are wanted with respect to this tensor; one that has a gradient edge keeps it. Marks this handle and
@@ -111,6 +120,8 @@ class Tensor {
 
  private:
   static Tensor copy_of(const void* data, size_t count, DType dtype, const TensorSpec& spec, MemoryClass c);
+  void refuse_symbolic() const;
+  double element(int64_t offset) const;
   void* readable(DType t) const;
   void* writable(DType t) const;
   [[noreturn]] static void refuse_empty();

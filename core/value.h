@@ -20,10 +20,13 @@ class Value {
   TensorSpec spec;
 
   /// A value with memory, or a symbolic one while a step is captured.
-  static Ref<Value> make(const TensorSpec& spec, MemoryClass c) { return make(spec, c, ctx.recorder != nullptr); }
-  static Ref<Value> make(const TensorSpec& spec, MemoryClass c, bool symbolic);
+  static Ref<Value> make(const TensorSpec& spec, MemoryClass c, Device d) {
+    return make(spec, c, d, ctx.recorder != nullptr);
+  }
+  static Ref<Value> make(const TensorSpec& spec, MemoryClass c, Device d, bool symbolic);
   /// A value on memory that somebody else owns; `deleter` is called with it at the end and may be empty.
-  static Ref<Value> wrap(void* data, const TensorSpec& spec, MemoryClass c, std::function<void(void*)> deleter);
+  static Ref<Value> wrap(void* data, const TensorSpec& spec, MemoryClass c, std::function<void(void*)> deleter,
+                         Device d);
   /// The same memory under another spec of the same size.
   static Ref<Value> alias(const Ref<Value>& of, const TensorSpec& spec);
 

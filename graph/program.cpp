@@ -1,6 +1,7 @@
 #include "graph/program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/program/impl.h"
 
@@ -28,7 +29,7 @@ std::vector<const Prepared*> Program::kernels() const {
 
 namespace {
 
-void run_steps(const auto& steps) {
+void run_all(const auto& steps) {
   if (!detail::ctx.observer) [[likely]] {
     for (const auto& s : steps) s.kernel->run(s.launch);
     return;
@@ -41,7 +42,35 @@ void run_steps(const auto& steps) {
   }
 }
 
+// The steps as one piece of work, on a stream of its own.
+std::unique_ptr<RuntimeGraph> graph_of(Runtime& r, const auto& steps) {
+  Runtime::Stream const stream = r.begin_capture();
+  try {
+    for (const auto& s : steps) {
+      Launch l = s.launch;
+      l.stream = stream;
+      s.kernel->run(l);
+    }
+  } catch (...) {
+    r.end_capture();
+    throw;
+  }
+  return r.end_capture();
+}
+
 }  // namespace
+
+// On a device the first run launches, so that whatever is set up at a first launch is; the second becomes a graph.
+void Program::Impl::run_steps() {
+  if (device.is_cpu()) [[likely]]
+    return run_all(steps);
+  Runtime& r = runtime_of(device);
+  PLUMB_CHECK(r.is_present(), "run: {} is described and not here; a step is planned for it, and not run",
+              r.properties().name);
+  if (detail::ctx.observer || !std::exchange(has_run, true)) return run_all(steps);
+  if (!graph) graph = graph_of(r, steps);
+  r.replay(*graph, r.stream());
+}
 
 void Program::run() {
   PLUMB_CHECK(impl_, "run: the program is empty; make it with capture");
@@ -52,11 +81,11 @@ void Program::run() {
   for (const auto& v : p.written) v->bump_version();
   for (const auto& w : p.watched) {
     if (w.value->version() == w.version) continue;
-    run_steps(p.packers);
+    run_all(p.packers);
     for (auto& each : p.watched) each.version = each.value->version();
     break;
   }
-  run_steps(p.steps);
+  p.run_steps();
 }
 
 Program detail::capture_list(const std::function<TensorList()>& step) {
@@ -77,7 +106,7 @@ Program detail::capture_list(const std::function<TensorList()>& step) {
   return program;
 }
 
-StaticFunction::StaticFunction(Function f) : function_(std::move(f)) {
+StaticFunction::StaticFunction(Function f) : function_(std::move(f)), device_(detail::ctx.choice.device) {
   PLUMB_CHECK(function_, "captured function: the function is empty");
 }
 
@@ -96,7 +125,7 @@ StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> input
     }
   }
   auto fresh = std::make_unique<Captured>();
-  for (const Tensor& t : inputs) fresh->inputs.push_back(Tensor::empty(t.spec(), MemoryClass::kInput));
+  for (const Tensor& t : inputs) fresh->inputs.push_back(Tensor::empty(t.spec(), MemoryClass::kInput, device_));
   fresh->program = capture([&] { return function_(fresh->inputs); });
   all_.push_back(std::move(fresh));
   return *all_.back();
@@ -107,7 +136,7 @@ const TensorList& StaticFunction::operator()(std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     PLUMB_CHECK(!inputs[i].value->is_symbolic(),
                 "captured function: input {} has no data while another capture is under way", i);
-    std::memcpy(c.inputs[i].value->data, inputs[i].value->data, inputs[i].bytes());
+    detail::copy_bytes(c.inputs[i].value->data, device_, inputs[i].value->data, inputs[i].device(), inputs[i].bytes());
     c.inputs[i].value->bump_version();
   }
   c.program.run();

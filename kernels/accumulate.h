@@ -11,6 +11,7 @@ struct Accumulate {
   using Params = NoParams;
   static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -20,6 +20,7 @@ struct BatchNormForward {
   using Params = BatchNormParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// {dgamma, dbeta} or {dgamma, dbeta, dx} from {dy, x, gamma, mean, spread}; spread is inv_std from training, and
@@ -29,6 +30,7 @@ struct BatchNormBackward {
   using Params = BatchNormParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 }  // namespace plumb

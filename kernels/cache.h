@@ -7,6 +7,7 @@
 //     using Params = Conv2dParams;
 //     static void reference(const Problem<Params>&, Candidates&);  // kernels/reference/conv2d.cpp
 //     static void cpu(const Problem<Params>&, Candidates&);        // kernels/cpu/conv2d.cpp
+//     PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);  // kernels/cuda/conv2d.cu
 //     static double flops(const Problem<Params>&);                 // optional; 0 without it
 //   };
 //
@@ -40,20 +41,31 @@ constexpr size_t words_of_params() {
 }
 
 template <class K>
-Problem<typename K::Params> problem_of(const void* params, KernelKind::Specs in, KernelKind::Specs out, MathMode math,
-                                       int threads) {
-  return {*static_cast<const typename K::Params*>(params), in, out, threads, math};
+Problem<typename K::Params> problem_of(const void* params, KernelKind::Specs in, KernelKind::Specs out,
+                                       const Choice& choice, int threads) {
+  return {*static_cast<const typename K::Params*>(params), in, out, threads, choice.math, choice.device};
+}
+
+/// Whether a function that is referred to weakly (PLUMB_IN_CUDA) is there.
+template <class F>
+bool is_linked(F* function) {
+  return function != nullptr;
 }
 
 template <class K>
 void offer(const void* params, KernelKind::Specs in, KernelKind::Specs out, const Choice& choice, int threads,
            Candidates& candidates) {
-  const auto problem = problem_of<K>(params, in, out, choice.math, threads);
-  PLUMB_CHECK(choice.device.type == DeviceType::kCpu, "{}: there is no kernel for device {}; move the tensors to cpu",
-              K::kName, choice.device);
+  const auto problem = problem_of<K>(params, in, out, choice, threads);
   if constexpr (requires { K::flops(problem); }) {
     PLUMB_CHECK(choice.math != MathMode::kTf32 || in.empty() || in[0].dtype != DType::kF32,
                 "{}: {} has no arithmetic in tf32; ask for MathMode::kStrict or kBf16", K::kName, choice.device);
+  }
+  if (!choice.device.is_cpu()) {
+    if constexpr (requires { K::cuda(problem, candidates); }) {
+      void (*const cuda)(const Problem<typename K::Params>&, Candidates&) = &K::cuda;
+      if (has_cuda_kernels() && is_linked(cuda)) return cuda(problem, candidates);
+    }
+    fail("{}: there is no kernel for {} in this program; bring the tensors to the cpu", K::kName, choice.device);
   }
   if constexpr (requires { K::cpu(problem, candidates); }) K::cpu(problem, candidates);
   if constexpr (requires { K::reference(problem, candidates); }) K::reference(problem, candidates);
@@ -62,7 +74,7 @@ void offer(const void* params, KernelKind::Specs in, KernelKind::Specs out, cons
 template <class K>
 double flops(const void* params, KernelKind::Specs in, KernelKind::Specs out) {
   if constexpr (requires(const Problem<typename K::Params>& p) { K::flops(p); }) {
-    return K::flops(problem_of<K>(params, in, out, MathMode::kStrict, 1));
+    return K::flops(problem_of<K>(params, in, out, Choice{}, 1));
   } else {
     return 0;
   }

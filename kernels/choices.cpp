@@ -18,9 +18,8 @@ namespace fs = std::filesystem;
 
 struct Table {
   std::mutex mutex;
-  Choices known;   // on disk, for this machine and these libraries
-  Choices in_use;  // decided or adopted in this process
-  bool loaded = false;
+  std::map<std::string, Choices> known;  // on disk, by the name of the file
+  Choices in_use;                        // decided or adopted in this process
 };
 Table& table() {
   static Table* t = new Table;
@@ -28,7 +27,7 @@ Table& table() {
 }
 
 // PLUMB_CACHE names the folder; "off" keeps nothing. The file is named by what the results depend on.
-fs::path file_of_results() {
+fs::path file_of_results(Device device) {
   const char* set = std::getenv("PLUMB_CACHE");
   if (set && std::string_view(set) == "off") return {};
   fs::path folder;
@@ -41,24 +40,25 @@ fs::path file_of_results() {
   } else {
     return {};
   }
-  return folder / ("choices-" + machine_signature() + ".txt");
+  return folder / ("choices-" + device_signature(device) + ".txt");
 }
 
-void load(Table& t) {
-  if (std::exchange(t.loaded, true)) return;
-  const fs::path file = file_of_results();
+const Choices& known_of(Table& t, Device device) {
+  const fs::path file = file_of_results(device);
+  const auto [known, is_new] = t.known.try_emplace(file.string());
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return;  // nothing yet, or what reading might wait for
+  if (!is_new || !fs::is_regular_file(file, ignored)) return known->second;  // nothing yet, or what reading might wait for
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     if (const size_t tab = line.find('\t'); tab != std::string::npos)
-      t.known[line.substr(0, tab)] = line.substr(tab + 1);
+      known->second[line.substr(0, tab)] = line.substr(tab + 1);
   }
+  return known->second;
 }
 
 // One line, one write: several processes may append to the same file. A cache that cannot be written is no error.
-void append_to_file(const std::string& work, const std::string& algorithm) {
-  const fs::path file = file_of_results();
+void append_to_file(Device device, const std::string& work, const std::string& algorithm) {
+  const fs::path file = file_of_results(device);
   if (file.empty()) return;
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
@@ -71,14 +71,14 @@ void append_to_file(const std::string& work, const std::string& algorithm) {
 
 }  // namespace
 
-std::optional<std::string> detail::remembered_choice(const std::string& work,
+std::optional<std::string> detail::remembered_choice(Device device, const std::string& work,
                                                      const std::function<bool(const std::string&)>& is_valid) {
   std::vector<std::string> found;
   Table& t = table();
   {
     const std::lock_guard lock(t.mutex);
-    load(t);
-    for (const Choices* choices : {&t.in_use, &t.known}) {
+    const Choices& known = known_of(t, device);
+    for (const Choices* choices : {&std::as_const(t.in_use), &known}) {
       if (const auto it = choices->find(work); it != choices->end()) found.push_back(it->second);
     }
   }
@@ -90,11 +90,11 @@ std::optional<std::string> detail::remembered_choice(const std::string& work,
   return std::nullopt;
 }
 
-void detail::remember_choice(const std::string& work, const std::string& algorithm) {
+void detail::remember_choice(Device device, const std::string& work, const std::string& algorithm) {
   Table& t = table();
   const std::lock_guard lock(t.mutex);
   t.in_use[work] = algorithm;
-  append_to_file(work, algorithm);
+  append_to_file(device, work, algorithm);
 }
 
 Choices choices_in_use() {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/memory.h"
+#include "core/runtime.h"
 #include "kernels/choices.h"
 #include "kernels/trial.h"
 
@@ -19,7 +19,9 @@ std::string describe(const Prepared& p) {
   for (const TensorSpec& s : p.in()) text += " " + to_string(s);
   text += " ->";
   for (const TensorSpec& s : p.out()) text += " " + to_string(s);
-  text += message(" threads {} math {}", threads_of(p.choice), static_cast<int>(p.choice.math));
+  const Device d = p.choice.device;
+  text += d.is_cpu() ? message(" threads {}", threads_of(p.choice)) : " on " + runtime_of(d).properties().name;
+  text += message(" math {}", static_cast<int>(p.choice.math));
   if (p.choice.algorithm) text += message(" among {}", algorithm_name(p.choice.algorithm));
   return text;
 }
@@ -31,7 +33,7 @@ struct Made {
 
 // The fastest of several, each by its best time. A round leaves out those that are far behind by then.
 size_t fastest(const Prepared& p, const std::vector<Made>& made) {
-  Scratch scratch(p.in(), p.out());
+  Scratch scratch(p.in(), p.out(), {}, p.choice.device);
   std::vector<const Kernel*> kernels;
   for (const Made& m : made) kernels.push_back(m.kernel.get());
   const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
@@ -93,7 +95,7 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
   const auto is_offered = [&](const std::string& algorithm) {
     return (best = by_name(order, algorithm)).kernel != nullptr;
   };
-  if (remembered_choice(work, is_offered)) return best;
+  if (remembered_choice(p.choice.device, work, is_offered)) return best;
   // The family that was asked for, if any of it applies; otherwise all. Plain loops only where there is nothing else.
   const std::string_view family = p.choice.algorithm ? algorithm_name(p.choice.algorithm) : std::string_view();
   std::vector<Made> made;
@@ -105,11 +107,11 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
     if (!made.empty()) break;
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
-  detail::release_idle_memory();  // measuring takes blocks of other sizes than what comes before and after
+  release_idle_memory(p.choice.device);  // measuring takes blocks of other sizes than what comes before and after
   best = std::move(made[fastest(p, made)]);
   made.clear();
-  cpu_memory().trim();
-  remember_choice(work, best.algorithm);
+  memory_of(p.choice.device).trim();
+  remember_choice(p.choice.device, work, best.algorithm);
   return best;
 }
 
@@ -120,7 +122,9 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   p.kind->offer(p.params.data(), p.in(), p.out(), p.choice, threads_of(p.choice), candidates);
   for (const auto& c : candidates.all()) register_algorithm(c.algorithm);
   const auto order = in_order(p, candidates);
-  Made made = p.choice.search == Search::kMeasured ? measured(p, order) : first_of(order);
+  const Device device = p.choice.device;
+  const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
+  Made made = p.choice.search == Search::kMeasured && can_measure ? measured(p, order) : first_of(order);
   if (!made.kernel) {
     std::string specs;
     bool has_half = false;

@@ -23,6 +23,7 @@ struct Conv2dForward {
   using Params = Conv2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 
@@ -32,6 +33,7 @@ struct Conv2dBackwardInput {
   using Params = Conv2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 
@@ -41,6 +43,7 @@ struct Conv2dBackwardWeight {
   using Params = Conv2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 

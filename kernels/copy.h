@@ -11,6 +11,7 @@ struct Copy {
   using Params = NoParams;
   static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
 /// Input 0 = input 1, both of one spec and apart in memory. Writes input 0.
@@ -19,6 +20,7 @@ struct CopyInto {
   using Params = NoParams;
   static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -21,6 +21,7 @@ struct CrossEntropyForward {
   using Params = CrossEntropyParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// The gradient by the logits from {dy, logits, labels, statistics}: (softmax - onehot) dy, divided by N for kMean.
@@ -29,6 +30,7 @@ struct CrossEntropyBackward {
   using Params = CrossEntropyParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -18,6 +18,7 @@ struct DropoutForward {
   using Params = DropoutParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 /// Apart from the streams that fill parameters, which may have the same seed.
 inline constexpr uint64_t kDropoutStream = uint64_t{0xD} << 60;
@@ -28,6 +29,7 @@ struct DropoutBackward {
   using Params = DropoutParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -1,35 +1,24 @@
 // Elementwise kernels, one kind for each functor and stage. The functors are in kernels/functors/.
 #pragma once
 
-#include "functors/binary.h"
-#include "functors/unary.h"
+#include "functors/stages.h"
 #include "kernel.h"
 
 namespace plumb {
 
 namespace detail {
 
-/// Which function of a functor a kernel evaluates.
-enum class Stage {
-  kForward,    ///< y = f(x), or f(a, b)
-  kBackward,   ///< backward(dy, v), or backward_a(dy, a, b)
-  kBackwardB,  ///< backward_b(dy, a, b)
-  kSecond,     ///< g d backward(dy, v) / dv, or g d backward_a / da
-  kSecondAB,   ///< g d backward_a / db
-  kSecondBA,   ///< g d backward_b / da
-  kSecondBB,   ///< g d backward_b / db
-};
-constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
-
 /// Offers a backend's kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is
 /// where the border to a backend's own compiler runs.
 using OfferFunctor = void(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 OfferFunctor offer_unary_cpu, offer_binary_cpu, offer_unary_reference, offer_binary_reference;
+PLUMB_IN_CUDA OfferFunctor offer_unary_cuda;
+PLUMB_IN_CUDA OfferFunctor offer_binary_cuda;
 
 template <class F>
 Problem<NoParams> without_params(const Problem<F>& p) {
   static constexpr NoParams none;
-  return {none, p.in, p.out, p.threads, p.math};
+  return {none, p.in, p.out, p.threads, p.math, p.device};
 }
 template <Stage S>
 inline constexpr auto& stage_suffix = "";
@@ -59,6 +48,9 @@ struct Unary {
   static void cpu(const Problem<F>& p, Candidates& c) {
     offer_unary_cpu(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
+  static void cuda(const Problem<F>& p, Candidates& c) {
+    offer_unary_cuda(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
+  }
 };
 
 /// Forward {a, b} -> y; backward {dy, a, b}; second {g, dy, a, b}. Operands broadcast to the output: shapes align at
@@ -72,6 +64,9 @@ struct Binary {
   }
   static void cpu(const Problem<F>& p, Candidates& c) {
     offer_binary_cpu(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
+  }
+  static void cuda(const Problem<F>& p, Candidates& c) {
+    offer_binary_cuda(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);
   }
 };
 

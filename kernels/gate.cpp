@@ -1,5 +1,6 @@
 #include "kernels/gate.h"
 
+#include "core/runtime.h"
 #include "kernels/pack.h"
 #include "kernels/recorder.h"
 
@@ -8,7 +9,7 @@ namespace {
 
 [[gnu::noinline, gnu::cold]] void refuse_input(const KernelKind& kind, Inputs in, size_t i) {
   PLUMB_CHECK(in[i].value, "{}: input {} is an empty tensor", kind.name, i);
-  PLUMB_CHECK(in[i].value->device == in[0].value->device, "{}: input {} is on {} and input 0 on {}; move one of them",
+  PLUMB_CHECK(in[i].value->device == in[0].value->device, "{}: input {} is on {} and input 0 on {}; bring them together with to(x, device)",
               kind.name, i, in[i].value->device, in[0].value->device);
   fail(
       "{}: input {} {} comes from a captured step and has no memory outside of it; return it from the captured "
@@ -33,7 +34,12 @@ class Pointers {
 };
 
 Launch launch_of(const Prepared& p, void* const* in, void* const* out) {
-  if (const size_t bytes = p.kernel->info().workspace_bytes; bytes > ctx.workspace_bytes) [[unlikely]]
+  const size_t bytes = p.kernel->info().workspace_bytes;
+  if (!p.choice.device.is_cpu()) [[unlikely]] {
+    Runtime& r = runtime_of(p.choice.device);
+    return {in, out, bytes ? r.workspace(bytes) : nullptr, r.stream()};
+  }
+  if (bytes > ctx.workspace_bytes) [[unlikely]]
     grow_workspace(bytes);
   return {in, out, ctx.workspace};
 }
@@ -65,7 +71,7 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
   const Device device = in.empty() ? ctx.choice.device : in[0].value->device;
   Prepared* p = find_kernel(kind, params, in, specs, device);
   const KernelInfo& info = p->kernel->info();
-  for (size_t i = 0; i < specs.size(); ++i) y[i] = Value::make(specs[i], ctx.memory_class);
+  for (size_t i = 0; i < specs.size(); ++i) y[i] = Value::make(specs[i], ctx.memory_class, device);
 
   // Weights in the kernel's own format, packed once a version. `hold` keeps the kernel while packers are looked up.
   Ref<Prepared> hold;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/context.h"
+#include "../core/runtime.h"
 #include "../core/spec.h"
 
 namespace plumb {
@@ -17,6 +18,7 @@ struct Launch {
   void* const* in;
   void* const* out;
   void* workspace;
+  void* stream = nullptr;  ///< of the device, that the work goes to
 };
 
 /// An input that a kernel wants in a format of its own. The gate keeps the pack on the value and renews it when stale.
@@ -31,6 +33,7 @@ struct KernelInfo {
   std::string algorithm;       ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
   size_t workspace_bytes = 0;  ///< of Launch::workspace
   int conversions = 0;         ///< layout conversions inside one run
+  int launches = 0;            ///< on a device
   double flops = 0;            ///< arithmetic by the op's definition, 2 a multiply-add; filled in by the gate
   double bytes = 0;            ///< bytes that must move: inputs read and outputs written once; the
                                ///< gate adds that to what the kernel says of inputs that it writes
@@ -63,6 +66,7 @@ struct Problem {
   std::span<const TensorSpec> in, out;
   int threads;
   MathMode math;
+  Device device{};
 };
 
 /// The ways a backend offers to do one piece of work, in the order in which their author would try them.

@@ -18,6 +18,7 @@ struct LinearForward {
   using Params = LinearParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 
@@ -27,6 +28,7 @@ struct LinearBackwardInput {
   using Params = LinearParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 
@@ -36,6 +38,7 @@ struct LinearBackwardWeight {
   using Params = LinearParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 

@@ -17,6 +17,7 @@ struct Matmul {
   using Params = MatmulParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
   static double flops(const Problem<Params>&);
 };
 

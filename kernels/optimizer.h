@@ -16,6 +16,7 @@ struct SgdUpdate {
   using Params = SgdParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// States: mean, mean_square.
@@ -24,6 +25,7 @@ struct AdamUpdate {
   using Params = AdamParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// States: mean_square, mean if centered, velocity if there is momentum.
@@ -32,6 +34,7 @@ struct RmsPropUpdate {
   using Params = RmsPropParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -105,12 +105,12 @@ Ref<Value> detail::packed(Value* plain, Layout pack) {
   for (auto& p : packs.all) {
     if (p.layout != pack || !(p.value->spec == spec)) continue;
     if (p.version == plain->version()) return p.value;
-    if (!p.value.sole_owner()) p.value = Value::make(spec, MemoryClass::kPack);
+    if (!p.value.sole_owner()) p.value = Value::make(spec, MemoryClass::kPack, plain->device);
     repack_into(plain, p.value.get());
     p.version = plain->version();
     return p.value;
   }
-  const Ref<Value> made = Value::make(spec, MemoryClass::kPack);
+  const Ref<Value> made = Value::make(spec, MemoryClass::kPack, plain->device);
   repack_into(plain, made.get());  // known only when it is whole
   packs.all.push_back({pack, plain->version(), made});
   return made;

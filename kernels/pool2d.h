@@ -29,6 +29,7 @@ struct MaxPool2dForward {
   using Params = Pool2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// dx from {dy, index}: every element of dy is added where its maximum stood.
@@ -37,6 +38,7 @@ struct MaxPool2dBackward {
   using Params = Pool2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// The elements of g (of x's spec) where the maxima stood, from {g, index}: the transpose of the backward kernel.
@@ -45,6 +47,7 @@ struct MaxPool2dGather {
   using Params = Pool2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// y from {x}.
@@ -53,6 +56,7 @@ struct AvgPool2dForward {
   using Params = Pool2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// dx from {dy}.
@@ -61,6 +65,7 @@ struct AvgPool2dBackward {
   using Params = Pool2dParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// The dtype of a position in the window: u8 where it fits, i32 otherwise.

@@ -19,6 +19,7 @@ struct Reduce {
   using Params = ReduceParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 struct ArgmaxParams {
@@ -33,6 +34,7 @@ struct Argmax {
   using Params = ArgmaxParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// dx from {dy, x, y} of a maximum: dy shared equally among the elements equal to it. dy and y broadcast to x.
@@ -41,6 +43,7 @@ struct MaxBackward {
   using Params = NoParams;
   static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
 /// y of a larger shape from {x}, by broadcasting.
@@ -49,6 +52,7 @@ struct Expand {
   using Params = NoParams;
   static void reference(const Problem<NoParams>&, Candidates&);
   static void cpu(const Problem<NoParams>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -16,6 +16,7 @@ struct SoftmaxForward {
   using Params = SoftmaxParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 /// dx from {dy, y}, all of one spec: y (dy - sum dy y), or dy - e^y sum dy.
@@ -24,6 +25,7 @@ struct SoftmaxBackward {
   using Params = SoftmaxParams;
   static void reference(const Problem<Params>&, Candidates&);
   static void cpu(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
 }  // namespace plumb

@@ -10,12 +10,13 @@
 #include "kernels/pack.h"
 
 namespace plumb::detail {
-Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values) {
+Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values, Device device)
+    : device_(device) {
   for (const TensorSpec& s : in) in_.push_back(filled(s, values));
   for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // no page faults in the first timed run
 }
 
-void* Scratch::block(size_t bytes) { return blocks_.emplace_back(block_of(bytes)).get(); }
+void* Scratch::block(size_t bytes) { return blocks_.emplace_back(block_of(bytes, MemoryClass::kWorkspace, device_)).get(); }
 
 size_t Scratch::bytes() const {
   return std::accumulate(blocks_.begin(), blocks_.end(), size_t{0},
@@ -25,12 +26,24 @@ size_t Scratch::bytes() const {
 void* Scratch::filled(const TensorSpec& s, Values values) {
   void* data = block(s.bytes());
   if (!is_floating(s.dtype)) values.low = 0, values.high = static_cast<double>(values.most);
-  fill_uniform(data, s.dtype, s.numel(), values.low, values.high, ++seed_);
+  if (device_.is_cpu()) {
+    fill_uniform(data, s.dtype, s.numel(), values.low, values.high, ++seed_);
+  } else {
+    const Block numbers = block_of(s.bytes());
+    fill_uniform(numbers.get(), s.dtype, s.numel(), values.low, values.high, ++seed_);
+    copy_bytes(data, device_, numbers.get(), {}, s.bytes());
+  }
   return data;
 }
 
 Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound)
-    : kernel_(&kernel), in_(scratch.in()), out_(scratch.out()) {
+    : kernel_(&kernel), in_(scratch.in()), out_(scratch.out()), device_(scratch.device()) {
+  if (!device_.is_cpu()) {
+    Runtime& r = runtime_of(device_);
+    stream_ = r.stream();
+    from_ = r.make_event();
+    to_ = r.make_event();
+  }
   for (const PackRequest& r : kernel.info().packs) {
     const auto i = static_cast<size_t>(r.input);
     packers_.push_back({make_packer(in[i], r.layout), i, pack_bytes(r.layout), in_[i], nullptr, nullptr});
@@ -51,7 +64,7 @@ std::vector<Trial> Trial::in_turn(Scratch& scratch, std::span<const TensorSpec> 
     most = std::max(most, trials.back().bytes());
   }
   void* memory = scratch.block(most);
-  std::memset(memory, 0, most);  // or the first one would pay for the page faults of all
+  if (scratch.device().is_cpu()) std::memset(memory, 0, most);  // or the first one would pay for the page faults of all
   for (Trial& t : trials) t.bind(memory);
   return trials;
 }
@@ -73,10 +86,17 @@ void Trial::bind(void* memory) {
 }
 
 void Trial::pack() const {
-  for (const Packer& p : packers_) p.kernel->run({&p.plain, &p.pack, p.workspace});
+  for (const Packer& p : packers_) p.kernel->run({&p.plain, &p.pack, p.workspace, stream_});
 }
 
 double Trial::operator()() const {
+  if (!device_.is_cpu()) {
+    Runtime& r = runtime_of(device_);
+    r.record(*from_, stream_);
+    run();
+    r.record(*to_, stream_);
+    return r.seconds_between(*from_, *to_);
+  }
   return seconds_of([&] { run(); });
 }
 

@@ -12,12 +12,13 @@ struct Values {
   int64_t most = 1;  ///< labels, masks and positions that always exist
 };
 
-/// Inputs and outputs of a piece of work, filled with random numbers: timing on zeros flatters.
+/// Inputs and outputs of a piece of work on a device, filled with random numbers: timing on zeros flatters.
 class Scratch {
  public:
-  Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values = {});
+  Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values = {}, Device device = {});
 
-  /// Uninitialised memory that lives as long as the scratch.
+  Device device() const { return device_; }
+  /// Uninitialised memory of the device that lives as long as the scratch.
   void* block(size_t bytes);
   const std::vector<void*>& in() const { return in_; }
   const std::vector<void*>& out() const { return out_; }
@@ -26,6 +27,7 @@ class Scratch {
 
  private:
   void* filled(const TensorSpec& s, Values values);
+  Device device_;
   std::vector<void*> in_, out_;
   std::vector<Block> blocks_;
   uint64_t seed_ = 0;
@@ -43,13 +45,13 @@ class Trial {
   /// Makes the packs anew.
   void pack() const;
   /// One run on the packs as they are.
-  void compute() const { kernel_->run({in_.data(), out_.data(), workspace_}); }
+  void compute() const { kernel_->run({in_.data(), out_.data(), workspace_, stream_}); }
   /// Both.
   void run() const {
     pack();
     compute();
   }
-  /// Seconds of one run.
+  /// Seconds of one run: by the clock of the host, or between two events of the device.
   double operator()() const;
 
  private:
@@ -69,6 +71,9 @@ class Trial {
   std::vector<void*> in_, out_;
   std::vector<Packer> packers_;
   void* workspace_ = nullptr;
+  Device device_;
+  void* stream_ = nullptr;  // of a device
+  std::shared_ptr<RuntimeEvent> from_, to_;
 };
 
 }  // namespace plumb::detail

@@ -9,12 +9,15 @@
 namespace plumb::models {
 namespace {
 
-// Calls fill with the memory, which counts as written.
+// Calls fill with the memory, which counts as written. Memory of a device is filled by way of the host: every device has
+// the same numbers.
 template <class F>
 void write(const char* name, Tensor& x, const F& fill) {
   PLUMB_CHECK(x && is_floating(x.dtype()), "{}: the tensor is {}; make it of a floating dtype", name,
               x ? to_string(x.spec()) : "empty");
-  dispatch_dtype(x.dtype(), [&]<class T>() { fill(x.mutable_data<T>()); });
+  Tensor on_host = x.device().is_cpu() ? x : Tensor::empty(x.spec(), x.value->memory_class);
+  dispatch_dtype(x.dtype(), [&]<class T>() { fill(on_host.mutable_data<T>()); });
+  if (!x.device().is_cpu()) x.copy_from(on_host);
 }
 
 template <class T>

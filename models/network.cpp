@@ -21,13 +21,13 @@ Tensor ParameterMaker::add(std::vector<NamedTensor>& to, const std::string& name
 }
 
 Tensor ParameterMaker::weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out) {
-  Tensor t = Tensor::empty(TensorSpec(shape), MemoryClass::kParameter);
+  Tensor t = Tensor::empty(TensorSpec(shape), MemoryClass::kParameter, detail::ctx.choice.device);
   init_weight(t, convention_, fan_in, fan_out, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
   return add(parameters, name, t.require_grad());
 }
 
 Tensor ParameterMaker::bias(const std::string& name, int64_t n, int64_t fan_in) {
-  Tensor t = Tensor::empty(TensorSpec(Shape{n}), MemoryClass::kParameter);
+  Tensor t = Tensor::empty(TensorSpec(Shape{n}), MemoryClass::kParameter, detail::ctx.choice.device);
   init_bias(t, convention_, fan_in, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
   return add(parameters, name, t.require_grad());
 }
@@ -47,6 +47,8 @@ void Network::finish(ParameterMaker&& made) {
   for (const NamedTensor& p : made_.parameters) trainable_.push_back(p.tensor);
 }
 
+Device Network::device() const { return trainable_.empty() ? Device{} : trainable_[0].device(); }
+
 int64_t Network::parameter_count() const {
   return std::accumulate(trainable_.begin(), trainable_.end(), int64_t{0},
                          [](int64_t n, const Tensor& t) { return n + t.numel(); });
@@ -57,7 +59,7 @@ std::vector<LayerRow> Network::table() const {
   Pass pass;
   pass.table = &rows;
   const NoGrad no_grad;
-  const Tensor x = Tensor::empty(TensorSpec(Shape{1, input_[0], input_[1], input_[2]}), MemoryClass::kInput);
+  const Tensor x = Tensor::empty(TensorSpec(Shape{1, input_[0], input_[1], input_[2]}), MemoryClass::kInput, device());
   capture([&] { return TensorList{forward(x, pass)}; });
   return rows;
 }

@@ -80,6 +80,8 @@ class Network {
   /// The handles of the parameters, for grad and for optimizers.
   const TensorList& trainable() const { return trainable_; }
   int64_t parameter_count() const;
+  /// Where its parameters are.
+  Device device() const;
   /// The layer table for a batch of one, found without computing.
   std::vector<LayerRow> table() const;
 

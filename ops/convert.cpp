@@ -1,5 +1,6 @@
 #include "ops/convert.h"
 
+#include "core/runtime.h"
 #include "kernels/cast.h"
 #include "kernels/gate.h"
 #include "kernels/permute.h"
@@ -38,6 +39,17 @@ Tensor to(const Tensor& x, DType dtype) {
   Tensor y = run<Cast>({}, {x}, x.spec().with(dtype));
   if (!is_floating(dtype)) return y;
   return record(std::move(y), wrt(x, [from = x.dtype()](const Tensor& dy) { return to(dy, from); }));
+}
+
+// Not through the gate, whose kernels have all they touch on one device.
+Tensor to(const Tensor& x, Device device) {
+  PLUMB_CHECK(x, "to: x is an empty tensor");
+  if (x.device() == device) return x;
+  detail::refuse_in_capture("to", "move the tensor between devices before");
+  PLUMB_CHECK(!x.value->is_symbolic(), "to: {} comes from a captured step and has no memory outside of it", x.spec());
+  Tensor y = Tensor::empty(x.spec(), x.value->memory_class, device);
+  detail::copy_bytes(y.value->data, device, x.value->data, x.device(), x.bytes());
+  return record(std::move(y), wrt(x, [from = x.device()](const Tensor& dy) { return to(dy, from); }));
 }
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// Conversions between layouts and dtypes.
+// Conversions between layouts and dtypes, and moves between devices.
 #pragma once
 
 #include "../core/tape.h"
@@ -11,5 +11,8 @@ Tensor to(const Tensor& x, Layout layout);
 /// The elements rounded to another dtype (floats to nearest even, floats to integers towards zero); x itself if it is
 /// of it already. Between floating dtypes it has a gradient. Keeps nothing.
 Tensor to(const Tensor& x, DType dtype);
+/// The same elements on another device, or x itself if it is there already. To the host it waits. Keeps nothing; throws
+/// while a step is captured, whose kernels are all of one device.
+Tensor to(const Tensor& x, Device device);
 
 }  // namespace plumb

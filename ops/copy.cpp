@@ -1,5 +1,6 @@
 #include "ops/copy.h"
 
+#include "core/runtime.h"
 #include "kernels/copy.h"
 #include "kernels/gate.h"
 
@@ -19,6 +20,11 @@ void copy_into(const Tensor& to, const Tensor& x) {
   PLUMB_CHECK(to.layout() == x.layout(), "copy_from: this is {} and the other {}; convert the other with to(layout)",
               to.layout(), x.layout());
   if (to.value->root() == x.value->root()) return;
+  if (to.device() != x.device()) {
+    detail::refuse_in_capture("copy_from", "copy between devices before");
+    to.value->bump_version();
+    return detail::copy_bytes(to.value->data, to.device(), x.value->data, x.device(), x.bytes());
+  }
   update<CopyInto>({}, {to, x}, Writes{0, 1});
 }
 

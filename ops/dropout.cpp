@@ -1,13 +1,15 @@
 #include "ops/dropout.h"
 
 #include "kernels/gate.h"
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 
 namespace plumb {
 
 Generator::Generator(uint64_t seed) {
   const int64_t start[2] = {static_cast<int64_t>(seed), 0};
-  state = Tensor::from(std::span<const int64_t>(start), TensorSpec(Shape{2}, DType::kI64), MemoryClass::kState);
+  const TensorSpec spec(Shape{2}, DType::kI64);
+  state = to(Tensor::from(std::span<const int64_t>(start), spec, MemoryClass::kState), detail::ctx.choice.device);
 }
 
 Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {

@@ -7,7 +7,7 @@
 namespace plumb {
 
 /// A stream of random numbers whose state is a tensor, so that a captured step advances it as an eager one does. Copies
-/// share the state. One thread at a time may use it.
+/// share the state, which is on the thread's device (DeviceScope). One thread at a time may use it.
 struct Generator {
   Tensor state;  ///< i64 (2): the seed, and the number of Philox blocks used so far
   explicit Generator(uint64_t seed = 0);

@@ -9,11 +9,13 @@ Tensor full(const TensorSpec& spec, double value) { return run<Fill>({value}, {}
 
 Tensor zeros_like(const Tensor& x) {
   PLUMB_CHECK(x, "zeros_like: x is an empty tensor");
+  const DeviceScope on(x.device());
   return full(x.spec(), 0);
 }
 
 Tensor ones_like(const Tensor& x) {
   PLUMB_CHECK(x, "ones_like: x is an empty tensor");
+  const DeviceScope on(x.device());
   return full(x.spec(), 1);
 }
 

@@ -172,7 +172,7 @@ TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options
   Tensor one;
   {
     const MemoryScope memory(MemoryClass::kGradient);
-    one = ones(y.spec());
+    one = ones_like(y);
   }
   return grad(y, xs, one, options);
 }

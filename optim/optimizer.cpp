@@ -21,6 +21,9 @@ void check_parameters(const char* name, std::span<const Tensor> parameters) {
     PLUMB_CHECK(w.dtype() == parameters[0].dtype(),
                 "{}: parameter {} is {} and parameter 0 is {}; use an optimizer each", name, i, w.spec(),
                 parameters[0].dtype());
+    PLUMB_CHECK(w.device() == parameters[0].device(),
+                "{}: parameter {} is on {} and parameter 0 on {}; use an optimizer each", name, i, w.device(),
+                parameters[0].device());
     PLUMB_CHECK(w.requires_grad(),
                 "{}: parameter {} {} needs no gradient; call require_grad() on this handle, before it is copied", name,
                 i, w.spec());
@@ -46,6 +49,7 @@ Optimizer::Optimizer(const char* name, std::span<const Tensor> parameters, doubl
   check_parameters(name, parameters);
   check_rate(name, learning_rate);
   const MemoryScope memory(MemoryClass::kState);
+  const DeviceScope on(parameters[0].device());
   rate_ = full(TensorSpec({}, parameters[0].dtype()), learning_rate);
   step_ = zeros(TensorSpec({}, DType::kI64));
   for (const Tensor& w : parameters) parameters_.push_back(w);
@@ -72,11 +76,17 @@ void Optimizer::step(std::span<const Tensor> gradients) {
 
 void Optimizer::set_learning_rate(double rate) {
   check_rate(name_, rate);
-  if (rate_.dtype() == DType::kF32) {
-    rate_.mutable_data<float>()[0] = static_cast<float>(rate);
-  } else {
-    rate_.mutable_data<double>()[0] = rate;
-  }
+  const auto write = [rate](Tensor& t) {
+    if (t.dtype() == DType::kF32) {
+      t.mutable_data<float>()[0] = static_cast<float>(rate);
+    } else {
+      t.mutable_data<double>()[0] = rate;
+    }
+  };
+  if (rate_.device().is_cpu()) return write(rate_);
+  Tensor fresh = Tensor::empty(rate_.spec(), MemoryClass::kState);
+  write(fresh);
+  rate_.copy_from(fresh);
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {

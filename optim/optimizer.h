@@ -26,8 +26,8 @@ class Optimizer {
   Tensor& learning_rate() { return rate_; }
   /// Throws unless rate is a finite number of at least 0.
   void set_learning_rate(double rate);
-  /// How many steps were done.
-  int64_t steps() const { return step_.data<int64_t>()[0]; }
+  /// How many steps were done. Waits for the device.
+  int64_t steps() const { return static_cast<int64_t>(step_.item()); }
   std::span<const Tensor> parameters() const { return parameters_; }
   /// All that a checkpoint needs besides the parameters: "learning_rate", "step" (i64), and for parameter number i
   /// "velocity.i", "mean.i", "mean_square.i", as far as the optimizer has them. The tensors are the optimizer's own:

@@ -30,6 +30,7 @@ class Program::Impl::Builder {
         place_(r_.made()) {}
 
   void build(const TensorList& returned) {
+    find_device();
     keep_packs(find_writes());
     make_outputs(returned);
     find_lifetimes();
@@ -39,6 +40,17 @@ class Program::Impl::Builder {
 
  private:
   static constexpr uint32_t kNone = ~0u;
+
+  void find_device() {
+    if (r_.ops.empty()) return;
+    const Prepared& first = *r_.ops[0].kernel;
+    p_.device = first.choice.device;
+    for (const RecordedOp& op : r_.ops) {
+      PLUMB_CHECK(op.kernel->choice.device == p_.device,
+                  "capture: {} runs on {} and {} on {}; a program is of one device", op.kernel->kind->name,
+                  op.kernel->choice.device, first.kind->name, p_.device);
+    }
+  }
 
   // The roots of all that is written and there without the capture.
   std::unordered_set<Value*> find_writes() {
@@ -80,7 +92,7 @@ class Program::Impl::Builder {
     if (!root->is_symbolic()) return t.detached();
     PLUMB_CHECK(r_.has_made(root), "capture: a tensor {} from an earlier capture was returned", root->spec);
     Ref<Value>& own = outputs_[root->number];
-    if (!own) own = Value::make(root->spec, root->memory_class, false);
+    if (!own) own = Value::make(root->spec, root->memory_class, root->device, false);
     return Tensor(t.value.get() == root ? own : Value::alias(own, t.spec()));
   }
 
@@ -118,8 +130,8 @@ class Program::Impl::Builder {
     stats.arena_bytes = detail::plan_memory(lifetimes_);
     for (const RecordedOp& op : r_.ops)
       stats.workspace_bytes = std::max(stats.workspace_bytes, op.kernel->kernel->info().workspace_bytes);
-    p_.arena = detail::block_of(stats.arena_bytes, MemoryClass::kActivation);
-    p_.workspace = detail::block_of(stats.workspace_bytes, MemoryClass::kWorkspace);
+    p_.arena = detail::block_of(stats.arena_bytes, MemoryClass::kActivation, p_.device);
+    p_.workspace = detail::block_of(stats.workspace_bytes, MemoryClass::kWorkspace, p_.device);
     for (size_t n = 0; n < life_.size(); ++n) {
       if (life_[n] != kNone) place_[n] = static_cast<char*>(p_.arena.get()) + lifetimes_[life_[n]].offset;
     }
@@ -131,12 +143,13 @@ class Program::Impl::Builder {
     p_.pointers.reserve(count);  // launches point into it
     p_.steps.reserve(r_.ops.size());
     p_.kernels.reserve(r_.ops.size());
+    void* const stream = p_.device.is_cpu() ? nullptr : runtime_of(p_.device).stream();
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       RecordedOp& op = r_.ops[i];
       void** in = bind(r_.in(op));
       void** out = bind(r_.out(op));
       (is_kept_[i] ? p_.packers : p_.steps)
-          .push_back({op.kernel->kernel.get(), {in, out, p_.workspace.get()}, op.kernel.get(), op.phase});
+          .push_back({op.kernel->kernel.get(), {in, out, p_.workspace.get(), stream}, op.kernel.get(), op.phase});
       p_.kernels.push_back(std::move(op.kernel));
     }
     p_.stats.steps = static_cast<int64_t>(p_.steps.size());

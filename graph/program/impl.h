@@ -18,18 +18,22 @@ struct Program::Impl {
     detail::Ref<detail::Value> value;
     uint32_t version;
   };
+  Device device;  // where all of it runs
   std::vector<Step> steps, packers;
   std::vector<void*> pointers;  // of all launches
   std::vector<Watched> watched;
   std::vector<detail::Ref<detail::Value>> written, held;
   std::vector<detail::Ref<Prepared>> kernels;
   detail::Block arena, workspace;
+  std::unique_ptr<RuntimeGraph> graph;  // of the steps, on a device
+  bool has_run = false;
   TensorList outputs;
   ProgramStats stats;
 
   /// Fills an empty program with the work of what was recorded, which is pruned already. Throws Error where a tensor of
   /// an earlier capture is used or returned.
   void build(detail::Recording&& recording, const TensorList& returned);
+  void run_steps();
 
  private:
   class Builder;

@@ -5,35 +5,9 @@ namespace plumb::cpu {
 using detail::Stage;
 namespace {
 
-// What each stage computes, as a function of its operands in the compute type.
-template <class F, Stage S>
-struct BinaryStage {
-  static constexpr size_t kInputs = S == Stage::kForward ? 2 : (detail::is_second(S) ? 4 : 3);
-  static constexpr bool kBroadcasts = true, kRare = detail::is_second(S);
-  [[no_unique_address]] F f;  // keeps attribute-free functors empty
-  template <class C>
-  C operator()(const std::array<C, kInputs>& in) const {
-    if constexpr (S == Stage::kForward) {
-      return f.forward(in[0], in[1]);
-    } else if constexpr (S == Stage::kBackward) {
-      return f.backward_a(in[0], in[1], in[2]);
-    } else if constexpr (S == Stage::kBackwardB) {
-      return f.backward_b(in[0], in[1], in[2]);
-    } else {
-      constexpr bool by_a = S == Stage::kSecond || S == Stage::kSecondBA;
-      const functors::Dual<C> dy(in[1]), a(in[2], C(by_a ? 1 : 0)), b(in[3], C(by_a ? 0 : 1));
-      if constexpr (S == Stage::kSecond || S == Stage::kSecondAB) {
-        return in[0] * f.backward_a(dy, a, b).d;
-      } else {
-        return in[0] * f.backward_b(dy, a, b).d;
-      }
-    }
-  }
-};
-
 template <class F, Stage S>
 void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
-  using Op = BinaryStage<F, S>;
+  using Op = detail::BinaryStage<F, S>;
   const Op op{*static_cast<const F*>(f)};
   const auto add = [&]<class T>() { add_candidate(row_function<Op, T>(op), p, c); };
   const DType t = p.out[0].dtype;

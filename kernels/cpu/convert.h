@@ -12,7 +12,7 @@ template <class T>
 inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 
 /// v as a float whose last bit is set if anything was lost: rounding it further is like rounding v once.
-inline float narrow_odd(double v) {
+constexpr float narrow_odd(double v) {
   const float nearest = static_cast<float>(v);
   const auto back = static_cast<double>(nearest);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
@@ -20,7 +20,7 @@ inline float narrow_odd(double v) {
   const uint32_t odd = (bits - too_large) | 1u;
   return std::bit_cast<float>(back == v || v != v ? bits : odd);
 }
-inline float narrow_odd(int64_t v) {
+constexpr float narrow_odd(int64_t v) {
   constexpr int64_t kExact = int64_t{1} << 53;
   if (v > -kExact && v < kExact) return narrow_odd(static_cast<double>(v));
   return narrow_odd(static_cast<double>((v >> 11) | ((v & 2047) != 0)) * 2048);
@@ -28,7 +28,7 @@ inline float narrow_odd(int64_t v) {
 
 /// v in the type To, as kernels/cast.h says.
 template <class To, class From>
-To convert(From v) {
+constexpr To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
   } else if constexpr (is_half<From>) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/runtime.h"
 #include "kernels/cpu/dnnl.h"
 #include "kernels/cpu/simd.h"
 
@@ -50,6 +51,14 @@ std::string machine_signature() {
   std::string text = cpu_model() + cpu_isa() + " " + version() + " " + cpu::simd::kIsa;
   for (const std::string& v : library_versions()) text += v;
   return std::to_string(std::hash<std::string>()(text));
+}
+
+std::string device_signature(Device d) {
+  if (d.is_cpu()) return machine_signature();
+  const DeviceProperties& p = runtime_of(d).properties();
+  std::string name;
+  for (const char c : p.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  return message("{}-sm{}-{}", name, p.capability, version());
 }
 
 void check_processor() {

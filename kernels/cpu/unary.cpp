@@ -5,28 +5,10 @@ namespace plumb::cpu {
 using detail::Stage;
 namespace {
 
-// What each stage computes, as a function of its operands in the compute type.
-template <class F, Stage S>
-struct UnaryStage {
-  static constexpr size_t kInputs = S == Stage::kForward ? 1 : (S == Stage::kBackward ? 2 : 3);
-  static constexpr bool kBroadcasts = false, kRare = detail::is_second(S);
-  [[no_unique_address]] F f;  // keeps attribute-free functors empty
-  template <class C>
-  C operator()(const std::array<C, kInputs>& in) const {
-    if constexpr (S == Stage::kForward) {
-      return f.forward(in[0]);
-    } else if constexpr (S == Stage::kBackward) {
-      return f.backward(in[0], in[1]);
-    } else {
-      return in[0] * f.backward(functors::Dual<C>(in[1]), functors::Dual<C>(in[2], C(1))).d;
-    }
-  }
-};
-
 template <class F, Stage S>
 void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
-  const UnaryStage<F, S> op{*static_cast<const F*>(f)};
-  dispatch_compute(p.out[0].dtype, [&]<class T>() { add_candidate(row_function<UnaryStage<F, S>, T>(op), p, c); });
+  const detail::UnaryStage<F, S> op{*static_cast<const F*>(f)};
+  dispatch_compute(p.out[0].dtype, [&]<class T>() { add_candidate(row_function<detail::UnaryStage<F, S>, T>(op), p, c); });
 }
 
 }  // namespace

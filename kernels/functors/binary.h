@@ -13,7 +13,7 @@ namespace functors {
 
 /// Integer arithmetic modulo 2^bits: overflow of signed integers is undefined in C++.
 template <class T, class F>
-T wrapped(T a, T b, F f) {
+constexpr T wrapped(T a, T b, F f) {
   using U = std::make_unsigned_t<T>;
   return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
 }
@@ -21,7 +21,7 @@ T wrapped(T a, T b, F f) {
 struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
   static constexpr char kName[] = "add";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       return wrapped(a, b, std::plus<>());
     } else {
@@ -29,11 +29,11 @@ struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
     }
   }
   template <class T>
-  T backward_a(T dy, T, T) const {
+  constexpr T backward_a(T dy, T, T) const {
     return dy;
   }
   template <class T>
-  T backward_b(T dy, T, T) const {
+  constexpr T backward_b(T dy, T, T) const {
     return dy;
   }
 };
@@ -41,7 +41,7 @@ struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
 struct Sub {
   static constexpr char kName[] = "sub";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       return wrapped(a, b, std::minus<>());
     } else {
@@ -49,11 +49,11 @@ struct Sub {
     }
   }
   template <class T>
-  T backward_a(T dy, T, T) const {
+  constexpr T backward_a(T dy, T, T) const {
     return dy;
   }
   template <class T>
-  T backward_b(T dy, T, T) const {
+  constexpr T backward_b(T dy, T, T) const {
     return -dy;
   }
 };
@@ -61,7 +61,7 @@ struct Sub {
 struct Mul {
   static constexpr char kName[] = "mul";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       return wrapped(a, b, std::multiplies<>());
     } else {
@@ -69,11 +69,11 @@ struct Mul {
     }
   }
   template <class T>
-  T backward_a(T dy, T, T b) const {
+  constexpr T backward_a(T dy, T, T b) const {
     return dy * b;
   }
   template <class T>
-  T backward_b(T dy, T a, T) const {
+  constexpr T backward_b(T dy, T a, T) const {
     return dy * a;
   }
 };
@@ -81,7 +81,7 @@ struct Mul {
 struct Div {  // integers: truncated; x / 0 is 0 there
   static constexpr char kName[] = "div";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       if (b == T(0)) return T(0);
       if (std::is_signed_v<T> && b == static_cast<T>(-1))
@@ -92,11 +92,11 @@ struct Div {  // integers: truncated; x / 0 is 0 there
     }
   }
   template <class T>
-  T backward_a(T dy, T, T b) const {
+  constexpr T backward_a(T dy, T, T b) const {
     return dy / b;
   }
   template <class T>
-  T backward_b(T dy, T a, T b) const {
+  constexpr T backward_b(T dy, T a, T b) const {
     return -(dy / b) * (a / b);  // b b may overflow
   }
 };
@@ -104,15 +104,15 @@ struct Div {  // integers: truncated; x / 0 is 0 there
 struct Maximum {  // ties go to a
   static constexpr char kName[] = "maximum";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     return a >= b || !(a == a) ? a : b;
   }
   template <class T>
-  T backward_a(T dy, T a, T b) const {
+  constexpr T backward_a(T dy, T a, T b) const {
     return a >= b ? dy : T(0);
   }
   template <class T>
-  T backward_b(T dy, T a, T b) const {
+  constexpr T backward_b(T dy, T a, T b) const {
     return a >= b ? T(0) : dy;
   }
 };
@@ -120,15 +120,15 @@ struct Maximum {  // ties go to a
 struct Minimum {  // ties go to a
   static constexpr char kName[] = "minimum";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     return a <= b || !(a == a) ? a : b;
   }
   template <class T>
-  T backward_a(T dy, T a, T b) const {
+  constexpr T backward_a(T dy, T a, T b) const {
     return a <= b ? dy : T(0);
   }
   template <class T>
-  T backward_b(T dy, T a, T b) const {
+  constexpr T backward_b(T dy, T a, T b) const {
     return a <= b ? T(0) : dy;
   }
 };
@@ -136,7 +136,7 @@ struct Minimum {  // ties go to a
 struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, so that 2^-1 is 0; 0^-1 is 0
   static constexpr char kName[] = "pow";
   template <class T>
-  T forward(T a, T b) const {
+  constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       return integer_power(a, b);
     } else {
@@ -144,15 +144,15 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, 
     }
   }
   template <class T>
-  T backward_a(T dy, T a, T b) const {
+  constexpr T backward_a(T dy, T a, T b) const {
     return b == T(0) ? T(0) : dy * b * math::pow(a, b - T(1));
   }
   template <class T>
-  T backward_b(T dy, T a, T b) const {
+  constexpr T backward_b(T dy, T a, T b) const {
     return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0);
   }
   template <class T>
-  static T integer_power(T a, T b) {
+  static constexpr T integer_power(T a, T b) {
     if (b < T(0)) {
       const bool is_unit = a == T(1) || a == static_cast<T>(-1);
       if (!is_unit) return T(0);

@@ -7,6 +7,13 @@
 #include <limits>
 #include <type_traits>
 
+// Both compilers of nvcc take what calls the C library; what does not is constexpr, which they take by themselves.
+#ifdef __CUDACC__
+#define PLUMB_HOST_DEVICE __host__ __device__
+#else
+#define PLUMB_HOST_DEVICE
+#endif
+
 namespace plumb::functors {
 
 /// A number and its derivative along one direction. A functor's gradient evaluated on duals gives its second
@@ -46,9 +53,9 @@ constexpr float polynomial(float x, float highest, Floats... others) {
 // Float versions but pow are branch-free, so that loops over them vectorise; double versions are the standard
 // library's.
 
-inline double exp(double x) { return std::exp(x); }
+PLUMB_HOST_DEVICE inline double exp(double x) { return std::exp(x); }
 /// 2 ulp. e^x = 2^n e^r with n the nearest integer to x / ln 2, and a polynomial for |r| <= ln 2 / 2.
-inline float exp(float x) {
+PLUMB_HOST_DEVICE inline float exp(float x) {
   const float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);  // keeps NaN; e^89 is infinite, e^-104 is zero
   const float n = std::rint(clamped * 1.44269504f);
   const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -64,7 +71,7 @@ inline float exp(float x) {
 namespace detail {
 inline constexpr int32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt 1/2
 /// log(2^n (1 + r)) for 1 + r in [sqrt 1/2, sqrt 2): a polynomial.
-inline float log_of(float n, float r) {
+PLUMB_HOST_DEVICE inline float log_of(float n, float r) {
   const float p =
       detail::polynomial(r, 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
                          -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f);
@@ -73,9 +80,9 @@ inline float log_of(float n, float r) {
 }
 }  // namespace detail
 
-inline double log(double x) { return std::log(x); }
+PLUMB_HOST_DEVICE inline double log(double x) { return std::log(x); }
 /// 1 ulp. x = 2^n (1 + r); numbers too small to be normal are made so first.
-inline float log(float x) {
+PLUMB_HOST_DEVICE inline float log(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_inside = x > 0.0f && x < kInfinity, is_tiny = x < std::numeric_limits<float>::min();
   const float inside = is_inside ? (is_tiny ? x * 0x1p23f : x) : 1.0f;
@@ -86,10 +93,10 @@ inline float log(float x) {
   const float outside = x == kInfinity ? x : (x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
   return is_inside ? detail::log_of(n, mantissa - 1.0f) : outside;
 }
-inline double log1p(double x) { return std::log1p(x); }
+PLUMB_HOST_DEVICE inline double log1p(double x) { return std::log1p(x); }
 /// 2 ulp. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial for log(1 + r); r has back what 1 + x
 /// was rounded by.
-inline float log1p(float x) {
+PLUMB_HOST_DEVICE inline float log1p(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_inside = x > -1.0f && x < kInfinity;
   const float inside = is_inside ? x : 0.0f, sum = 1.0f + inside, lost = inside - (sum - 1.0f);
@@ -100,11 +107,11 @@ inline float log1p(float x) {
   const float outside = x == kInfinity ? x : (x == -1.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
   return is_inside ? detail::log_of(static_cast<float>(whole), r) : outside;
 }
-inline double sqrt(double x) { return std::sqrt(x); }
-inline float sqrt(float x) { return std::sqrt(x); }
-inline double tanh(double x) { return std::tanh(x); }
+PLUMB_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
+PLUMB_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
+PLUMB_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
 /// 2 ulp. An odd polynomial near zero, where 1 - 2 / (e^2x + 1) would cancel.
-inline float tanh(float x) {
+PLUMB_HOST_DEVICE inline float tanh(float x) {
   const float s = x * x;
   const float p = detail::polynomial(s, -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
                                      -3.33332819422e-1f);
@@ -113,9 +120,9 @@ inline float tanh(float x) {
   const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
   return a < 0.625f ? near : (x < 0 ? -far : far);
 }
-inline double erf(double x) { return std::erf(x); }
+PLUMB_HOST_DEVICE inline double erf(double x) { return std::erf(x); }
 /// 2 ulp. An odd polynomial up to 1, and 1 - e^q from there, q a polynomial for log(1 - erf |x|), until that is 1.
-inline float erf(float x) {
+PLUMB_HOST_DEVICE inline float erf(float x) {
   const float s = x * x;
   const float p = detail::polynomial(s, 7.88911930e-5f, -8.02084105e-4f, 5.18953521e-3f, -2.68544443e-2f,
                                      1.12836003e-1f, -3.76126260e-1f, 1.28379166e-1f);
@@ -126,8 +133,8 @@ inline float erf(float x) {
   const float far = 1.0f - exp(q * t);
   return a < 1.0f ? x + x * p : (x < 0 ? -far : far);
 }
-inline double pow(double x, double y) { return std::pow(x, y); }
-inline float pow(float x, float y) { return std::pow(x, y); }
+PLUMB_HOST_DEVICE inline double pow(double x, double y) { return std::pow(x, y); }
+PLUMB_HOST_DEVICE inline float pow(float x, float y) { return std::pow(x, y); }
 
 template <class T>
 T abs(T x) {

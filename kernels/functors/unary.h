@@ -21,11 +21,11 @@ struct Relu {  // max(x, 0); NaN stays NaN
   static constexpr char kName[] = "relu";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return x < T(0) ? T(0) : x;
   }
   template <class T>
-  T backward(T dy, T y) const {
+  constexpr T backward(T dy, T y) const {
     return y > T(0) ? dy : T(0);
   }
 };
@@ -35,15 +35,15 @@ struct LeakyRelu {  // x for x > 0, slope x otherwise
   static constexpr Keeps kKeeps = Keeps::kInput;
   Real negative_slope = 0.01;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return x > T(0) ? x : x * slope<T>();
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return x > T(0) ? dy : dy * slope<T>();
   }
   template <class T>
-  T slope() const {
+  constexpr T slope() const {
     return T(static_cast<double>(negative_slope));
   }
 };
@@ -52,11 +52,11 @@ struct Sigmoid {  // 1 / (1 + e^-x)
   static constexpr char kName[] = "sigmoid";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::sigmoid(x);
   }
   template <class T>
-  T backward(T dy, T y) const {
+  constexpr T backward(T dy, T y) const {
     return dy * y * (T(1) - y);
   }
 };
@@ -65,11 +65,11 @@ struct Tanh {
   static constexpr char kName[] = "tanh";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::tanh(x);
   }
   template <class T>
-  T backward(T dy, T y) const {
+  constexpr T backward(T dy, T y) const {
     return dy * (T(1) - y * y);
   }
 };
@@ -78,11 +78,11 @@ struct Gelu {  // x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 (Hendrycks, Gimpel 2016
   static constexpr char kName[] = "gelu";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     const T phi = T(0.39894228040143267794) * math::exp(T(-0.5) * x * x);
     return dy * (T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440))) + x * phi);
   }
@@ -92,15 +92,15 @@ struct GeluTanh {  // the tanh approximation of gelu, from the same paper
   static constexpr char kName[] = "gelu_tanh";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  static T inner(T x) {
+  static constexpr T inner(T x) {
     return T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
   }
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return T(0.5) * x * (T(1) + math::tanh(inner(x)));
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     const T t = math::tanh(inner(x)), bend = T(1) - t * t;
     const T slope = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
     // Far from 0 there is no bend, and the slope is infinite.
@@ -112,11 +112,11 @@ struct Silu {  // x sigmoid(x)
   static constexpr char kName[] = "silu";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return x * math::sigmoid(x);
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     const T s = math::sigmoid(x);
     return dy * (s + x * s * (T(1) - s));
   }
@@ -126,11 +126,11 @@ struct Softplus {  // log(1 + e^x), from the larger of x and 0 so that it neithe
   static constexpr char kName[] = "softplus";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return (x > T(0) ? x : T(0)) + math::log1p(math::exp(-math::abs(x)));
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return dy * math::sigmoid(x);
   }
 };
@@ -139,11 +139,11 @@ struct Exp {
   static constexpr char kName[] = "exp";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::exp(x);
   }
   template <class T>
-  T backward(T dy, T y) const {
+  constexpr T backward(T dy, T y) const {
     return dy * y;
   }
 };
@@ -152,11 +152,11 @@ struct Log {
   static constexpr char kName[] = "log";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::log(x);
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return dy / x;
   }
 };
@@ -165,11 +165,11 @@ struct Sqrt {
   static constexpr char kName[] = "sqrt";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::sqrt(x);
   }
   template <class T>
-  T backward(T dy, T y) const {
+  constexpr T backward(T dy, T y) const {
     return dy / (T(2) * y);
   }
 };
@@ -178,11 +178,11 @@ struct Square {
   static constexpr char kName[] = "square";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return x * x;
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return T(2) * dy * x;
   }
 };
@@ -191,11 +191,11 @@ struct Reciprocal {  // 1 / x
   static constexpr char kName[] = "reciprocal";
   static constexpr Keeps kKeeps = Keeps::kOutput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return T(1) / x;
   }
   template <class T>
-  T backward(T dy, T y) const {
+  constexpr T backward(T dy, T y) const {
     return -(dy * y * y);
   }
 };
@@ -204,11 +204,11 @@ struct Abs {  // the gradient at 0 is 0
   static constexpr char kName[] = "abs";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::abs(x);
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return x > T(0) ? dy : (x < T(0) ? -dy : T(0));
   }
 };
@@ -218,11 +218,11 @@ struct PowScalar {  // x^p for a constant p
   static constexpr Keeps kKeeps = Keeps::kInput;
   Real exponent = 1.0;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return math::pow(x, T(value()));
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return value() == 0 ? T(0) : dy * T(value()) * math::pow(x, T(value() - 1));
   }
   double value() const { return exponent; }
@@ -233,11 +233,11 @@ struct Divide {  // x / divisor for a constant: not x times its reciprocal, whic
   static constexpr Keeps kKeeps = Keeps::kNothing;
   Real divisor = 1.0;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return x / T(static_cast<double>(divisor));
   }
   template <class T>
-  T backward(T dy, T) const {
+  constexpr T backward(T dy, T) const {
     return dy / T(static_cast<double>(divisor));
   }
 };
@@ -247,11 +247,11 @@ struct DivideInto {  // numerator / x for a constant
   static constexpr Keeps kKeeps = Keeps::kInput;
   Real numerator = 1.0;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return T(static_cast<double>(numerator)) / x;
   }
   template <class T>
-  T backward(T dy, T x) const {
+  constexpr T backward(T dy, T x) const {
     return -(dy / x) * (T(static_cast<double>(numerator)) / x);
   }
 };
@@ -261,11 +261,11 @@ struct Affine {  // scale x + shift for constants; scaling and negation are this
   static constexpr Keeps kKeeps = Keeps::kNothing;
   Real scale = 1.0, shift = 0.0;
   template <class T>
-  T forward(T x) const {
+  constexpr T forward(T x) const {
     return x * T(static_cast<double>(scale)) + T(static_cast<double>(shift));
   }
   template <class T>
-  T backward(T dy, T) const {
+  constexpr T backward(T dy, T) const {
     return dy * T(static_cast<double>(scale));
   }
 };

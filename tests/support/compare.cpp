@@ -64,7 +64,7 @@ AssertionResult bitwise_equal(const Tensor& got, const Tensor& expected) {
   if (!(got.spec() == expected.spec())) {
     return AssertionFailure() << to_string(got.spec()) << ", expected " << to_string(expected.spec());
   }
-  if (got.bytes() == 0 || std::memcmp(got.value->data, expected.value->data, got.bytes()) == 0)
+  if (got.bytes() == 0 || std::memcmp(on_host(got).value->data, on_host(expected).value->data, got.bytes()) == 0)
     return AssertionSuccess();
   const auto difference = equal(got, expected);
   return AssertionFailure() << (difference ? "the bits of a zero or a NaN differ" : difference.message());

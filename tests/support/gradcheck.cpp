@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "ops/elementwise.h"
+#include "ops/convert.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 
@@ -16,11 +17,11 @@ using testing::AssertionResult;
 // <f(x + h) - f(x - h), cotangent> / 2h for one element; differences first, so that equal elements cancel exactly.
 double difference(const Function& f, std::vector<Tensor> inputs, size_t input, int64_t element, double step,
                   const std::vector<double>& cotangent) {
-  const Tensor x = inputs[input];
+  const Tensor x = on_host(inputs[input]);
   const auto moved = [&](double by) {
     std::vector<double> values(x.data<double>().begin(), x.data<double>().end());
     values[static_cast<size_t>(element)] += by;
-    inputs[input] = Tensor::from<double>(values, x.spec()).require_grad();
+    inputs[input] = to(Tensor::from<double>(values, x.spec()), inputs[input].device()).require_grad();
     return to_doubles(f(inputs));
   };
   const std::vector<double> above = moved(step), below = moved(-step);
@@ -57,13 +58,14 @@ AssertionResult gradcheck(const Function& f, std::span<const Tensor> inputs, con
       return AssertionFailure() << "the gradient of input " << i << " is " << to_string(dx.spec()) << ", the input is "
                                 << to_string(x[i].spec());
     }
+    const Tensor dx_here = dx ? on_host(dx) : Tensor();
     const int64_t n = x[i].numel(), count = std::min(n, options.samples);
     for (int64_t k = 0; k < count; ++k) {
       const int64_t at = n <= options.samples
                              ? k
                              : static_cast<int64_t>(Philox::block(options.seed, static_cast<uint64_t>(k), i)[0] %
                                                     static_cast<uint64_t>(n));
-      const double analytic = dx ? dx.data<double>()[static_cast<size_t>(at)] : 0;
+      const double analytic = dx ? dx_here.data<double>()[static_cast<size_t>(at)] : 0;
       const double numeric = difference(f, x, i, at, options.step, to_doubles(cotangent));
       if (!(std::abs(analytic - numeric) <= options.tolerance * std::max(1.0, std::abs(numeric)))) {
         return AssertionFailure() << "the gradient of input " << i << " at element " << at << " (in memory) is "

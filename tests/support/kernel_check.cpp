@@ -21,12 +21,12 @@ struct Made {
 struct Problem {
   const Prepared& prepared;
   Specs in, out;
+  Choice choice;
 
   // Null candidates decline. The parameters and the specs outlive the candidates, as they do in the gate.
   std::vector<Made> candidates() const {
     Candidates offered;
-    prepared.kind->offer(prepared.params.data(), in, out, prepared.choice, detail::threads_of(prepared.choice),
-                         offered);
+    prepared.kind->offer(prepared.params.data(), in, out, choice, detail::threads_of(choice), offered);
     std::vector<Made> made;
     for (const auto& c : offered.all()) {
       if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel), c.deterministic});
@@ -88,10 +88,12 @@ bool has_pack(const Problem& p) {
   return std::any_of(p.in.begin(), p.in.end(), pack) || std::any_of(p.out.begin(), p.out.end(), pack);
 }
 
+// Memory of an emulated device is the host's: kernels of both run on the same.
 // What the reference, which is the last candidate, gives in f64; nothing for packers.
 std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs) {
   if (has_pack(p)) return std::nullopt;
   Problem wide = p;
+  wide.choice.device = {};  // the reference is the host's
   for (Specs* specs : {&wide.in, &wide.out}) {
     for (TensorSpec& s : *specs) {
       if (is_floating(s.dtype)) s.dtype = DType::kF64;
@@ -99,7 +101,7 @@ std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs
   }
   std::vector<Tensor> converted_inputs;
   for (size_t i = 0; i < inputs.size(); ++i)
-    converted_inputs.push_back(converted(inputs[i], wide.in[i].dtype, wide.in[i].layout));
+    converted_inputs.push_back(on_host(converted(inputs[i], wide.in[i].dtype, wide.in[i].layout)));
   const std::vector<Made> made = wide.candidates();
   if (made.empty() || made.back().algorithm != "reference") {
     ADD_FAILURE() << "there is no reference in f64 to hold it against";
@@ -143,13 +145,13 @@ void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
   SCOPED_TRACE(describe(prepared));
   const ObserverScope unwatched(nullptr);
   const Problem p{
-      prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}};
+      prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}, prepared.choice};
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < p.in.size(); ++i) {
     // What the gate packed is a parameter, whose plain form is not part of the run: any numbers do.
     const bool is_packed = std::ranges::any_of(prepared.kernel->info().packs,
                                                [&](const PackRequest& r) { return static_cast<size_t>(r.input) == i; });
-    inputs.push_back(is_packed ? random_tensor(p.in[i], 3) : copy_of(launch.in[i], p.in[i]));
+    inputs.push_back(is_packed ? on_host(random_tensor(p.in[i], 3)) : copy_of(launch.in[i], p.in[i]));
   }
 
   const std::optional<Result> expected = oracle(p, inputs);

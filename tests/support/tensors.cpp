@@ -2,6 +2,7 @@
 
 #include "core/random.h"
 #include "kernels/cpu/stream.h"
+#include "ops/convert.h"
 
 namespace plumb::test {
 namespace {
@@ -51,7 +52,11 @@ std::vector<double> to_doubles(const void* data, const TensorSpec& spec) {
   });
   return values;
 }
-std::vector<double> to_doubles(const Tensor& x) { return to_doubles(x.value->data, x.spec()); }
+Tensor on_host(const Tensor& x) { return to(x.detached(), Device{}); }
+std::vector<double> to_doubles(const Tensor& x) {
+  const Tensor here = on_host(x);
+  return to_doubles(here.value->data, here.spec());
+}
 
 Tensor from_doubles(std::span<const double> values, const TensorSpec& spec) {
   PLUMB_CHECK(static_cast<int64_t>(values.size()) == spec.numel(), "a tensor {} was given {} elements", spec,
@@ -61,7 +66,7 @@ Tensor from_doubles(std::span<const double> values, const TensorSpec& spec) {
     for_each_element(spec,
                      [&](size_t i, int64_t at) { static_cast<T*>(x.value->data)[at] = to_element<T>(values[i]); });
   });
-  return x;
+  return to(x, detail::ctx.choice.device);
 }
 
 Tensor converted(const Tensor& x, DType dtype, Layout layout) {

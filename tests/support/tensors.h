@@ -1,4 +1,5 @@
-// Tensors for tests: made on the host from a fixed seed, and read in logical order whatever the layout.
+// Tensors for tests: made from a fixed seed on the thread's device (DeviceScope), the same on each, and read in logical
+// order whatever the layout and the device.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,8 @@ namespace plumb::test {
 /// A function of tensors, as gradient checks and cases take it.
 using Function = std::function<Tensor(std::span<const Tensor>)>;
 
+/// x where the test can read it.
+Tensor on_host(const Tensor& x);
 /// The elements in row-major order of the logical dimensions, whatever the layout and the dtype.
 std::vector<double> to_doubles(const Tensor& x);
 /// The same for memory that no tensor holds.

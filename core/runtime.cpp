@@ -1,0 +1,199 @@
+#include "core/runtime.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/block.h"
+#include "core/error.h"
+
+namespace plumb {
+namespace {
+
+constexpr size_t kMost = 256;  // devices
+
+struct Table {
+  std::mutex mutex;
+  bool has_looked = false;
+  std::string why_none = "this build has no CUDA kernels";
+  std::vector<std::unique_ptr<Runtime>> all;  // by index; never freed: tensors outlive statics
+};
+Table& table() {
+  static Table* t = new Table;
+  return *t;
+}
+constinit std::atomic<Runtime*> known[kMost] = {};  // what is in the table, for the warm path
+
+// Under the lock.
+void look(Table& t) {
+  if (std::exchange(t.has_looked, true) || !detail::has_cuda_kernels()) return;
+  t.why_none.clear();
+  t.all = detail::make_runtimes(t.why_none);
+  for (size_t i = 0; i < t.all.size(); ++i) known[i] = t.all[i].get();
+}
+
+[[gnu::noinline, gnu::cold]] Runtime& find(Device d) {
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  look(t);
+  PLUMB_CHECK(!d.is_cpu(), "{} is the host, which has no runtime", d);
+  PLUMB_CHECK(!t.all.empty(), "\"{}\": {}; use cpu", d, t.why_none);
+  PLUMB_CHECK(d.index < t.all.size(), "\"{}\": this process has {} such device{}; use cuda:0{}", d, t.all.size(),
+              t.all.size() == 1 ? "" : "s", t.all.size() == 1 ? "" : " to cuda:" + std::to_string(t.all.size() - 1));
+  return *t.all[d.index];
+}
+
+}  // namespace
+
+Runtime::Runtime(DeviceProperties p) : properties_(std::move(p)), memory_(this) {}
+Runtime::~Runtime() = default;
+
+void Runtime::copy(void* to, const void* from, size_t bytes, Direction direction, Stream stream) {
+  if (bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  Transfers& sum = direction == Direction::kToDevice ? counts_.to_device
+                   : direction == Direction::kToHost ? counts_.to_host
+                                                     : counts_.within;
+  Timed& t = timed_[next_timed_++ % timed_.size()];
+  if (!t.from) t.from = make_event(), t.to = make_event();
+  take_time(t);  // of the copy that had this place, which is long done
+  record(*t.from, stream);
+  do_copy(to, from, bytes, direction, stream);
+  record(*t.to, stream);
+  t.seconds = &sum.seconds;
+  ++sum.count;
+  sum.bytes += static_cast<int64_t>(bytes);
+}
+
+void Runtime::take_time(Timed& t) {
+  if (double* seconds = std::exchange(t.seconds, nullptr)) *seconds += seconds_between(*t.from, *t.to);
+}
+
+void Runtime::launch(const KernelCall& call, Stream stream) {
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  do_launch(call, stream);
+}
+
+void Runtime::wait(Stream stream) {
+  waits_.fetch_add(1, std::memory_order_relaxed);
+  do_wait(stream);
+  throw_fault();
+}
+
+void Runtime::wait_for(const RuntimeEvent& event) {
+  waits_.fetch_add(1, std::memory_order_relaxed);
+  do_wait_for(event);
+}
+
+void Runtime::throw_fault() {
+  Fault found;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!fault_ || fault_->sentence == 0) return;
+    found = std::exchange(*fault_, Fault{});
+  }
+  std::string text = reinterpret_cast<const char*>(found.sentence);
+  size_t at = 0;
+  for (const int64_t v : found.values) {
+    at = text.find("{}", at);
+    if (at == std::string::npos) break;
+    text.replace(at, 2, std::to_string(v));
+  }
+  throw Error(text);
+}
+
+void Runtime::replay(const RuntimeGraph& graph, Stream stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.replays;
+  }
+  do_replay(graph, stream);
+}
+
+void* Runtime::workspace(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > workspace_bytes_) {
+    if (workspace_) memory_.put(std::exchange(workspace_, nullptr), workspace_bytes_, MemoryClass::kWorkspace);
+    workspace_bytes_ = 0;
+    workspace_ = memory_.get(bytes, MemoryClass::kWorkspace);
+    workspace_bytes_ = bytes;
+  }
+  return workspace_;
+}
+
+void Runtime::release_idle_memory() {
+  const std::lock_guard lock(mutex_);
+  if (workspace_) memory_.put(std::exchange(workspace_, nullptr), workspace_bytes_, MemoryClass::kWorkspace);
+  workspace_bytes_ = 0;
+  memory_.trim();
+}
+
+Fault* Runtime::fault() {
+  const std::lock_guard lock(mutex_);
+  if (!fault_) {
+    void* const memory = allocate_pinned(sizeof(Fault));
+    PLUMB_CHECK(memory, "{} has no memory of the host for {} bytes", properties_.name, sizeof(Fault));
+    fault_ = new (memory) Fault;
+  }
+  return fault_;
+}
+
+DeviceCounts Runtime::counts() {
+  const std::lock_guard lock(mutex_);
+  for (Timed& t : timed_) take_time(t);
+  DeviceCounts now = counts_;
+  now.launches = launches_.load(std::memory_order_relaxed);
+  now.waits = waits_.load(std::memory_order_relaxed);
+  return now;
+}
+
+Runtime& runtime_of(Device d) {
+  Runtime* const r = d.is_cpu() ? nullptr : known[d.index].load(std::memory_order_acquire);
+  return r ? *r : find(d);
+}
+
+std::vector<Device> devices() {
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  look(t);
+  std::vector<Device> all;
+  for (size_t i = 0; i < t.all.size(); ++i) all.push_back({DeviceType::kCuda, static_cast<uint8_t>(i)});
+  return all;
+}
+
+Device add_device(std::unique_ptr<Runtime> runtime) {
+  PLUMB_CHECK(runtime, "add_device: there is no runtime");
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  look(t);
+  PLUMB_CHECK(t.all.size() < kMost, "a process has at most {} devices", kMost);
+  const auto index = static_cast<uint8_t>(t.all.size());
+  t.all.push_back(std::move(runtime));
+  known[index].store(t.all.back().get(), std::memory_order_release);
+  return {DeviceType::kCuda, index};
+}
+
+Allocator& memory_of(Device d) { return d.is_cpu() ? cpu_memory() : runtime_of(d).memory(); }
+
+void detail::copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+  using Direction = Runtime::Direction;
+  if (bytes == 0) return;
+  if (to_device.is_cpu() && from_device.is_cpu()) {
+    std::memcpy(to, from, bytes);
+  } else if (to_device == from_device) {
+    Runtime& r = runtime_of(to_device);
+    r.copy(to, from, bytes, Direction::kWithin, r.stream());
+  } else if (from_device.is_cpu()) {
+    Runtime& r = runtime_of(to_device);
+    r.copy(to, from, bytes, Direction::kToDevice, r.stream());
+  } else if (to_device.is_cpu()) {
+    Runtime& r = runtime_of(from_device);
+    r.copy(to, from, bytes, Direction::kToHost, r.stream());
+    r.wait(r.stream());
+  } else {
+    const Block between = block_of(bytes);
+    copy_bytes(between.get(), {}, from, from_device, bytes);
+    copy_bytes(to, to_device, between.get(), {}, bytes);
+  }
+}
+
+}  // namespace plumb

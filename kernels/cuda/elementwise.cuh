@@ -1,0 +1,114 @@
+// The kernels around elementwise functions: 16 bytes at a time where all operands are dense, and one element at a time
+// where they are broadcast.
+#pragma once
+
+#include "kernels/cpu/strided.h"
+#include "kernels/cuda/divide.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/elementwise.h"
+
+namespace plumb::cuda {
+
+template <class Op, class T>
+struct DenseArgs {
+  Op op;
+  T* out;
+  std::array<const T*, Op::kInputs> in;
+  int64_t n;
+};
+
+template <class Op, class T>
+__global__ void __launch_bounds__(256) dense_kernel(const DenseArgs<Op, T> a) {
+  using V = Vector<T>;
+  const auto at = [&](const std::array<const T*, Op::kInputs>& in) {
+    std::array<Compute<T>, Op::kInputs> v;
+    for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k]);
+    return rounded<T>(a.op(v));
+  };
+  const int64_t vectors = a.n / V::kSize;
+  for (int64_t i = thread_of_grid(); i < vectors; i += threads_of_grid()) {
+    V in[Op::kInputs], out;
+    for (size_t k = 0; k < Op::kInputs; ++k) in[k] = reinterpret_cast<const V*>(a.in[k])[i];
+    for (int j = 0; j < V::kSize; ++j) {
+      std::array<const T*, Op::kInputs> one;
+      for (size_t k = 0; k < Op::kInputs; ++k) one[k] = &in[k].of[j];
+      out.of[j] = at(one);
+    }
+    reinterpret_cast<V*>(a.out)[i] = out;
+  }
+  if (const int64_t i = vectors * V::kSize + thread_of_grid(); i < a.n) {  // fewer than a block has threads
+    std::array<const T*, Op::kInputs> one;
+    for (size_t k = 0; k < Op::kInputs; ++k) one[k] = a.in[k] + i;
+    a.out[i] = at(one);
+  }
+}
+
+template <class Op, class T>
+struct StridedArgs {
+  Op op;
+  T* out;
+  std::array<const T*, Op::kInputs> in;
+  int64_t n;
+  int rank;
+  Divisor extent[kMaxRank];  // innermost first
+  int64_t stride[kMaxRank][Op::kInputs];
+};
+
+template <class Op, class T>
+__global__ void __launch_bounds__(256) strided_kernel(const StridedArgs<Op, T> a) {
+  for (int64_t i = thread_of_grid(); i < a.n; i += threads_of_grid()) {
+    std::array<const T*, Op::kInputs> in = a.in;
+    int64_t rest = i;
+    for (int d = 0; d < a.rank; ++d) {
+      int64_t index = rest;
+      rest = a.extent[d].divide(index);
+      for (size_t k = 0; k < Op::kInputs; ++k) in[k] += index * a.stride[d][k];
+    }
+    std::array<Compute<T>, Op::kInputs> v;
+    for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k]);
+    store(a.out + i, a.op(v));
+  }
+}
+
+/// Op is a stage (kernels/functors/stages.h).
+template <class Op, class T>
+void add_candidate(const Op& op, const Problem<NoParams>& p, Candidates& candidates) {
+  constexpr size_t kInputs = Op::kInputs;
+  std::array<Strides, kInputs> strides;
+  for (size_t k = 0; k < kInputs; ++k) strides[k] = cpu::broadcast_strides(p.in[k], p.out[0].shape);
+  const auto loop = cpu::strided_loop(p.out[0], strides);
+  bool is_dense = loop.rank == 1;
+  for (size_t k = 0; k < kInputs; ++k) is_dense &= loop.extent[0] == 1 || loop.stride[k][0] == 1;
+  const auto point = [](auto args, const Launch& l) {
+    args.out = static_cast<T*>(l.out[0]);
+    for (size_t k = 0; k < kInputs; ++k) args.in[k] = static_cast<const T*>(l.in[k]);
+    return args;
+  };
+  const int64_t n = p.out[0].numel();
+  if constexpr (!Op::kRare) {
+    if (is_dense) {
+      const DenseArgs<Op, T> args{op, nullptr, {}, n};
+      candidates.add("loop", [=, device = p.device] {
+        return own("plumb:elementwise", device, 1, [=](const Queue& q, const Launch& l) {
+          q.launch<dense_kernel<Op, T>>(grid_over(q.runtime(), n / Vector<T>::kSize + 1), point(args, l));
+        });
+      });
+      return;
+    }
+  }
+  if constexpr (Op::kRare || Op::kBroadcasts) {
+    StridedArgs<Op, T> args{op, nullptr, {}, n, loop.rank, {}, {}};
+    for (int d = 0; d < loop.rank; ++d) {
+      args.extent[d] = Divisor(std::max<int64_t>(1, loop.extent[d]));
+      for (size_t k = 0; k < kInputs; ++k) args.stride[d][k] = loop.stride[k][static_cast<size_t>(d)];
+    }
+    candidates.add("loop", [=, device = p.device] {
+      return own("plumb:elementwise", device, 1, [=](const Queue& q, const Launch& l) {
+        q.launch<strided_kernel<Op, T>>(grid_over(q.runtime(), n), point(args, l));
+      });
+    });
+  }
+}
+
+}  // namespace plumb::cuda

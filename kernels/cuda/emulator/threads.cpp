@@ -1,0 +1,350 @@
+#include "kernels/cuda/emulator/threads.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/cuda/emulator/fibers.h"
+#include "kernels/cuda/emulator/language.h"
+
+namespace plumb::emulator {
+namespace {
+
+constexpr size_t kMostShared = size_t{48} << 10, kZone = 256;
+constexpr int kMostThreads = 1024;
+constexpr unsigned kLanes = 32;
+
+// Runs threads that have not begun, one after another, until one of them must wait; then it is that one's.
+struct Stack {
+  explicit Stack(void (*begin)()) : fiber(begin) {}
+  Fiber fiber;
+  int waiting = -1;  // the thread that waits on it
+};
+
+struct Warp {
+  uint64_t slots[2][kLanes];  // in turn: some lanes read what the last exchange gave while others begin the next
+  uint32_t arrived = 0, mask = 0;
+  int turn = 0;
+  const void* where = nullptr;
+  char order[2] = {};  // for ThreadSanitizer
+};
+
+struct Abandoned {};  // thrown through threads that wait when another has failed
+
+// "…kFunction = plumb::{anonymous}::softmax_kernel<float>; …" -> "softmax_kernel<float>"
+std::string function_name(const KernelCall& call) {
+  std::string_view text = call.name;
+  if (const size_t at = text.find("kFunction = "); at != text.npos) text.remove_prefix(at + 12);
+  text = text.substr(0, text.find_first_of(";]"));
+  const size_t arguments = text.find('<');
+  if (const size_t colon = text.rfind("::", arguments); colon != text.npos) text.remove_prefix(colon + 2);
+  return std::string(text);
+}
+
+class Scheduler {
+ public:
+  void run(const KernelCall& call, const void* arguments) {
+    const std::lock_guard lock(mutex_);
+    call_ = &call;
+    arguments_ = arguments;
+    self.threads = {call.threads.x, call.threads.y, call.threads.z};
+    self.blocks = {call.blocks.x, call.blocks.y, call.blocks.z};
+    const int64_t threads = int64_t{call.threads.x} * call.threads.y * call.threads.z;
+    PLUMB_CHECK(threads >= 1 && threads <= kMostThreads, "emulator: {} has blocks of {} threads; use 1 to {}",
+                function_name(call), threads, kMostThreads);
+    PLUMB_CHECK(call.blocks.y <= 65535 && call.blocks.z <= 65535 && call.blocks.x <= 0x7fffffffu,
+                "emulator: {} has a grid of {} x {} x {} blocks", function_name(call), call.blocks.x, call.blocks.y,
+                call.blocks.z);
+    count_ = static_cast<int>(threads);
+    const int64_t blocks = int64_t{call.blocks.x} * call.blocks.y * call.blocks.z;
+    ++counts_.launches;
+    counts_.blocks += blocks;
+    counts_.threads += blocks * threads;
+    set_up(blocks);
+    tsan::release(&launch_order_);
+    for (int64_t i = 0; i < blocks; ++i) run_block(blocks_.empty() ? i : blocks_[static_cast<size_t>(i)]);
+    tsan::acquire(&end_order_);
+    retired_.clear();
+  }
+
+  // ---- on the stack of a thread
+
+  void wait_for_block(const void* where) {
+    check_place(at_barrier_ > 0, barrier_, where);
+    barrier_ = where;
+    char* const order = &barrier_order_[barrier_turn_];
+    tsan::release(order);
+    if (++at_barrier_ == count_) {
+      at_barrier_ = 0;
+      barrier_turn_ ^= 1;
+      for (const int t : order_) {
+        if (t != current_) ready_.push_back(t);
+      }
+    } else {
+      suspend();
+    }
+    tsan::acquire(order);
+  }
+
+  const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where) {
+    Warp& w = warps_[static_cast<size_t>(current_) / kLanes];
+    check_place(w.arrived != 0, w.where, where);
+    const bool is_meant = (mask >> self.lane & 1) && (w.arrived == 0 || w.mask == mask);
+    if (!is_meant) fail("emulator: {}: the lanes of a warp exchange values under different masks", function_name(*call_));
+    w.where = where;
+    w.mask = mask;
+    const int turn = w.turn;
+    w.slots[turn][self.lane] = mine;
+    w.arrived |= 1u << self.lane;
+    tsan::release(&w.order[turn]);
+    if (w.arrived == mask) {
+      w.arrived = 0;
+      w.turn ^= 1;
+      const int first = current_ / static_cast<int>(kLanes) * static_cast<int>(kLanes);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if (lane != self.lane && (mask >> lane & 1)) ready_.push_back(first + static_cast<int>(lane));
+      }
+    } else {
+      suspend();
+    }
+    tsan::acquire(&w.order[turn]);
+    return w.slots[turn];
+  }
+
+  void* shared_memory(size_t bytes) {
+    PLUMB_CHECK(bytes <= kMostShared, "emulator: {} takes {} bytes of shared memory; there are {}", function_name(*call_),
+                bytes, kMostShared);
+    if (!shared_bytes_) {  // the first thread of the block
+      std::fill(shared_.begin(), shared_.begin() + static_cast<std::ptrdiff_t>(bytes + 2 * kZone), '\xff');
+      shared_bytes_ = bytes;
+    }
+    PLUMB_CHECK(shared_bytes_ == bytes, "emulator: {} has two structs of shared memory", function_name(*call_));
+    return shared_.data() + kZone;
+  }
+
+  static Scheduler& get() {
+    static Scheduler* s = new Scheduler;
+    return *s;
+  }
+  void set_order(Order o) {
+    const std::lock_guard lock(mutex_);
+    how_ = o;
+  }
+  Counts counts() {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  void set_up(int64_t blocks) {
+    order_.resize(static_cast<size_t>(count_));
+    std::iota(order_.begin(), order_.end(), 0);
+    blocks_.clear();
+    if (how_ == Order::kBackward || how_ == Order::kRandom) {
+      blocks_.resize(static_cast<size_t>(blocks));
+      std::iota(blocks_.begin(), blocks_.end(), int64_t{0});
+    }
+    if (how_ == Order::kBackward) {
+      std::reverse(blocks_.begin(), blocks_.end());
+      std::reverse(order_.begin(), order_.end());
+    } else if (how_ == Order::kRandom) {
+      std::shuffle(blocks_.begin(), blocks_.end(), random_);
+      std::shuffle(order_.begin(), order_.end(), random_);
+    }
+    stack_of_.assign(static_cast<size_t>(count_), nullptr);
+    host_tsan_ = tsan::current();
+    while (tsan_.size() < static_cast<size_t>(count_) + kLanes) tsan_.push_back(tsan::create());
+    // No memory is taken while threads run: ThreadSanitizer would see it.
+    ready_.reserve(2 * kMostThreads);
+    idle_.reserve(kMostThreads);
+  }
+
+  void run_block(int64_t block) {
+    const Index3 n = self.blocks;
+    self.block = {static_cast<unsigned>(block % n.x), static_cast<unsigned>(block / n.x % n.y),
+                  static_cast<unsigned>(block / n.x / n.y)};
+    std::fill(warps_.begin(), warps_.end(), Warp{});
+    ready_.clear();
+    next_ready_ = 0;
+    fresh_ = done_ = at_barrier_ = 0;
+    shared_bytes_ = 0;
+    if constexpr (tsan::kLooksOn) {  // nothing orders blocks: each has shared memory, and threads, of its own
+      retired_.push_back(std::exchange(shared_, std::vector<char>(shared_.size())));
+      turn_ += 7;
+    }
+    while (done_ < count_ && !error_) {
+      if (next_ready_ < ready_.size()) {
+        enter(take_ready());
+        resume(*stack_of_[static_cast<size_t>(current_)]);
+      } else if (fresh_ < count_) {
+        resume(*free_stack());
+      } else {
+        error_ = std::make_exception_ptr(Error(
+            message("emulator: {}: {} of the {} threads of a block have ended while {} wait for them at a barrier, or in an "
+                    "exchange of their warp",
+                    function_name(*call_), done_, count_, count_ - done_)));
+      }
+    }
+    if (error_) {
+      idle_.clear();  // with the stacks of threads that never end: they are left behind
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+    check_zones();
+  }
+
+  void check_zones() const {
+    if (!shared_bytes_) return;
+    const auto is_untouched = [](const char* zone) {
+      return std::all_of(zone, zone + kZone, [](char c) { return c == '\xff'; });
+    };
+    PLUMB_CHECK(is_untouched(shared_.data()) && is_untouched(shared_.data() + kZone + shared_bytes_),
+                "emulator: {} wrote outside of its shared memory", function_name(*call_));
+  }
+
+  void check_place(bool is_set, const void* known, const void* where) const {
+    PLUMB_CHECK(!is_set || known == where, "emulator: {}: threads wait for each other in different places of the source",
+                function_name(*call_));
+  }
+
+  void be(int thread) { tsan::become(tsan_[(static_cast<size_t>(thread) + turn_) % tsan_.size()]); }
+
+  void enter(int thread) {
+    current_ = thread;
+    const auto n = static_cast<unsigned>(thread);
+    const Index3 of = self.threads;
+    self.thread = {n % of.x, n / of.x % of.y, n / of.x / of.y};
+    self.lane = n % kLanes;
+  }
+
+  int take_ready() {
+    if (how_ == Order::kGreedy) {
+      const int t = ready_.back();
+      ready_.pop_back();
+      return t;
+    }
+    const int t = ready_[next_ready_++];
+    if (next_ready_ == ready_.size()) {
+      ready_.clear();
+      next_ready_ = 0;
+    }
+    return t;
+  }
+
+  Stack* free_stack() {
+    if (idle_.empty()) idle_.push_back(new Stack(&Scheduler::begin));
+    Stack* const s = idle_.back();
+    idle_.pop_back();
+    return s;
+  }
+
+  // From the host's stack to another, and back.
+  void resume(Stack& s) {
+    running_ = &s;
+    if (s.waiting >= 0) be(s.waiting);
+    host_.pass_to(s.fiber);
+  }
+  void leave(Stack& s) {
+    tsan::become(host_tsan_);
+    s.fiber.pass_to(host_);
+  }
+
+  // The current thread waits: the next one that is ready goes on, without the host's stack in between.
+  void suspend() {
+    Stack* const own = running_;
+    own->waiting = current_;
+    stack_of_[static_cast<size_t>(current_)] = own;
+    ++counts_.switches;
+    if (next_ready_ < ready_.size()) {
+      enter(take_ready());
+      running_ = stack_of_[static_cast<size_t>(current_)];
+      be(current_);
+      own->fiber.pass_to(running_->fiber);
+    } else {
+      leave(*own);
+    }
+    if (error_) throw Abandoned{};
+  }
+
+  // The life of a stack.
+  [[noreturn]] static void begin() {
+    Fiber::arrived();
+    Scheduler& s = get();
+    while (true) {
+      Stack* const own = s.running_;
+      own->waiting = -1;
+      while (s.fresh_ < s.count_ && !s.error_) {
+        const int thread = s.order_[static_cast<size_t>(s.fresh_++)];
+        s.enter(thread);
+        s.be(thread);
+        s.run_thread();
+        ++s.done_;
+        if (own->waiting >= 0) break;  // others were waited for meanwhile: those that are ready come first
+      }
+      own->waiting = -1;
+      s.idle_.push_back(own);
+      s.leave(*own);
+    }
+  }
+
+  void run_thread() {
+    tsan::acquire(&launch_order_);
+    try {
+      call_->call(call_->kernel, arguments_);
+    } catch (const Abandoned&) {
+    } catch (...) {
+      if (!error_) error_ = std::current_exception();
+    }
+    tsan::release(&end_order_);
+  }
+
+  std::mutex mutex_;
+  Order how_ = Order::kForward;
+  Counts counts_;
+  std::mt19937 random_;
+
+  const KernelCall* call_ = nullptr;
+  const void* arguments_ = nullptr;
+  std::vector<int64_t> blocks_;  // their order; empty: as they come
+  std::vector<int> order_;       // of threads
+  int count_ = 0;                // of threads in a block
+
+  int current_ = 0, fresh_ = 0, done_ = 0, at_barrier_ = 0;
+  const void* barrier_ = nullptr;
+  int barrier_turn_ = 0;
+  std::vector<int> ready_;
+  size_t next_ready_ = 0;
+  std::vector<Warp> warps_ = std::vector<Warp>(kMostThreads / kLanes);
+  std::vector<char> shared_ = std::vector<char>(kMostShared + 2 * kZone);
+  size_t shared_bytes_ = 0;
+
+  Fiber host_;
+  std::vector<Stack*> stack_of_, idle_;
+  Stack* running_ = nullptr;
+  std::exception_ptr error_;
+
+  std::vector<void*> tsan_;  // what threads are to it
+  size_t turn_ = 0;
+  std::vector<std::vector<char>> retired_;  // shared memory of blocks that have ended
+  void* host_tsan_ = nullptr;
+  char launch_order_ = 0, end_order_ = 0, barrier_order_[2] = {};
+};
+
+}  // namespace
+
+void wait_for_block(const void* where) { Scheduler::get().wait_for_block(where); }
+const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where) {
+  return Scheduler::get().exchange(mask, mine, where);
+}
+void* shared_memory(size_t bytes) { return Scheduler::get().shared_memory(bytes); }
+
+void set_order(Order order) { Scheduler::get().set_order(order); }
+Counts counts() { return Scheduler::get().counts(); }
+void run_threads(const KernelCall& call, const void* arguments) { Scheduler::get().run(call, arguments); }
+
+}  // namespace plumb::emulator

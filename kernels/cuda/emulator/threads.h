@@ -1,0 +1,24 @@
+// Runs the threads of a launch on the host, block after block.
+#pragma once
+
+#include "core/runtime.h"
+
+namespace plumb::emulator {
+
+/// The order of blocks, and of threads within one. kGreedy: whoever can go on does, so that a warp runs as far ahead of the
+/// others as barriers let it; only this shows a missing barrier between a read and a later write.
+enum class Order { kForward, kBackward, kRandom, kGreedy };
+/// From now on; kForward at first.
+void set_order(Order order);
+
+/// What was run so far.
+struct Counts {
+  int64_t launches = 0, blocks = 0, threads = 0, switches = 0;
+};
+Counts counts();
+
+/// Runs all threads of a launch. Throws Error where threads of a block wait at different barriers, or end while others
+/// wait for them.
+void run_threads(const KernelCall& call, const void* arguments);
+
+}  // namespace plumb::emulator
