@@ -15,7 +15,7 @@ namespace plumb::app {
 namespace {
 
 struct EvalConfig {
-  std::string model, weights, data, json, layout = "nhwc", algorithm = "measured";
+  std::string model, weights, data, json, layout = "nhwc", algorithm = "measured", device = "cpu";
   std::string convention;       // empty: the checkpoint's, or PyTorch's
   std::string mean, deviation;  // numbers between commas
   int64_t batch = 250, limit = 0;
@@ -51,12 +51,14 @@ void eval(const EvalConfig& c) {
   const std::string weights = weights_file(c.weights).string();
   check_outputs({{"--json", c.json}}, {{"--weights", weights}});
   const ChoiceScope choice(choice_of(c.algorithm));
+  const DeviceScope on(device_from_string(c.device));
   const Convention formulas = convention(c, weights);
   const auto network = models::make_network(c.model, 0, formulas);
   datasets::LoaderOptions options;
   options.batch = c.batch;
   options.shuffle = false;
   options.layout = layout_from_string(c.layout);
+  options.device = network->device();
   options.normalization = normalization(c, network->input()[0]);
   models::load_weights(*network, weights);
   const datasets::Dataset test = load_for(c.model, c.data, c.limit).test;
@@ -93,6 +95,7 @@ void add_eval(const CommandLine& plumb) {
   add_batch_option(cmd, c->batch, "Images at once");
   add_limit_option(cmd, c->limit, "Use only the first so many images, 0 for all");
   add_choice(cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");
+  add_device_option(cmd, c->device, "Where to run");
   add_algorithm_option(cmd, c->algorithm);
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the result to this file");

@@ -9,7 +9,8 @@
 namespace plumb::app {
 
 int64_t count_correct(const Tensor& predictions, const Tensor& labels) {
-  const auto p = predictions.data<int64_t>(), l = labels.data<int64_t>();
+  const Tensor predicted = to(predictions, Device{}), known = to(labels, Device{});
+  const auto p = predicted.data<int64_t>(), l = known.data<int64_t>();
   int64_t correct = 0;
   for (size_t i = 0; i < p.size(); ++i) correct += p[i] == l[i];
   return correct;

@@ -9,6 +9,7 @@
 #include "app/options.h"
 #include "app/report.h"
 #include "app/roofs.h"
+#include "core/runtime.h"
 #include "kernels/machine.h"
 #include "models/network.h"
 
@@ -80,21 +81,39 @@ Json print_machine() {
   return j;
 }
 
+// A device beside the host, by what it says of itself.
+Json print_device(Device d) {
+  const DeviceProperties& p = runtime_of(d).properties();
+  const double gib = static_cast<double>(p.memory_bytes) / 0x1p30;
+  fmt::print("device      {}\nname        {}\ncapability  {}.{}\n", to_string(d), p.name, p.capability / 10,
+             p.capability % 10);
+  fmt::print("processors  {}\nmemory      {:.1f} GiB\n", p.multiprocessors, gib);
+  Json j = environment_json();
+  j["device"] = to_string(d);
+  j["device_name"] = p.name;
+  j["capability"] = p.capability;
+  j["multiprocessors"] = p.multiprocessors;
+  j["memory_bytes"] = p.memory_bytes;
+  return j;
+}
+
 }  // namespace
 
 void add_info(const CommandLine& plumb) {
   struct Config {
-    std::string model, json;
+    std::string model, json, device = "cpu";
   };
   const CommandLine cmd =
       plumb.subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
   auto c = std::make_shared<Config>();
   add_choice(cmd, "--model", c->model, model_choices(), "The network whose layers to list: ");
+  add_device_option(cmd, c->device, "Which to show");
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the same to this file");
   cmd.calls([c] {
     check_outputs({{"--json", c->json}});
-    const Json j = c->model.empty() ? print_machine() : print_network(c->model);
+    const Device d = device_from_string(c->device);
+    const Json j = !c->model.empty() ? print_network(c->model) : d.is_cpu() ? print_machine() : print_device(d);
     if (!c->json.empty()) write_json(c->json, j);
   });
 }

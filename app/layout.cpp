@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct LayoutConfig {
-  std::string model, json, algorithm = "measured", dtype = "f32";
+  std::string model, json, algorithm = "measured", dtype = "f32", device = "cpu";
   int64_t batch = 250;
 };
 
@@ -81,6 +81,7 @@ void print_totals(const Json& totals) {
 void layout(const LayoutConfig& c) {
   check_outputs({{"--json", c.json}});
   const ChoiceScope choice(choice_of(c.algorithm));
+  const DeviceScope on(device_from_string(c.device));
   const auto network = models::make_network(c.model);
   Json report{{"model", network->name()}, {"batch", c.batch}, {"dtype", c.dtype}, {"environment", environment_json()}};
   report["rows"] = Json::array();
@@ -119,6 +120,7 @@ void add_layout(const CommandLine& plumb) {
   add_model_option(cmd, c->model);
   add_batch_option(cmd, c->batch, "Images at once");
   add_dtype_option(cmd, c->dtype);
+  add_device_option(cmd, c->device, "Where to run");
   add_algorithm_option(cmd, c->algorithm);
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the same to this file");

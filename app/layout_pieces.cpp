@@ -153,7 +153,7 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
 
 Timing time_of(const Piece& piece) {
   const Prepared& p = *piece.kernel;
-  detail::Scratch scratch(p.in(), p.out());
+  detail::Scratch scratch(p.in(), p.out(), {}, p.choice.device);
   const detail::Trial trial(scratch, p.in(), *p.kernel);
   Timing t;
   t.seconds = best_of([&] { return trial(); });
@@ -169,7 +169,7 @@ Timing time_of(const Piece& piece) {
 }
 
 double OnednnBest::seconds(const Piece& piece) {
-  if (!has_weight(piece.kernel->kind->name)) return 0;
+  if (!has_weight(piece.kernel->kind->name) || !piece.kernel->choice.device.is_cpu()) return 0;
   const std::string key = piece.layer + " " + piece.direction;
   const auto it = known_.find(key);
   if (it != known_.end()) return it->second;

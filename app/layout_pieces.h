@@ -35,7 +35,7 @@ Timing time_of(const Piece& piece);
 /// What oneDNN takes with every format left to it; measured once a layer and direction.
 class OnednnBest {
  public:
-  /// 0 for kernels without weights, or where oneDNN has no such work.
+  /// 0 for kernels without weights or on another device, or where oneDNN has no such work.
   double seconds(const Piece& piece);
 
  private:

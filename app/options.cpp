@@ -1,5 +1,9 @@
 #include "app/options.h"
 
+#include <fmt/core.h>
+
+#include "core/device.h"
+
 namespace plumb::app {
 
 Reading nonnegative() {
@@ -40,6 +44,11 @@ void add_limit_option(const CommandLine& line, int64_t& limit, const char* about
 
 void add_algorithm_option(const CommandLine& line, std::string& algorithm) {
   add_choice(line, "--algorithm", algorithm, algorithm_names(), "Of the kernels: ");
+}
+
+void add_device_option(const CommandLine& line, std::string& device, const char* about) {
+  const auto read = [](const std::string& text) { return to_string(device_from_string(text)); };
+  line.add("--device", device, fmt::format("{}: cpu, cuda or cuda:N", about)).read_by(read).with_default();
 }
 
 void add_dtype_option(const CommandLine& line, std::string& dtype) {

@@ -33,6 +33,8 @@ Option add_batch_option(const CommandLine& line, int64_t& batch, const char* abo
 void add_limit_option(const CommandLine& line, int64_t& limit, const char* about);
 /// --algorithm, a name for choice_of.
 void add_algorithm_option(const CommandLine& line, std::string& algorithm);
+/// --device, the name of one that this process has.
+void add_device_option(const CommandLine& line, std::string& device, const char* about);
 /// --dtype of training: f32 or bf16.
 void add_dtype_option(const CommandLine& line, std::string& dtype);
 /// --threads, which sets the number of threads as soon as it is read.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/report.h"
+#include "core/block.h"
 
 namespace plumb::app {
 namespace {
@@ -30,8 +31,13 @@ bool has_nan(const void* data, int64_t n) {
   return false;
 }
 
-bool holds_nan(const void* data, const TensorSpec& s) {
-  if (!data || is_pack(s.layout)) return false;
+bool holds_nan(const void* data, const TensorSpec& s, Device device) {
+  if (!data || is_pack(s.layout) || !is_floating(s.dtype)) return false;
+  if (!device.is_cpu()) {
+    const detail::Block here = detail::block_of(s.bytes());
+    detail::copy_bytes(here.get(), {}, data, device, s.bytes());
+    return holds_nan(here.get(), s, {});
+  }
   switch (s.dtype) {
     case DType::kF32: return has_nan<float>(data, s.numel());
     case DType::kF64: return has_nan<double>(data, s.numel());
@@ -43,7 +49,18 @@ bool holds_nan(const void* data, const TensorSpec& s) {
 
 }  // namespace
 
-void Profile::before(const Prepared&) { started_us_ = now_us(); }
+void Profile::before(const Prepared& p) {
+  started_us_ = now_us();
+  if (p.choice.device.is_cpu() || events_.size() >= most_) return;
+  Runtime& r = runtime_of(p.choice.device);
+  if (!origin_) {
+    origin_ = r.make_event();
+    r.record(*origin_, r.stream());
+    origin_us_ = now_us();
+  }
+  started_ = r.make_event();
+  r.record(*started_, r.stream());
+}
 
 void Profile::after(const Prepared& p, const Launch&) {
   const double end = now_us();
@@ -54,13 +71,24 @@ void Profile::after(const Prepared& p, const Launch&) {
   const KernelInfo& info = p.kernel->info();
   events_.push_back({p.kind->name, info.name, info.algorithm, detail::ctx.phase, started_us_, end - started_us_,
                      info.flops, info.bytes});
+  if (p.choice.device.is_cpu()) return;
+  Event& e = events_.back();
+  e.runtime = &runtime_of(p.choice.device);
+  e.from = std::move(started_);
+  e.to = e.runtime->make_event();
+  e.runtime->record(*e.to, e.runtime->stream());
 }
 
 void Profile::add_step(int64_t number, double ms) {
   if (events_.size() < most_) steps_.push_back({number, now_us() - ms * 1e3, ms * 1e3});
 }
 
-void Profile::write(const std::string& file) const {
+void Profile::write(const std::string& file) {
+  for (Event& e : events_) {
+    if (!e.runtime) continue;
+    e.start_us = origin_us_ + 1e6 * e.runtime->seconds_between(*origin_, *e.from);
+    e.duration_us = 1e6 * e.runtime->seconds_between(*e.from, *e.to);
+  }
   auto events = nlohmann::json::array();
   for (const Step& s : steps_) {
     events.push_back({{"name", "step " + std::to_string(s.number)},
@@ -100,7 +128,7 @@ void Profile::write(const std::string& file) const {
 void NanCheck::after(const Prepared& p, const Launch& l) {
   const auto check = [&](const char* which, std::span<const TensorSpec> specs, auto pointer) {
     for (size_t i = 0; i < specs.size(); ++i) {
-      PLUMB_CHECK(!holds_nan(pointer(i), specs[i]),
+      PLUMB_CHECK(!holds_nan(pointer(i), specs[i], p.choice.device),
                   "{}: {} {} {} holds a NaN; look at its inputs, or lower the learning rate", p.kind->name, which, i,
                   specs[i]);
     }

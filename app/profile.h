@@ -1,6 +1,7 @@
 // Observers of the kernels that run: a trace for Chrome's viewer, and a search for NaN.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace plumb::app {
 
-/// Notes when each kernel ran, in which part of the step. write() makes a file for chrome://tracing or ui.perfetto.dev.
+/// Notes when each kernel ran, in which part of the step: on a device by its own clock. write() makes a file for chrome://tracing or ui.perfetto.dev.
 class Profile final : public Observer {
  public:
   static constexpr size_t kMost = 200000;
@@ -20,13 +21,15 @@ class Profile final : public Observer {
   /// A step of training that took `ms` and ends now, on a row of its own.
   void add_step(int64_t number, double ms);
   /// Says on stderr how many kernels are left out, if any are.
-  void write(const std::string& file) const;
+  void write(const std::string& file);
 
  private:
   struct Event {
     std::string name, implementation, algorithm;
     Phase phase;
     double start_us, duration_us, flops, bytes;
+    std::shared_ptr<RuntimeEvent> from{}, to{};  // on a device, by whose clock it ran
+    Runtime* runtime = nullptr;
   };
   struct Step {
     int64_t number;
@@ -35,6 +38,8 @@ class Profile final : public Observer {
   double now_us() const { return 1e6 * watch_.seconds(); }
   detail::Stopwatch watch_;
   double started_us_ = 0;
+  std::shared_ptr<RuntimeEvent> started_, origin_;  // on a device; when the clock stood at origin_us_
+  double origin_us_ = 0;
   size_t most_, left_out_ = 0;
   std::vector<Event> events_;
   std::vector<Step> steps_;

@@ -14,6 +14,7 @@
 #include "app/report.h"
 #include "app/train_report.h"
 #include "app/trainer.h"
+#include "core/runtime.h"
 #include "kernels/choices.h"
 #include "models/weights.h"
 
@@ -26,7 +27,6 @@ const std::vector<std::string>& optimizers() {
   static const std::vector<std::string> names{"sgd", "adam", "adamw", "rmsprop"};
   return names;
 }
-std::string device(const std::string& name) { return to_string(device_from_string(name)); }
 
 // What scripts that drive several frameworks alike give: seven arguments in a row. This framework is "ref".
 void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
@@ -40,7 +40,7 @@ void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
   const auto choice = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
     return read(what, [&] { return check_choice(word, names), word; });
   };
-  c.device = read("DEVICE", [&] { return device(words[0]); });
+  c.device = read("DEVICE", [&] { return to_string(device_from_string(words[0])); });
   choice("FRAMEWORK", words[1], {"ref"});
   c.model = choice("MODEL", words[2], model_choices());
   c.epochs = read("EPOCHS", [&] { return whole_number<int64_t>(words[3], 1); });
@@ -124,10 +124,17 @@ ChosenLayout layout_of(const TrainConfig& c, const std::optional<Checkpoint>& re
   return {fastest_layout(network, dtype_from_string(c.dtype), std::min(c.batch, images)), " (fastest measured)"};
 }
 
+// "2 threads", or "cuda:0 (emulated)".
+std::string where(Device d) {
+  if (!d.is_cpu()) return fmt::format("{} ({})", to_string(d), runtime_of(d).properties().name);
+  return fmt::format("{} thread{}", threads(), threads() == 1 ? "" : "s");
+}
+
 void train(TrainConfig c) {
   check(c);
   if (c.model == "vgg") c.model = "vgg16";
   const ChoiceScope choice(choice_of(c.algorithm));
+  const DeviceScope on(device_from_string(c.device));
   auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
   if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
   auto optimizer = make_optimizer(c, *network);
@@ -141,6 +148,7 @@ void train(TrainConfig c) {
   }
   const auto [layout, by] = layout_of(c, resumed, *network, sets.train.size());
 
+  const Device network_device = network->device();
   int64_t first_epoch = 0;
   Trainer trainer(c, layout, std::move(network), std::move(optimizer), sets.train, sets.test);
   if (c.resume) {
@@ -150,9 +158,9 @@ void train(TrainConfig c) {
                 first_epoch, c.epochs);
     check_optimizer(trainer, file, first_epoch);
   }
-  fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {} thread{}\n", c.model,
+  fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {}\n", c.model,
              trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(), c.batch,
-             c.optimizer, to_string(layout), by, c.mode, threads(), threads() == 1 ? "" : "s");
+             c.optimizer, to_string(layout), by, c.mode, where(network_device));
   std::fflush(stdout);
 
   Profile profile;
@@ -161,7 +169,7 @@ void train(TrainConfig c) {
   if (!c.profile.empty()) observers.add(&profile);
   if (c.check_nan) observers.add(&nan_check);
   const ObserverScope watch(observers.empty() ? nullptr : &observers);
-  cpu_memory().reset_peaks();
+  memory_of(network_device).reset_peaks();
 
   TrainReport report(c, layout);
   for (int64_t epoch = first_epoch; epoch < c.epochs; ++epoch) {
@@ -194,7 +202,7 @@ void add_train(const CommandLine& plumb) {
       .required();
   cmd.add("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
       .with_default();
-  cmd.add("--device", c->device, "Where to train: cpu").read_by(device).with_default();
+  add_device_option(cmd, c->device, "Where to train");
   add_batch_option(cmd, c->batch, "Images a step");
   add_choice(cmd, "--optimizer", c->optimizer, optimizers(), "");
   cmd.add("--lr", c->learning_rate, "Learning rate [the convention's default]").read_by(nonnegative());

@@ -9,6 +9,7 @@
 #include "app/data_source.h"
 #include "app/report.h"
 #include "core/file.h"
+#include "core/runtime.h"
 
 namespace plumb::app {
 namespace {
@@ -23,6 +24,15 @@ Json config_json(const TrainConfig& c, Layout layout) {
   j["mode"] = c.mode;
   j["epochs"] = c.epochs;
   return j;
+}
+
+// What the steps, and all that is between them, have moved between host and device.
+Json transfers_json(const DeviceCounts& n, int64_t steps) {
+  const auto json = [&](const Transfers& t) {
+    return Json{{"count", t.count}, {"bytes", t.bytes}, {"seconds", t.seconds}};
+  };
+  return {{"steps", steps},      {"to_device", json(n.to_device)}, {"to_host", json(n.to_host)},
+          {"waits", n.waits},    {"launches", n.launches},         {"graph_replays", n.replays}};
 }
 
 }  // namespace
@@ -53,7 +63,17 @@ TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
   csv_ = "epoch,seconds,loss,train_accuracy,test_loss,test_accuracy\n";
 }
 
-void TrainReport::add_step(double ms) { json_["steps_ms"].push_back(ms); }
+void TrainReport::add_step(double ms) {
+  json_["steps_ms"].push_back(ms);
+  ++steps_;
+}
+
+void TrainReport::print_transfers(const DeviceCounts& n) const {
+  const auto a_step = [&](int64_t count) { return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, steps_)); };
+  fmt::print("a step: {:.1f} copies to the device ({}), {:.1f} to the host ({}), {:.1f} waits, {:.1f} launches\n",
+             a_step(n.to_device.count), in_mb(a_step(n.to_device.bytes)), a_step(n.to_host.count),
+             in_mb(a_step(n.to_host.bytes)), a_step(n.waits), a_step(n.launches));
+}
 
 void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
   const double loss = shown(r.loss), test_loss = shown(r.test_loss);
@@ -78,7 +98,9 @@ void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r)
 }
 
 void TrainReport::write(When when) {
-  json_["memory_bytes"] = memory_json(cpu_memory().stats());
+  const Device device = device_from_string(config_.device);
+  json_["memory_bytes"] = memory_json(memory_of(device).stats());
+  if (!device.is_cpu()) json_["transfers"] = transfers_json(runtime_of(device).counts(), steps_);
   json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
   json_["images_per_second"] = static_cast<double>(images_) / seconds_;
   const auto is_due = [&](const std::string& file) {
@@ -91,7 +113,9 @@ void TrainReport::write(When when) {
 void TrainReport::finish() {
   fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
              static_cast<double>(images_) / seconds_);
-  const MemoryStats memory = cpu_memory().stats();
+  const Device device = device_from_string(config_.device);
+  if (!device.is_cpu()) print_transfers(runtime_of(device).counts());
+  const MemoryStats memory = memory_of(device).stats();
   fmt::print("memory at the peak:");
   for (int c = 0; c < kMemoryClassCount; ++c) {
     const auto bytes = memory.at_peak_bytes[static_cast<size_t>(c)];

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/trainer.h"
+#include "core/runtime.h"
 
 namespace plumb::app {
 
@@ -29,12 +30,13 @@ class TrainReport {
  private:
   enum class When { kMeanwhile, kAtTheEnd };
   void write(When when);
+  void print_transfers(const DeviceCounts& counts) const;
 
   const TrainConfig& config_;
   nlohmann::ordered_json json_;
   std::string csv_;
   double seconds_ = 0;
-  int64_t images_ = 0, epochs_ = 0;
+  int64_t images_ = 0, epochs_ = 0, steps_ = 0;
   bool warned_ = false;
 };
 

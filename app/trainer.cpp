@@ -17,6 +17,7 @@ datasets::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool
   o.shuffle = train;
   o.dtype = dtype_from_string(c.dtype);
   o.layout = layout;
+  o.device = device_from_string(c.device);
   o.seed = c.seed;
   o.normalization = normalization_of(c.model);
   if (train && c.augment) o.augmentation = datasets::Augmentation::cifar();

@@ -31,6 +31,18 @@ size_t bytes_of_bin(int bin) {
   return bin == 0 ? kAlignment : (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2));
 }
 
+// "12 bytes are in use: parameter 8, input 4".
+std::string text_of_live(const MemoryStats& s) {
+  std::string text = message("{} bytes are in use", s.live_total());
+  const char* between = ": ";
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (s.live_bytes[i] == 0) continue;
+    text += message("{}{} {}", between, kNames[i], s.live_bytes[i]);
+    between = ", ";
+  }
+  return text;
+}
+
 }  // namespace
 
 const char* to_string(MemoryClass c) { return kNames[static_cast<size_t>(c)]; }
@@ -116,14 +128,12 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
     block = take();
   }
   if (!block) [[unlikely]] {
-    const MemoryStats s = stats();
-    const std::string where = device_ ? " on " + device_->properties().name : "";
+    const std::string where = device_ ? " on " + device_->properties().name : "", live = text_of_live(stats());
     PLUMB_CHECK(limit_ == INT64_MAX,
-                "out of memory{}: {} bytes for {} ({} bytes are in use, and the limit is {}); use a smaller batch, or a "
-                "higher limit",
-                where, bytes, c, s.live_total(), limit_);
-    fail("out of memory{}: {} bytes for {} ({} bytes are in use); use a smaller batch, or {}", where, bytes, c,
-         s.live_total(), device_ ? "a device with more memory" : "give the process more memory");
+                "out of memory{}: {} bytes for {} ({}; the limit is {} bytes); use a smaller batch, or a higher limit",
+                where, bytes, c, live, limit_);
+    fail("out of memory{}: {} bytes for {} ({}); use a smaller batch, or {}", where, bytes, c, live,
+         device_ ? "a device with more memory" : "give the process more memory");
   }
   lock();
   if (!is_cut) {

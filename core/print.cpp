@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <ostream>
 
+#include "core/runtime.h"
+
 namespace plumb {
 namespace {
 
@@ -82,7 +84,13 @@ std::string to_string(const Tensor& x) {
   const std::string spec = to_string(x.spec());
   if (x.value->is_symbolic()) return spec + ", captured: its elements are known after run()";
   if (is_pack(x.layout())) return spec;
-  return spec + '\n' + Printer(x).text();
+  const Device d = x.device();
+  if (d.is_cpu()) return spec + '\n' + Printer(x).text();
+  const Runtime& r = runtime_of(d);
+  if (!r.is_present()) return spec + ", on " + r.properties().name + ", which is described and not here";
+  const Tensor here = Tensor::empty(x.spec());
+  detail::copy_bytes(here.value->data, {}, x.value->data, d, x.bytes());
+  return spec + " on " + to_string(d) + '\n' + Printer(here).text();
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }

@@ -9,7 +9,8 @@
 namespace plumb {
 
 /// "f32 (2, 3) nchw", and on lines of their own the elements as numpy shows them, in the order of the logical
-/// dimensions; of long dimensions the first and the last three.
+/// dimensions; of long dimensions the first and the last three. Of a tensor on another device than the host, which is
+/// named behind the spec, after waiting for it.
 std::string to_string(const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const TensorSpec& s);

@@ -25,7 +25,8 @@ Loader::Loader(const Dataset& data, const LoaderOptions& options)
     : data_(&checked(data, options)),
       options_(options),
       converter_(data, options.normalization, options.augmentation, options.dtype, options.layout, options.seed),
-      order_(static_cast<size_t>(data.size())) {
+      order_(static_cast<size_t>(data.size())),
+      runtime_(options.device.is_cpu() ? nullptr : &runtime_of(options.device)) {
   const int64_t rest = data.size() % options_.batch;
   batches_ = data.size() / options_.batch + (rest > 0 && !options_.drop_last);
   ring_ = options_.workers == 0 ? 1 : std::min<int64_t>(options_.prefetch + 1, std::max<int64_t>(batches_, 1));
@@ -34,6 +35,13 @@ Loader::Loader(const Dataset& data, const LoaderOptions& options)
     for (int64_t i = 0; i < ring_; ++i) slots_.push_back(make_slot(options_.batch));
   }
   if (rest > 0 && !options_.drop_last) slots_.push_back(make_slot(rest));
+  if (runtime_) {
+    for (const Slot& s : slots_) {
+      if (std::ranges::find(on_device_, s.count, &Batch::count) != on_device_.end()) continue;
+      on_device_.push_back({Tensor::empty(s.images.spec(), MemoryClass::kInput, options_.device),
+                            Tensor::empty(s.labels.spec(), MemoryClass::kInput, options_.device), s.count});
+    }
+  }
   claimed_ = handed_out_ = batches_;                        // nothing to do before an epoch is started
   threads_.reserve(static_cast<size_t>(options_.workers));  // a thread that has no place to go would end the program
   try {
@@ -57,10 +65,20 @@ void Loader::stop() noexcept {
 
 Loader::Slot Loader::make_slot(int64_t count) const {
   Slot s;
-  s.images = Tensor::empty(converter_.spec(count), MemoryClass::kInput);
-  s.labels = Tensor::empty({Shape{count}, DType::kI64}, MemoryClass::kInput);
+  s.images = staging(converter_.spec(count));
+  s.labels = staging({Shape{count}, DType::kI64});
   s.count = count;
+  if (runtime_) s.copied = runtime_->make_event();
   return s;
+}
+
+// Memory of the host that the device reads by itself, if there is one.
+Tensor Loader::staging(const TensorSpec& spec) const {
+  if (!runtime_) return Tensor::empty(spec, MemoryClass::kInput);
+  void* const memory = runtime_->allocate_pinned(std::max<size_t>(1, spec.bytes()));
+  PLUMB_CHECK(memory, "loader: there are no {} bytes of pinned memory for a batch; use a smaller one, or fewer ahead",
+              spec.bytes());
+  return Tensor::wrap(memory, spec, [r = runtime_, bytes = spec.bytes()](void* p) { r->release_pinned(p, bytes); });
 }
 
 Loader::Slot& Loader::slot_of(int64_t batch) {
@@ -68,11 +86,25 @@ Loader::Slot& Loader::slot_of(int64_t batch) {
   return is_short ? slots_.back() : slots_[static_cast<size_t>(batch % ring_)];
 }
 
-void Loader::take_back(Slot& slot) {
+void Loader::take_back(Slot& slot) const {
+  if (runtime_ && !runtime_->is_done(*slot.copied)) runtime_->wait_for(*slot.copied);
   slot.ready = false;
   slot.error = nullptr;
   slot.images.value->bump_version();
   slot.labels.value->bump_version();
+}
+
+Batch Loader::hand_out(Slot& slot) const {
+  if (!runtime_) return {slot.images, slot.labels, slot.count};
+  Batch& batch = *std::ranges::find(on_device_, slot.count, &Batch::count);
+  const auto copy = [&](Tensor& to, const Tensor& from) {
+    to.value->bump_version();
+    runtime_->copy(to.value->data, from.value->data, from.bytes(), Runtime::Direction::kToDevice, runtime_->stream());
+  };
+  copy(batch.images, slot.images);
+  copy(batch.labels, slot.labels);
+  runtime_->record(*slot.copied, runtime_->stream());
+  return batch;
 }
 
 void Loader::prepare(int64_t batch, Slot& slot) const {
@@ -153,9 +185,7 @@ bool Loader::next(Batch& batch) {
   }
   if (error) std::rethrow_exception(error);
   ++handed_out_;
-  batch.images = slot.images;
-  batch.labels = slot.labels;
-  batch.count = slot.count;
+  batch = hand_out(slot);
   return true;
 }
 

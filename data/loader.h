@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "../core/runtime.h"
 #include "../core/tensor.h"
 #include "transform.h"
 
@@ -23,6 +24,7 @@ struct LoaderOptions {
   uint64_t seed = 0;
   int workers = 1;   ///< threads that prepare batches; 0: next() prepares them itself
   int prefetch = 2;  ///< batches that are prepared ahead; unused without workers
+  Device device{};   ///< where batches are handed out
 };
 
 /// The loader's own tensors of one batch, valid until its next() or start_epoch() is called.
@@ -34,7 +36,8 @@ struct Batch {
 
 /// Goes through a data set in batches. What a batch holds is fixed by the seed, the epoch and its place in it, whatever
 /// the number of workers. Buffers are made once: `prefetch` + 1 (without workers: one, so that the addresses never
-/// change), and one for the short last batch. One thread at a time may use a loader.
+/// change), and one for the short last batch. For another device than the host these are pinned, from where next() has
+/// them copied to one tensor there, and are prepared anew once that is done. One thread at a time may use a loader.
 class Loader {
  public:
   /// Keeps a reference to `data`, which must outlive the loader and not change while an epoch is under way. Throws on
@@ -58,14 +61,17 @@ class Loader {
 
  private:
   struct Slot {
-    Tensor images, labels;
+    Tensor images, labels;  // of the host
     int64_t count = 0;
     bool ready = false;
     std::exception_ptr error;
+    std::unique_ptr<RuntimeEvent> copied;  // to the device
   };
   Slot make_slot(int64_t count) const;
   Slot& slot_of(int64_t batch);
-  static void take_back(Slot& slot);
+  Tensor staging(const TensorSpec& spec) const;
+  void take_back(Slot& slot) const;
+  Batch hand_out(Slot& slot) const;
   void prepare(int64_t batch, Slot& slot) const;
   void work();
   void stop() noexcept;
@@ -77,6 +83,8 @@ class Loader {
   int64_t handed_out_ = 0;  // batches that next() has returned
   std::vector<int64_t> order_;
   std::vector<Slot> slots_;  // the ring, and at the end the slot of the short batch
+  Runtime* runtime_ = nullptr;  // of the device, if it is not the host
+  mutable std::vector<Batch> on_device_;  // one a size of batch
   int64_t ring_ = 1;
 
   std::mutex mutex_;  // guards what follows, and `ready` and `error` of the slots

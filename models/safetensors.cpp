@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/safetensors/header.h"
+#include "ops/convert.h"
 
 namespace plumb::models {
 namespace {
@@ -50,10 +51,12 @@ TensorFileReader::TensorFileReader(const fs::path& path) : file_(path.string()) 
 void TensorFileReader::read(const Entry& entry, Tensor into) const {
   PLUMB_CHECK(into && into.spec() == entry.spec, "{}: tensor {} is {}; read it into a tensor of that spec", file_,
               detail::in_quotes(entry.name), entry.spec);
-  dispatch_dtype(into.dtype(), [&]<class T>() {
-    const std::span<T> data = into.mutable_data<T>();
+  Tensor here = into.device().is_cpu() ? into : Tensor::empty(into.spec(), into.value->memory_class);
+  dispatch_dtype(here.dtype(), [&]<class T>() {
+    const std::span<T> data = here.mutable_data<T>();
     read_bytes(file_, stream_.get(), static_cast<size_t>(entry.offset), std::as_writable_bytes(data));
   });
+  if (!into.device().is_cpu()) into.copy_from(here);
 }
 
 TensorFile load_safetensors(const fs::path& path) {
@@ -70,8 +73,10 @@ void save_safetensors(const fs::path& path, std::span<const NamedTensor> tensors
                       const std::map<std::string, std::string>& metadata) {
   const std::string header = safetensors::header_of(path.string(), tensors, metadata);
   std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(header))};
+  std::vector<Tensor> here;
   for (const NamedTensor& t : tensors) {
-    dispatch_dtype(t.tensor.dtype(), [&]<class T>() { pieces.push_back(std::as_bytes(t.tensor.data<T>())); });
+    here.push_back(to(t.tensor.detached(), Device{}));
+    dispatch_dtype(t.tensor.dtype(), [&]<class T>() { pieces.push_back(std::as_bytes(here.back().data<T>())); });
   }
   detail::write_file(path, pieces);
 }

@@ -64,7 +64,8 @@ Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tens
   return record(std::move(dx),
                 wrt(dy,
                     [reduction, s = dy.spec(), x = Kept(logits), t = Kept(labels), stat = statistics](const Tensor& g) {
-                      const Tensor slope = cross_entropy_backward(ones_like(g), x(), t(), stat, reduction);
+                      const DeviceScope on(g.device());
+                      const Tensor slope = cross_entropy_backward(ones(s), x(), t(), stat, reduction);
                       const Tensor product = to(mul(g, slope), s.dtype);
                       return reduction == LossReduction::kNone ? sum(product, {1}) : sum(product);
                     }),

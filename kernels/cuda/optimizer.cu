@@ -1,0 +1,144 @@
+// One launch for all parameters: blocks walk the parameters laid end to end in pieces. The pointers travel as the kernel's
+// argument, which from CUDA 12.1 on holds up to 32 KB: more parameters than that are several launches.
+#include "kernels/optimizer.h"
+
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
+
+namespace plumb {
+namespace {
+
+using functors::Told;
+
+constexpr unsigned kThreads = 256;
+constexpr int64_t kPiece = 8192;  // elements of one parameter that a block takes at a time
+
+template <class T, size_t kStates>
+struct Parameter {
+  T* w;
+  const T* g;
+  T* s[kStates > 0 ? kStates : 1];
+  int64_t n, first_piece;
+};
+template <class T, size_t kStates>
+inline constexpr size_t kMost = (32764 - 256) / sizeof(Parameter<T, kStates>);  // of one launch
+
+template <class Rule, class T, class Params>
+struct UpdateArgs {
+  Params params;
+  Told is;
+  const T* rate;
+  const int64_t* step;
+  int64_t pieces;
+  int count;
+  Parameter<T, Rule::kStates> of[kMost<T, Rule::kStates>];
+};
+template <class Rule>
+struct UpdateShared {
+  alignas(Rule) unsigned char rule[sizeof(Rule)];
+};
+
+template <class Rule, class T, class Params>
+__global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule, T, Params> a) {
+  constexpr size_t kStates = Rule::kStates, kRoom = kStates > 0 ? kStates : 1;
+  using V = cuda::Vector<T>;
+  auto& s = cuda::shared<UpdateShared<Rule>>();
+  auto* const made = reinterpret_cast<Rule*>(s.rule);
+  if (threadIdx.x == 0) *made = Rule(a.params, static_cast<double>(*a.rate), *a.step + 1, a.is);  // powers take long
+  __syncthreads();
+  const Rule rule = *made;
+  for (int64_t piece = blockIdx.x; piece < a.pieces; piece += gridDim.x) {
+    int low = 0, high = a.count - 1;
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (a.of[middle].first_piece <= piece) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    const auto& p = a.of[low];
+    const int64_t begin = (piece - p.first_piece) * kPiece, end = begin + kPiece < p.n ? begin + kPiece : p.n;
+    const int64_t whole = begin + (end - begin) / V::kSize * V::kSize;
+    for (int64_t i = begin + threadIdx.x * V::kSize; i < whole; i += kThreads * V::kSize) {
+      V w = *reinterpret_cast<const V*>(p.w + i), state[kRoom];
+      const V g = *reinterpret_cast<const V*>(p.g + i);
+      for (size_t k = 0; k < kStates; ++k) state[k] = *reinterpret_cast<const V*>(p.s[k] + i);
+      for (int j = 0; j < V::kSize; ++j) {
+        T one[kRoom];
+        for (size_t k = 0; k < kStates; ++k) one[k] = state[k].of[j];
+        rule(w.of[j], g.of[j], one);
+        for (size_t k = 0; k < kStates; ++k) state[k].of[j] = one[k];
+      }
+      for (size_t k = 0; k < kStates; ++k) *reinterpret_cast<V*>(p.s[k] + i) = state[k];
+      *reinterpret_cast<V*>(p.w + i) = w;
+    }
+    if (const int64_t i = whole + threadIdx.x; i < end) {
+      T one[kRoom];
+      for (size_t k = 0; k < kStates; ++k) one[k] = p.s[k][i];
+      rule(p.w[i], p.g[i], one);
+      for (size_t k = 0; k < kStates; ++k) p.s[k][i] = one[k];
+    }
+  }
+}
+
+struct StepArgs {
+  int64_t* step;
+};
+__global__ void count_step_kernel(const StepArgs a) { ++*a.step; }
+
+template <class T, class Params>
+void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
+  with_told_rule<T>(p.params, [&]<class Rule>(const Told& is) {
+    using Args = UpdateArgs<Rule, T, Params>;
+    constexpr size_t kStates = Rule::kStates, kOfLaunch = kMost<T, kStates>;
+    const size_t n = (p.in.size() - 2) / (2 + kStates);
+    std::vector<int64_t> sizes;
+    for (size_t i = 0; i < n; ++i) sizes.push_back(p.in[2 + i].numel());
+    double written = 0;
+    for (const TensorSpec& s : p.in.subspan(1, 1 + n * (1 + kStates))) written += static_cast<double>(s.bytes());
+    candidates.add("fused", [=, params = p.params, device = p.device] {
+      const int launches = static_cast<int>((n + kOfLaunch - 1) / kOfLaunch) + 1;
+      auto kernel = cuda::own(name, device, launches, [=](const cuda::Queue& q, const Launch& l) {
+        Args a;
+        a.params = params;
+        a.is = is;
+        a.rate = static_cast<const T*>(l.in[0]);
+        a.step = static_cast<const int64_t*>(l.in[1]);
+        for (size_t first = 0; first < n; first += kOfLaunch) {
+          a.count = static_cast<int>(std::min(n - first, kOfLaunch));
+          a.pieces = 0;
+          for (int i = 0; i < a.count; ++i) {
+            const size_t at = first + static_cast<size_t>(i);
+            const auto data = [&](size_t list) { return static_cast<T*>(l.in[2 + list * n + at]); };
+            auto& one = a.of[i];
+            one.w = data(0);
+            for (size_t k = 0; k < kStates; ++k) one.s[k] = data(1 + k);
+            one.g = data(1 + kStates);
+            one.n = sizes[at];
+            one.first_piece = a.pieces;
+            a.pieces += (sizes[at] + kPiece - 1) / kPiece;
+          }
+          q.launch<update_kernel<Rule, T, Params>>(cuda::grid_of(q.runtime(), a.pieces, kThreads), a);
+        }
+        q.launch<count_step_kernel>(cuda::Grid{{1}, {1}}, StepArgs{static_cast<int64_t*>(l.in[1])});
+      });
+      kernel->info().bytes += written;  // the gate adds what is read
+      return kernel;
+    });
+  });
+}
+
+template <class Params>
+void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
+  if (p.in[0].dtype == DType::kF32) offer<float>(name, p, candidates);
+  if (p.in[0].dtype == DType::kF64) offer<double>(name, p, candidates);
+}
+
+}  // namespace
+
+void SgdUpdate::cuda(const Problem<Params>& p, Candidates& c) { offer("plumb:sgd", p, c); }
+void AdamUpdate::cuda(const Problem<Params>& p, Candidates& c) { offer("plumb:adam", p, c); }
+void RmsPropUpdate::cuda(const Problem<Params>& p, Candidates& c) { offer("plumb:rmsprop", p, c); }
+
+}  // namespace plumb

@@ -1,0 +1,125 @@
+// Reordering elements. Where the innermost dimension of the result is another than that of x, tiles go through shared
+// memory, so that both are read and written along their rows.
+#include "kernels/permute.h"
+
+#include "kernels/cpu/strided.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/lines.h"
+
+namespace plumb {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr int kTile = 32;
+
+template <class Word>
+struct PermuteArgs {
+  const Word* x;
+  Word* y;
+  cuda::Steps steps;  // of y in memory order, with the offsets in x
+};
+
+template <class Word>
+__global__ void __launch_bounds__(kThreads) permute_kernel(const PermuteArgs<Word> a) {
+  for (int64_t i = cuda::thread_of_grid(); i < a.steps.count; i += cuda::threads_of_grid())
+    a.y[i] = a.x[a.steps.of_x(i)];
+}
+
+// Matrices whose rows lie next to each other in y and whose columns do in x, and the other dimensions around them.
+template <class Word>
+struct TransposeArgs {
+  const Word* x;
+  Word* y;
+  int64_t rows, columns;           // columns are next to each other in y, rows in x
+  int64_t column_x, row_y;         // what one more adds
+  int64_t row_tiles, column_tiles;
+  cuda::Steps others;              // with offsets in x and in y
+};
+template <class Word>
+struct TransposeShared {
+  Word tile[kTile][kTile + 1];  // one more, so that a column's elements are in different banks
+};
+
+template <class Word>
+__global__ void __launch_bounds__(kThreads) transpose_kernel(const TransposeArgs<Word> a) {
+  auto& s = cuda::shared<TransposeShared<Word>>();
+  const int lane = static_cast<int>(threadIdx.x % kTile), first = static_cast<int>(threadIdx.x / kTile);
+  constexpr int kStep = static_cast<int>(kThreads) / kTile;
+  const int64_t tiles = a.row_tiles * a.column_tiles;
+  for (int64_t block = blockIdx.x; block < tiles * a.others.count; block += gridDim.x) {
+    int64_t x = 0, y = 0;
+    a.others.move(block / tiles, x, y);
+    const int64_t row = block % tiles / a.column_tiles * kTile, column = block % a.column_tiles * kTile;
+    for (int i = first; i < kTile; i += kStep) {
+      if (row + lane < a.rows && column + i < a.columns) s.tile[i][lane] = a.x[x + row + lane + (column + i) * a.column_x];
+    }
+    __syncthreads();
+    for (int i = first; i < kTile; i += kStep) {
+      if (row + i < a.rows && column + lane < a.columns) a.y[y + column + lane + (row + i) * a.row_y] = s.tile[lane][i];
+    }
+    __syncthreads();
+  }
+}
+
+template <class Word>
+std::unique_ptr<Kernel> strided(const cuda::Steps& steps, Device device) {
+  return cuda::own("plumb:permute", device, 1, [=](const cuda::Queue& q, const Launch& l) {
+    q.launch<permute_kernel<Word>>(
+        cuda::grid_over(q.runtime(), steps.count, kThreads),
+        PermuteArgs<Word>{static_cast<const Word*>(l.in[0]), static_cast<Word*>(l.out[0]), steps});
+  });
+}
+
+template <class Word>
+std::unique_ptr<Kernel> transposing(const TransposeArgs<Word>& args, Device device) {
+  return cuda::own("plumb:transpose", device, 1, [=](const cuda::Queue& q, const Launch& l) {
+    TransposeArgs<Word> now = args;
+    now.x = static_cast<const Word*>(l.in[0]);
+    now.y = static_cast<Word*>(l.out[0]);
+    const int64_t blocks = now.row_tiles * now.column_tiles * now.others.count;
+    q.launch<transpose_kernel<Word>>(cuda::grid_of(q.runtime(), blocks, kThreads), now);
+  });
+}
+
+template <class Word>
+void offer(const Problem<PermuteParams>& p, Candidates& candidates) {
+  const TensorSpec &x = p.in[0], &y = p.out[0];
+  const Strides xs = strides_of(x), ys = strides_of(y);
+  const DimOrder order = memory_order(y.layout, y.rank());
+  cuda::Steps steps;
+  for (int i = y.rank() - 1; i >= 0; --i) steps.add(y.shape[order[i]], xs[p.params.dims[order[i]]], ys[order[i]]);
+  // The dimension along which x goes on by one, among those of y that are left after merging.
+  int inner = -1;
+  for (int d = 0; d < steps.rank; ++d) {
+    if (steps.x[d] == 1) inner = d;
+  }
+  constexpr int64_t kLeast = 8;  // of both sides, or the tile is mostly empty
+  if (steps.count > 0 && inner > 0 && steps.extent[inner].by >= kLeast && steps.extent[0].by >= kLeast) {
+    TransposeArgs<Word> args{};
+    args.rows = steps.extent[inner].by;
+    args.columns = steps.extent[0].by;
+    args.column_x = steps.x[0];
+    args.row_y = steps.y[inner];
+    args.row_tiles = (args.rows + kTile - 1) / kTile;
+    args.column_tiles = (args.columns + kTile - 1) / kTile;
+    for (int d = 1; d < steps.rank; ++d) {
+      if (d != inner) args.others.add(steps.extent[d].by, steps.x[d], steps.y[d]);
+    }
+    candidates.add("transpose", [args, device = p.device] { return transposing<Word>(args, device); });
+  }
+  candidates.add("loop", [steps, device = p.device] { return strided<Word>(steps, device); });
+}
+
+}  // namespace
+
+void Permute::cuda(const Problem<Params>& p, Candidates& c) {
+  switch (size_of(p.out[0].dtype)) {
+    case 1: return offer<uint8_t>(p, c);
+    case 2: return offer<uint16_t>(p, c);
+    case 4: return offer<uint32_t>(p, c);
+    default: return offer<uint64_t>(p, c);
+  }
+}
+
+}  // namespace plumb

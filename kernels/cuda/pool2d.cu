@@ -1,0 +1,244 @@
+// Pooling: a thread an element of the result, neighbours in memory by neighbouring threads. Gradients are gathered from the
+// windows that an element is in, so that no two threads add to one.
+#include "kernels/pool2d.h"
+
+#include <limits>
+
+#include "kernels/cuda/divide.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
+
+namespace plumb {
+namespace {
+
+using cuda::Compute;
+using cuda::Divisor;
+
+struct Index {
+  int64_t n, c;
+  int32_t h, w;
+};
+
+// The images on one side of a pooling.
+struct Images {
+  int64_t count;  // of elements
+  int32_t h, w;
+  int64_t stride[4];
+  Layout layout;
+  Divisor digit[3];  // extents in memory, innermost first
+
+  explicit Images(const TensorSpec& s)
+      : count(s.numel()),
+        h(static_cast<int32_t>(s.shape[2])),
+        w(static_cast<int32_t>(s.shape[3])),
+        stride{strides_of(s)[0], strides_of(s)[1], strides_of(s)[2], strides_of(s)[3]},
+        layout(s.layout) {
+    const DimOrder order = memory_order(s.layout, 4);
+    for (int i = 0; i < 3; ++i) digit[i] = Divisor(std::max<int64_t>(1, s.shape[order[3 - i]]));
+  }
+  __device__ Index index_of(int64_t at) const {
+    int64_t a = at;
+    int64_t b = digit[0].divide(a);
+    int64_t c = digit[1].divide(b);
+    const int64_t d = digit[2].divide(c);
+    const auto index = [](int64_t n, int64_t channel, int64_t y, int64_t x) {
+      return Index{n, channel, static_cast<int32_t>(y), static_cast<int32_t>(x)};
+    };
+    if (layout == Layout::kNchw) return index(d, c, b, a);
+    if (layout == Layout::kNhwc) return index(d, a, c, b);
+    return index(a, d, c, b);
+  }
+  __device__ int64_t plane(const Index& i) const { return i.n * stride[0] + i.c * stride[1]; }
+};
+
+struct Windows {
+  Images x, y;
+  int32_t kernel[2], stride[2], before[2];
+  bool counts_padding;
+
+  Windows(const TensorSpec& x_spec, const TensorSpec& y_spec, const Pool2dParams& p)
+      : x(x_spec),
+        y(y_spec),
+        kernel{p.kernel[0], p.kernel[1]},
+        stride{p.stride[0], p.stride[1]},
+        before{p.padding[0], p.padding[2]},
+        counts_padding(p.count_include_pad != 0) {}
+};
+
+struct Range {
+  int32_t begin, end;
+};
+// Of the window of output `o`, the part inside an image of `extent`.
+__device__ inline Range inside(const Windows& w, int axis, int32_t o, int32_t extent) {
+  const int32_t first = o * w.stride[axis] - w.before[axis], last = first + w.kernel[axis];
+  return {first < 0 ? 0 : first, last > extent ? extent : last};
+}
+// The outputs whose windows hold input `i`.
+__device__ inline Range covering(const Windows& w, int axis, int32_t i, int32_t outputs) {
+  const int32_t at = i + w.before[axis], first = at - w.kernel[axis] + 1, s = w.stride[axis];
+  const int32_t end = at / s + 1;
+  return {first <= 0 ? 0 : (first + s - 1) / s, end > outputs ? outputs : end};
+}
+__device__ inline int64_t divisor(const Windows& w, const Range& h, const Range& v) {
+  if (w.counts_padding) return int64_t{w.kernel[0]} * w.kernel[1];
+  return int64_t{h.end - h.begin} * (v.end - v.begin);
+}
+
+template <class T>
+struct PoolArgs {
+  Windows w;
+  const T* in;
+  T* out;
+  void* index;  // u8, or i32 where that is too small; null where there is none
+  bool is_wide;
+};
+
+template <class T>
+__device__ int32_t position_at(const PoolArgs<T>& a, int64_t i) {
+  return a.is_wide ? static_cast<const int32_t*>(a.index)[i] : static_cast<const uint8_t*>(a.index)[i];
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) max_forward_kernel(const PoolArgs<T> a) {
+  const Images &x = a.w.x, &y = a.w.y;
+  for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
+    const Index o = y.index_of(i);
+    const Range h = inside(a.w, 0, o.h, x.h), v = inside(a.w, 1, o.w, x.w);
+    const T* plane = a.in + x.plane(o);
+    Compute<T> largest = -std::numeric_limits<Compute<T>>::infinity();
+    int32_t place = -1;
+    for (int32_t ih = h.begin; ih < h.end; ++ih) {
+      for (int32_t iw = v.begin; iw < v.end; ++iw) {
+        const Compute<T> value = cuda::load(plane + ih * x.stride[2] + iw * x.stride[3]);
+        if (place < 0 || value > largest || value != value) {
+          largest = value;
+          place = (ih - o.h * a.w.stride[0] + a.w.before[0]) * a.w.kernel[1] + iw - o.w * a.w.stride[1] + a.w.before[1];
+        }
+      }
+    }
+    cuda::store(a.out + i, largest);
+    if (a.index && a.is_wide) static_cast<int32_t*>(a.index)[i] = place;
+    if (a.index && !a.is_wide) static_cast<uint8_t*>(a.index)[i] = static_cast<uint8_t>(place);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) max_backward_kernel(const PoolArgs<T> a) {
+  const Images &x = a.w.x, &y = a.w.y;
+  for (int64_t i = cuda::thread_of_grid(); i < x.count; i += cuda::threads_of_grid()) {
+    const Index at = x.index_of(i);
+    const Range h = covering(a.w, 0, at.h, y.h), v = covering(a.w, 1, at.w, y.w);
+    const int64_t plane = y.plane(at);
+    Compute<T> sum = 0;
+    for (int32_t oh = h.begin; oh < h.end; ++oh) {
+      const int32_t kh = at.h + a.w.before[0] - oh * a.w.stride[0];
+      for (int32_t ow = v.begin; ow < v.end; ++ow) {
+        const int32_t kw = at.w + a.w.before[1] - ow * a.w.stride[1];
+        const int64_t from = plane + oh * y.stride[2] + ow * y.stride[3];
+        if (position_at(a, from) == kh * a.w.kernel[1] + kw) sum += cuda::load(a.in + from);
+      }
+    }
+    cuda::store(a.out + i, sum);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) max_gather_kernel(const PoolArgs<T> a) {
+  const Images &x = a.w.x, &y = a.w.y;
+  for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
+    const Index o = y.index_of(i);
+    const int32_t place = position_at(a, i);
+    const int32_t ih = o.h * a.w.stride[0] - a.w.before[0] + place / a.w.kernel[1];
+    const int32_t iw = o.w * a.w.stride[1] - a.w.before[1] + place % a.w.kernel[1];
+    a.out[i] = a.in[x.plane(o) + ih * x.stride[2] + iw * x.stride[3]];
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) avg_forward_kernel(const PoolArgs<T> a) {
+  const Images &x = a.w.x, &y = a.w.y;
+  for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
+    const Index o = y.index_of(i);
+    const Range h = inside(a.w, 0, o.h, x.h), v = inside(a.w, 1, o.w, x.w);
+    const T* plane = a.in + x.plane(o);
+    Compute<T> sum = 0;
+    for (int32_t ih = h.begin; ih < h.end; ++ih) {
+      for (int32_t iw = v.begin; iw < v.end; ++iw) sum += cuda::load(plane + ih * x.stride[2] + iw * x.stride[3]);
+    }
+    cuda::store(a.out + i, sum / static_cast<Compute<T>>(divisor(a.w, h, v)));
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) avg_backward_kernel(const PoolArgs<T> a) {
+  const Images &x = a.w.x, &y = a.w.y;
+  for (int64_t i = cuda::thread_of_grid(); i < x.count; i += cuda::threads_of_grid()) {
+    const Index at = x.index_of(i);
+    const Range h = covering(a.w, 0, at.h, y.h), v = covering(a.w, 1, at.w, y.w);
+    const int64_t plane = y.plane(at);
+    Compute<T> sum = 0;
+    for (int32_t oh = h.begin; oh < h.end; ++oh) {
+      const Range seen_h = inside(a.w, 0, oh, x.h);
+      for (int32_t ow = v.begin; ow < v.end; ++ow) {
+        const Range seen_w = inside(a.w, 1, ow, x.w);
+        const Compute<T> dy = cuda::load(a.in + plane + oh * y.stride[2] + ow * y.stride[3]);
+        sum += dy / static_cast<Compute<T>>(divisor(a.w, seen_h, seen_w));
+      }
+    }
+    cuda::store(a.out + i, sum);
+  }
+}
+
+template <auto kFunction, class T>
+void offer(const char* name, Device device, const Windows& w, int64_t results, bool reads_index, bool writes_index,
+           bool is_wide, Candidates& candidates) {
+  candidates.add("loop", [=] {
+    return cuda::own(name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
+      void* const index = reads_index ? l.in[1] : writes_index ? l.out[1] : nullptr;
+      q.launch<kFunction>(cuda::grid_over(q.runtime(), results),
+                          PoolArgs<T>{w, static_cast<const T*>(l.in[0]), static_cast<T*>(l.out[0]), index, is_wide});
+    });
+  });
+}
+
+}  // namespace
+
+void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  const Windows w(p.in[0], p.out[0], p.params);
+  const bool has_index = p.out.size() == 2, is_wide = pool2d_index_dtype(p.params) == DType::kI32;
+  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+    offer<max_forward_kernel<T>, T>("plumb:max_pool2d", p.device, w, w.y.count, false, has_index, is_wide, c);
+  });
+}
+
+void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  const Windows w(p.out[0], p.in[0], p.params);
+  const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
+  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+    offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p.device, w, w.x.count, true, false, is_wide, c);
+  });
+}
+
+void MaxPool2dGather::cuda(const Problem<Params>& p, Candidates& c) {
+  const Windows w(p.in[0], p.out[0], p.params);
+  const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
+  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+    offer<max_gather_kernel<T>, T>("plumb:max_pool2d_gather", p.device, w, w.y.count, true, false, is_wide, c);
+  });
+}
+
+void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  const Windows w(p.in[0], p.out[0], p.params);
+  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+    offer<avg_forward_kernel<T>, T>("plumb:avg_pool2d", p.device, w, w.y.count, false, false, false, c);
+  });
+}
+
+void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  const Windows w(p.out[0], p.in[0], p.params);
+  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+    offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p.device, w, w.x.count, false, false, false, c);
+  });
+}
+
+}  // namespace plumb

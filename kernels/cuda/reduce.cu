@@ -1,0 +1,49 @@
+#include "kernels/reduce.h"
+
+#include <limits>
+
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/fold.cuh"
+
+namespace plumb {
+namespace {
+
+template <class T>
+struct ReduceFold {
+  using State = cuda::Compute<T>;
+  const T* x;
+  T* y;
+  Reduction what;
+  State terms;  // of a line
+
+  __device__ State start(int64_t) const {
+    return what == Reduction::kMax ? -std::numeric_limits<State>::infinity() : State(0);
+  }
+  __device__ void add(State& s, int64_t at, int64_t) const { s = merge(s, cuda::load(x + at)); }
+  __device__ State merge(State a, State b) const { return what == Reduction::kMax ? cuda::Largest()(a, b) : a + b; }
+  __device__ State from_lane(State s, int distance) const { return __shfl_xor_sync(cuda::kAllLanes, s, distance); }
+  __device__ void finish(State s, int64_t at) const { cuda::store(y + at, what == Reduction::kMean ? s / terms : s); }
+};
+
+}  // namespace
+
+void Reduce::cuda(const Problem<Params>& p, Candidates& candidates) {
+  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+    using Fold = ReduceFold<T>;
+    candidates.add("rows", [x = p.in[0], y = p.out[0], params = p.params, device = p.device] {
+      const cuda::Lines lines(x, y, params.dims);
+      const cuda::FoldPlan plan(runtime_of(device), lines);
+      const Fold fold{nullptr, nullptr, params.what, static_cast<typename Fold::State>(lines.terms.count)};
+      auto kernel = cuda::own("plumb:reduce", device, plan.launches(), [=](const cuda::Queue& q, const Launch& l) {
+        Fold now = fold;
+        now.x = static_cast<const T*>(l.in[0]);
+        now.y = static_cast<T*>(l.out[0]);
+        cuda::launch_fold(q, plan, lines, now, l.workspace);
+      });
+      kernel->info().workspace_bytes = plan.part_count * sizeof(typename Fold::State);
+      return kernel;
+    });
+  });
+}
+
+}  // namespace plumb

@@ -1,0 +1,47 @@
+// A device that does nothing but fail when it is told to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/runtime.h"
+
+namespace plumb::test {
+
+/// Its memory is the host's, and holds zeros that no launch changes; copies are made. A script says what goes wrong.
+class ScriptedRuntime final : public Runtime {
+ public:
+  ScriptedRuntime() : Runtime({"scripted", 90, 2, size_t{1} << 34, ""}) {}
+
+  // ---- the script
+  static constexpr int64_t kNever = int64_t{1} << 60;
+  int64_t fail_from = kNever;      ///< allocations from this number on (0 is the next) find no memory
+  int64_t fault_at = kNever;       ///< this launch (0 is the next) goes wrong, which the next wait finds out
+  bool holds_events = false;       ///< events are done only once they are waited for
+  /// What happened: "allocate", "launch plumb:softmax", "copy to_device", "wait", "wait_for".
+  std::vector<std::string> log;
+  int64_t live_blocks = 0;
+
+  void* allocate(size_t bytes) override;
+  void release(void* block, size_t bytes) noexcept override;
+  void* allocate_pinned(size_t bytes) override { return allocate(bytes); }
+  void release_pinned(void* block, size_t bytes) noexcept override { release(block, bytes); }
+  std::unique_ptr<RuntimeEvent> make_event() override;
+  void record(RuntimeEvent&, Stream) override;
+  bool is_done(const RuntimeEvent&) override;
+  double seconds_between(const RuntimeEvent&, const RuntimeEvent&) override { return 0; }
+  Stream begin_capture() override { return nullptr; }
+  std::unique_ptr<RuntimeGraph> end_capture() override { return std::make_unique<RuntimeGraph>(); }
+
+ protected:
+  void do_copy(void* to, const void* from, size_t bytes, Direction, Stream) override;
+  void do_launch(const KernelCall&, Stream) override;
+  void do_wait(Stream) override;
+  void do_wait_for(const RuntimeEvent&) override;
+  void do_replay(const RuntimeGraph&, Stream) override { log.push_back("replay"); }
+
+ private:
+  std::string fault_;
+};
+
+}  // namespace plumb::test
