@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/convert.h"
 #include "ops/fill.h"
 
 namespace plumb::optim {
@@ -87,6 +88,11 @@ void Optimizer::set_learning_rate(double rate) {
   Tensor fresh = Tensor::empty(rate_.spec(), MemoryClass::kState);
   write(fresh);
   rate_.copy_from(fresh);
+}
+
+int64_t Optimizer::steps() const {
+  const Tensor here = to(step_, Device{});
+  return here.data<int64_t>()[0];
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {

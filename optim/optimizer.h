@@ -27,7 +27,7 @@ class Optimizer {
   /// Throws unless rate is a finite number of at least 0.
   void set_learning_rate(double rate);
   /// How many steps were done. Waits for the device.
-  int64_t steps() const { return static_cast<int64_t>(step_.item()); }
+  int64_t steps() const;
   std::span<const Tensor> parameters() const { return parameters_; }
   /// All that a checkpoint needs besides the parameters: "learning_rate", "step" (i64), and for parameter number i
   /// "velocity.i", "mean.i", "mean_square.i", as far as the optimizer has them. The tensors are the optimizer's own:

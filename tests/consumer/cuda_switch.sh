@@ -42,9 +42,10 @@ refuses() {
 
 missing="PLUMB_CUDA=ON, but no CUDA compiler and toolkit were found; install them, or use AUTO or OFF"
 for value in maybe auto ''; do
-  refuses "PLUMB_CUDA=$value is unknown; use AUTO, ON or OFF" "-DPLUMB_CUDA=$value"
+  refuses "PLUMB_CUDA=$value is unknown; use AUTO, ON, OFF or EMULATED" "-DPLUMB_CUDA=$value"
 done
 accepts OFF -DPLUMB_CUDA=OFF
+accepts OFF -DPLUMB_CUDA=EMULATED
 
 # Whatever this machine has.
 accepts '(ON|OFF)' -DPLUMB_CUDA=AUTO
@@ -56,7 +57,7 @@ fi
 
 # The library obeys it.
 switch=$source
-refuses "PLUMB_CUDA=maybe is unknown; use AUTO, ON or OFF" -DPLUMB_CUDA=maybe
+refuses "PLUMB_CUDA=maybe is unknown; use AUTO, ON, OFF or EMULATED" -DPLUMB_CUDA=maybe
 switch=$(dirname "$0")/cuda
 
 # A compiler that is not there: named to CMake, and to what looks for one.

@@ -113,6 +113,40 @@ TEST_F(AllocatorTest, OutOfMemoryIsASentence) {
   memory_.put(block, 64, kClass);
 }
 
+TEST_F(AllocatorTest, NothingIsTakenBeyondTheLimit) {
+  memory_.set_limit(0);
+  EXPECT_TRUE(test::refused([&] { memory_.get(1, kClass); },
+                            "out of memory: 1 bytes for activation (0 bytes are in use; the limit is 0 bytes)"));
+  memory_.set_limit(1023);  // one byte too few
+  EXPECT_TRUE(test::refused([&] { memory_.get(1024, kClass); }, "the limit is 1023 bytes); use a smaller batch"));
+  memory_.set_limit(1024);
+  void* block = memory_.get(1024, MemoryClass::kState);
+  EXPECT_TRUE(test::refused([&] { memory_.get(1, kClass); }, "(1024 bytes are in use: state 1024; the limit is 1024"));
+  memory_.put(block, 1024, MemoryClass::kState);
+  block = memory_.get(256, kClass);  // what lies idle makes room
+  memory_.put(block, 256, kClass);
+}
+
+TEST_F(AllocatorTest, BlocksAreCutFromWhatIsPreallocated) {
+  constexpr size_t kAll = 1 << 20;
+  memory_.preallocate(kAll);
+  if (!kCaching) return;
+  EXPECT_EQ(memory_.stats().reserved_bytes, static_cast<int64_t>(kAll));
+  EXPECT_TRUE(test::refused([&] { memory_.preallocate(1); }, "1048576 bytes are preallocated already"));
+  memory_.set_limit(kAll);
+  void* const half = memory_.get(kAll / 2, kClass);
+  void* const other = memory_.get(kAll / 2, kClass);
+  EXPECT_TRUE(test::refused([&] { memory_.get(1, kClass); }, "out of memory"));
+  memory_.put(half, kAll / 2, kClass);
+  void* const quarter = memory_.get(kAll / 4, kClass);  // what was half is cut anew
+  memory_.put(quarter, kAll / 4, kClass);
+  memory_.put(other, kAll / 2, kClass);
+  void* const whole = memory_.get(kAll, kClass);  // and is joined again
+  EXPECT_EQ(whole, std::min(half, other));
+  memory_.put(whole, kAll, kClass);
+  EXPECT_EQ(memory_.stats().system_allocations, 1);
+}
+
 TEST_F(AllocatorTest, ThreadsShareIt) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

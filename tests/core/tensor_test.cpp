@@ -156,7 +156,7 @@ TEST(Tensor, RequireGradIsForFloats) {
 }
 
 TEST(Tensor, CapturedTensorsHaveNoElements) {
-  const Tensor x(Value::make(TensorSpec(Shape{2}), MemoryClass::kActivation, true));
+  const Tensor x(Value::make(TensorSpec(Shape{2}), MemoryClass::kActivation, Device{}, true));
   EXPECT_TRUE(x.value->is_symbolic());
   EXPECT_TRUE(refused([&] { x.data<float>(); }, "not known while capturing"));
 }

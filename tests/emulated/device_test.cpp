@@ -1,10 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/print.h"
 #include "core/runtime.h"
+#include "graph/program.h"
+#include "kernels/cuda/emulator/runtime.h"
 #include "ops/convert.h"
+#include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
+#include "ops/grad.h"
+#include "ops/reduce.h"
 #include "tests/support/compare.h"
 
 namespace plumb {
@@ -45,6 +52,59 @@ TEST(DeviceTest, OpsRunThere) {
     const DeviceScope on_host({});
     return full(Shape{1000}, 8, DType::kF32);
   }()));
+}
+
+TEST(DeviceTest, MemoryThatIsWrappedIsAligned) {
+  const Tensor x = full(Shape{64}, 1, DType::kF32).clone();
+  const Tensor there = to(x, kDevice);
+  char* const data = static_cast<char*>(there.value->data);
+  const TensorSpec spec(Shape{8});
+  EXPECT_NO_THROW(Tensor::wrap(data + 16, spec, {}, kDevice));
+  EXPECT_TRUE(test::refused([&] { Tensor::wrap(data + 4, spec, {}, kDevice); }, "that is not aligned to 16 bytes"));
+  EXPECT_NO_THROW(Tensor::wrap(const_cast<float*>(x.data<float>().data()) + 1, spec));  // the host's needs no more
+}
+
+TEST(DeviceTest, CopiesGoFromAnyDeviceToAny) {
+  const Device other = add_device(emulator::make_runtime());
+  const Tensor x = test::random_tensor(TensorSpec(Shape{33}), 1);
+  Tensor y = Tensor::empty(x.spec(), MemoryClass::kInput, kDevice), z = Tensor::empty(x.spec(), MemoryClass::kInput, other),
+         back = Tensor::empty(x.spec());
+  y.copy_from(x);
+  z.copy_from(y);
+  back.copy_from(z);
+  EXPECT_TRUE(test::bitwise_equal(back, x));
+  EXPECT_TRUE(test::refused([&] { add(y, z); }, "add: input 1 is on"));
+  EXPECT_TRUE(test::refused([&] { capture([&] { y.copy_from(x); }); }, "copy_from: a step is being captured"));
+  EXPECT_TRUE(test::refused([&] { capture([&] { return TensorList{add(y, y), add(x, x)}; }); },
+                            "a program is of one device"));
+}
+
+TEST(DeviceTest, ALabelOutOfRangeIsToldAtTheNextWait) {
+  const DeviceScope on(kDevice);
+  const Tensor logits = test::random_tensor(TensorSpec(Shape{3, 10}), 1).require_grad();
+  const auto labels = [](double last) {
+    return test::from_doubles(std::vector<double>{1, 2, last}, TensorSpec(Shape{3}, DType::kI64));
+  };
+  for (const double bad : {10.0, -1.0}) {
+    const Tensor loss = cross_entropy(logits, labels(bad));
+    const std::string sentence = message("cross_entropy: the label of row 2 is {}; with 10 classes", bad);
+    EXPECT_TRUE(test::refused([&] { loss.item(); }, sentence));
+    EXPECT_TRUE(std::isnan(loss.item()));
+    const Tensor dx = grad(loss, {logits})[0];
+    EXPECT_TRUE(test::refused([&] { dx.at({2, 0}); }, sentence));
+    EXPECT_TRUE(std::isnan(dx.at({2, 0})));
+    EXPECT_FALSE(std::isnan(dx.at({1, 0})));
+  }
+  EXPECT_FALSE(std::isnan(cross_entropy(logits, labels(9)).item()));
+}
+
+TEST(DeviceTest, GradientsPassBetweenDevices) {
+  Tensor x = test::random_tensor(TensorSpec(Shape{5}), 1);
+  x.require_grad();
+  const Tensor there = to(x, kDevice);
+  const Tensor dx = grad(sum(mul(there, there)), {x})[0];
+  EXPECT_TRUE(dx.device().is_cpu());
+  EXPECT_TRUE(test::bitwise_equal(dx, add(x.detached(), x.detached())));
 }
 
 }  // namespace

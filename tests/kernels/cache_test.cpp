@@ -107,8 +107,8 @@ TEST(Cache, EveryPartOfTheKeyMatters) {
       EXPECT_EQ(AddValue::prepared - before, !is_known) << what;
     }
   }
-  const ChoiceScope elsewhere({.device = {DeviceType::kCuda}});
-  EXPECT_TRUE(refused([&] { prepare<AddValue>({1}, {x}, {x}); }, "add_value: there is no kernel for device cuda:0"));
+  const DeviceScope elsewhere({DeviceType::kCuda});
+  EXPECT_TRUE(refused([&] { prepare<AddValue>({1}, {x}, {x}); }, "add_value: there is no kernel for cuda:0"));
 }
 
 TEST(Cache, PrepareAndRunShareKernels) {

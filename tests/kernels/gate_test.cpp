@@ -5,11 +5,13 @@
 #include "kernels/accumulate.h"
 #include "kernels/pack.h"
 #include "ops/conv2d.h"
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"
 #include "tests/support/function_kernel.h"
 #include "tests/support/kernel_check.h"
+#include "tests/support/scripted.h"
 
 namespace plumb {
 
@@ -119,18 +121,19 @@ TEST(Gate, RefusesEmptyTensors) {
 }
 
 TEST(Gate, RefusesMixedDevices) {
-  const Tensor a = four(1, 2, 3, 4), b = four(1, 2, 3, 4);
-  b.value->device = {DeviceType::kCuda, 1};
-  EXPECT_TRUE(refused([&] { add(a, b); }, "add: input 1 is on cuda:1 and input 0 on cpu"));
+  const Device there = test::a_described_device();
+  const Tensor a = four(1, 2, 3, 4), b = to(a, there);
+  EXPECT_TRUE(refused([&] { add(a, b); }, "add: input 1 is on " + to_string(there) + " and input 0 on cpu; bring them"));
 }
 
 TEST(Gate, RefusesDevicesWithoutKernels) {
-  const ChoiceScope cuda({.device = {DeviceType::kCuda, 0}});
-  EXPECT_TRUE(refused([] { zeros(TensorSpec(Shape{4})); }, "fill: there is no kernel for device cuda:0"));
+  const DeviceScope on(test::a_described_device());
+  EXPECT_TRUE(refused([] { zeros(TensorSpec(Shape{4})); },
+                      "fill: there is no kernel for cuda:0 in this program; bring the tensors to the cpu"));
 }
 
 TEST(Gate, RefusesCapturedTensorsOutsideOfTheirStep) {
-  const Tensor captured(detail::Value::make(TensorSpec(Shape{4}), MemoryClass::kActivation, true));
+  const Tensor captured(detail::Value::make(TensorSpec(Shape{4}), MemoryClass::kActivation, Device{}, true));
   EXPECT_TRUE(
       refused([&] { add(four(1, 2, 3, 4), captured); }, "add: input 1 f32 (4) nchw comes from a captured step"));
 }

@@ -6,6 +6,7 @@
 #include "ops/batch_norm.h"
 #include "ops/dropout.h"
 #include "tests/support/compare.h"
+#include "tests/support/scripted.h"
 
 namespace plumb::test {
 
@@ -33,9 +34,7 @@ inline Tensor of(const Shape& s, DType t = kF32, Layout l = kNchw) { return smal
 inline Tensor labels(int64_t n) { return of({n}, kI64); }
 /// As if it lived on a GPU.
 inline Tensor on_cuda(const Shape& s, DType t = kF32) {
-  Tensor x = of(s, t);
-  x.value->device = {DeviceType::kCuda, 0};
-  return x;
+  return Tensor::empty(TensorSpec(s, t), MemoryClass::kInput, test::a_described_device());
 }
 /// batch_norm with gamma and beta c, and f32 statistics of three channels.
 inline Tensor norm(const Tensor& x, const Tensor& c, const BatchNormParams& p = {}) {

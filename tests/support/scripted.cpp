@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/described.h"
 #include "core/error.h"
 
 namespace plumb::test {
@@ -57,6 +58,12 @@ void ScriptedRuntime::do_wait(Stream) {
 void ScriptedRuntime::do_wait_for(const RuntimeEvent& e) {
   log.push_back("wait_for");
   static_cast<const Event&>(e).is_done = true;
+}
+
+Device a_described_device() {
+  static const Device d = describe_device(
+      R"({"deviceName": "described", "deviceVer": 900, "multiProcessorCount": 132, "totalGlobalMem": 150121545728})");
+  return d;
 }
 
 }  // namespace plumb::test

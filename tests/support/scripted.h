@@ -44,4 +44,7 @@ class ScriptedRuntime final : public Runtime {
   std::string fault_;
 };
 
+/// A device of this process that is only described, the same at every call.
+Device a_described_device();
+
 }  // namespace plumb::test

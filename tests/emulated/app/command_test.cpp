@@ -1,0 +1,65 @@
+// The command on the emulated device.
+#include "tests/app/command.h"
+
+namespace plumb::app {
+namespace {
+
+class EmulatedCommandTest : public test::CommandTest {
+ protected:
+  const std::string lenet_ = "train lenet --limit 24 --batch 8 --layout nchw --algorithm heuristic ";
+};
+
+TEST_F(EmulatedCommandTest, TrainsAsOnTheHostAndSaysWhatItMoved) {
+  const auto on_host = report_of(lenet_ + "--epochs 2");
+  const auto eager = report_of(lenet_ + "--epochs 2 --device cuda");
+  const auto captured = report_of(lenet_ + "--epochs 2 --device cuda:0 --mode captured");
+
+  EXPECT_EQ(eager["config"]["device"], "cuda:0");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(eager["epochs"][i]["loss"], captured["epochs"][i]["loss"]);
+    EXPECT_NEAR(eager["epochs"][i]["loss"].get<double>(), on_host["epochs"][i]["loss"].get<double>(), 1e-5);
+    EXPECT_EQ(eager["epochs"][i]["test_accuracy"], on_host["epochs"][i]["test_accuracy"]);
+  }
+  const auto& moved = eager["transfers"];
+  EXPECT_EQ(moved["steps"], 6);
+  EXPECT_GE(moved["to_device"]["count"], 2 * 6) << "images and labels";
+  EXPECT_GE(moved["to_device"]["bytes"], 6 * 8 * (28 * 28 * 4 + 8));
+  EXPECT_GE(moved["waits"], 6) << "for the loss";
+  EXPECT_GT(moved["launches"], captured["transfers"]["launches"]) << "a replay is one";
+  EXPECT_GT(captured["transfers"]["graph_replays"], 0);
+  EXPECT_FALSE(on_host.contains("transfers"));
+}
+
+TEST_F(EmulatedCommandTest, ResumesEvaluatesAndChecks) {
+  ASSERT_TRUE(works(lenet_ + "--epochs 2 --optimizer adam --device cuda --checkpoint whole --json whole.json"));
+  ASSERT_TRUE(works(lenet_ + "--epochs 1 --optimizer adam --device cuda --checkpoint c --check-nan --profile p.json"));
+  ASSERT_TRUE(works(lenet_ + "--epochs 2 --optimizer adam --device cuda --checkpoint c --resume"));
+  EXPECT_EQ(read("c/checkpoint.safetensors"), read("whole/checkpoint.safetensors"));
+
+  const auto events = read_json("p.json")["traceEvents"];
+  size_t kernels = 0;
+  for (const auto& e : events) kernels += e.contains("args") && e["args"].contains("implementation");
+  EXPECT_GT(kernels, 60u);
+
+  const std::string eval = "eval lenet --weights c --data synthetic --limit 24 --layout nchw --algorithm heuristic ";
+  const auto there = report_of(eval + "--device cuda"), here = report_of(eval);
+  EXPECT_EQ(there["correct"], here["correct"]);
+  EXPECT_NEAR(there["loss"].get<double>(), here["loss"].get<double>(), 1e-5);
+}
+
+TEST_F(EmulatedCommandTest, ShowsTheDeviceAndItsLayers) {
+  const auto device = report_of("info --device cuda");
+  EXPECT_EQ(device["device"], "cuda:0");
+  EXPECT_EQ(device["device_name"], "emulated");
+  const auto layers = report_of("layout lenet --batch 2 --device cuda --algorithm heuristic");
+  EXPECT_GT(layers["rows"].size(), 30u);
+  for (const auto& row : layers["rows"]) EXPECT_TRUE(row["implementation"].get<std::string>().starts_with("plumb:")) << row;
+}
+
+TEST_F(EmulatedCommandTest, RefusesDevicesThatAreNotThere) {
+  EXPECT_TRUE(refuses(lenet_ + "--device cuda:1", "\"cuda:1\": this process has 1 such device; use cuda:0"));
+  EXPECT_TRUE(refuses(lenet_ + "--device gpu", "\"gpu\" is unknown; use cpu, cuda or cuda:N"));
+}
+
+}  // namespace
+}  // namespace plumb::app
