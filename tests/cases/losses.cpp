@@ -24,6 +24,7 @@ OpCase cross_entropy_case() {
     }
   }
   add({5, 1000}, LossReduction::kMean, " mean");
+  add({5, 1025}, LossReduction::kNone, " none");
   return c;
 }
 

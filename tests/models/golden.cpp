@@ -20,7 +20,8 @@ float unit(uint64_t stream, uint64_t i) {
 }
 
 // Fills a parameter or a running statistic with the numbers of its stream.
-void generate(Tensor t, const std::string& name, uint64_t stream) {
+void generate(Tensor to, const std::string& name, uint64_t stream) {
+  Tensor t = Tensor::empty(to.spec());
   const auto out = t.mutable_data<float>();
   const double fan_in = static_cast<double>(t.numel()) / static_cast<double>(t.shape()[0]);
   const auto bound = static_cast<float>(std::sqrt(6.0 / fan_in));
@@ -30,6 +31,7 @@ void generate(Tensor t, const std::string& name, uint64_t stream) {
     const float u = unit(stream, i);
     out[i] = t.rank() > 1 ? (2 * u - 1) * bound : (around_one ? 0.5f + u : (2 * u - 1) * 0.01f);
   }
+  to.copy_from(t);
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ void generate(const Network& network, const Json& listed) {
     const auto by_name = std::ranges::find(all, listed[p]["name"].get<std::string>(), &NamedTensor::name);
     const NamedTensor& t = by_name == all.end() ? all[p] : *by_name;
     generate(t.tensor, t.name, listed[p]["p"].get<uint64_t>());
-    EXPECT_EQ(t.tensor.data<float>()[0], listed[p]["first"][0].get<float>()) << t.name;
+    EXPECT_EQ(t.tensor.at(std::vector<int64_t>(static_cast<size_t>(t.tensor.rank()))), listed[p]["first"][0].get<float>()) << t.name;
   }
 }
 
@@ -50,12 +52,12 @@ Tensor generated_images(Layout layout) {
   Tensor x = Tensor::empty(TensorSpec(Shape{4, 3, 32, 32}));
   const auto out = x.mutable_data<float>();
   for (size_t i = 0; i < out.size(); ++i) out[i] = unit(1 << 20, i);
-  return to(x, layout);
+  return to(to(x, layout), detail::ctx.choice.device);
 }
 
 Tensor labels(const Json& batch) {
   const auto list = batch["labels"].get<std::vector<int64_t>>();
-  return Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64));
+  return to(Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64)), detail::ctx.choice.device);
 }
 
 void expect_logits(const Json& want, const Tensor& got, double tolerance) {
@@ -68,7 +70,8 @@ void expect_logits(const Json& want, const Tensor& got, double tolerance) {
 }
 
 void expect_summary(const Json& want, const Json& listed, const Tensor& got, double tolerance) {
-  const auto have = got.data<float>();
+  const Tensor here = test::on_host(got);
+  const auto have = here.data<float>();
   double squares = 0;
   for (const float v : have) squares += static_cast<double>(v) * v;
   const double norm = want["norm"], rms = norm / std::sqrt(static_cast<double>(have.size()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/models/golden.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::models {
 namespace {
@@ -34,7 +35,8 @@ TEST(GoldenStatistics, AreLeftAloneByEvaluation) {
   for (const Json& listed : all["parameters"]) {
     const auto statistic = std::ranges::find(network->buffers(), listed["name"].get<std::string>(), &NamedTensor::name);
     if (statistic == network->buffers().end()) continue;
-    const auto have = statistic->tensor.data<float>();
+    const Tensor here = test::on_host(statistic->tensor);
+    const auto have = here.data<float>();
     for (size_t i = 0; i < 3; ++i) EXPECT_EQ(have[i], listed["first"][i].get<float>()) << statistic->name;
   }
 }

@@ -8,6 +8,7 @@ namespace plumb::test {
 
 Json parse_json(const std::string& text) { return Json::parse(text); }
 
-Json golden_json(const std::string& file) { return parse_json(content(PLUMB_SOURCE_DIR "/tests/golden/" + file)); }
+Json golden_json(const std::string& file) { return parse_json(content(source_folder() + "/tests/golden/" + file)); }
+std::string source_folder() { return PLUMB_SOURCE_DIR; }
 
 }  // namespace plumb::test

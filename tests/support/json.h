@@ -14,5 +14,7 @@ using Json = nlohmann::json;
 Json parse_json(const std::string& text);
 /// What a file of tests/golden says.
 Json golden_json(const std::string& file);
+/// Where the sources are that the tests are of.
+std::string source_folder();
 
 }  // namespace plumb::test

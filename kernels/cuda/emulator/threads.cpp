@@ -38,8 +38,7 @@ struct Warp {
 struct Abandoned {};  // thrown through threads that wait when another has failed
 
 // "…kFunction = plumb::{anonymous}::softmax_kernel<float>; …" -> "softmax_kernel<float>"
-std::string function_name(const KernelCall& call) {
-  std::string_view text = call.name;
+std::string function_name(std::string_view text) {
   if (const size_t at = text.find("kFunction = "); at != text.npos) text.remove_prefix(at + 12);
   text = text.substr(0, text.find_first_of(";]"));
   const size_t arguments = text.find('<');
@@ -57,13 +56,14 @@ class Scheduler {
     self.blocks = {call.blocks.x, call.blocks.y, call.blocks.z};
     const int64_t threads = int64_t{call.threads.x} * call.threads.y * call.threads.z;
     PLUMB_CHECK(threads >= 1 && threads <= kMostThreads, "emulator: {} has blocks of {} threads; use 1 to {}",
-                function_name(call), threads, kMostThreads);
+                function_name(call.name), threads, kMostThreads);
     PLUMB_CHECK(call.blocks.y <= 65535 && call.blocks.z <= 65535 && call.blocks.x <= 0x7fffffffu,
-                "emulator: {} has a grid of {} x {} x {} blocks", function_name(call), call.blocks.x, call.blocks.y,
+                "emulator: {} has a grid of {} x {} x {} blocks", function_name(call.name), call.blocks.x, call.blocks.y,
                 call.blocks.z);
     count_ = static_cast<int>(threads);
     const int64_t blocks = int64_t{call.blocks.x} * call.blocks.y * call.blocks.z;
     ++counts_.launches;
+    ran_.insert(call.name);
     counts_.blocks += blocks;
     counts_.threads += blocks * threads;
     set_up(blocks);
@@ -96,7 +96,7 @@ class Scheduler {
     Warp& w = warps_[static_cast<size_t>(current_) / kLanes];
     check_place(w.arrived != 0, w.where, where);
     const bool is_meant = (mask >> self.lane & 1) && (w.arrived == 0 || w.mask == mask);
-    if (!is_meant) fail("emulator: {}: the lanes of a warp exchange values under different masks", function_name(*call_));
+    if (!is_meant) fail("emulator: {}: the lanes of a warp exchange values under different masks", function_name(call_->name));
     w.where = where;
     w.mask = mask;
     const int turn = w.turn;
@@ -118,13 +118,13 @@ class Scheduler {
   }
 
   void* shared_memory(size_t bytes) {
-    PLUMB_CHECK(bytes <= kMostShared, "emulator: {} takes {} bytes of shared memory; there are {}", function_name(*call_),
+    PLUMB_CHECK(bytes <= kMostShared, "emulator: {} takes {} bytes of shared memory; there are {}", function_name(call_->name),
                 bytes, kMostShared);
     if (!shared_bytes_) {  // the first thread of the block
       std::fill(shared_.begin(), shared_.begin() + static_cast<std::ptrdiff_t>(bytes + 2 * kZone), '\xff');
       shared_bytes_ = bytes;
     }
-    PLUMB_CHECK(shared_bytes_ == bytes, "emulator: {} has two structs of shared memory", function_name(*call_));
+    PLUMB_CHECK(shared_bytes_ == bytes, "emulator: {} has two structs of shared memory", function_name(call_->name));
     return shared_.data() + kZone;
   }
 
@@ -139,6 +139,12 @@ class Scheduler {
   Counts counts() {
     const std::lock_guard lock(mutex_);
     return counts_;
+  }
+  std::set<std::string> functions_run() {
+    const std::lock_guard lock(mutex_);
+    std::set<std::string> names;
+    for (const char* name : ran_) names.insert(function_name(name));
+    return names;
   }
 
  private:
@@ -188,7 +194,7 @@ class Scheduler {
         error_ = std::make_exception_ptr(Error(
             message("emulator: {}: {} of the {} threads of a block have ended while {} wait for them at a barrier, or in an "
                     "exchange of their warp",
-                    function_name(*call_), done_, count_, count_ - done_)));
+                    function_name(call_->name), done_, count_, count_ - done_)));
       }
     }
     if (error_) {
@@ -204,12 +210,12 @@ class Scheduler {
       return std::all_of(zone, zone + kZone, [](char c) { return c == '\xff'; });
     };
     PLUMB_CHECK(is_untouched(shared_.data()) && is_untouched(shared_.data() + kZone + shared_bytes_),
-                "emulator: {} wrote outside of its shared memory", function_name(*call_));
+                "emulator: {} wrote outside of its shared memory", function_name(call_->name));
   }
 
   void check_place(bool is_set, const void* known, const void* where) const {
     PLUMB_CHECK(!is_set || known == where, "emulator: {}: threads wait for each other in different places of the source",
-                function_name(*call_));
+                function_name(call_->name));
   }
 
   void be(int thread) { tsan::become(tsan_[(static_cast<size_t>(thread) + turn_) % tsan_.size()]); }
@@ -306,6 +312,7 @@ class Scheduler {
   std::mutex mutex_;
   Order how_ = Order::kForward;
   Counts counts_;
+  std::set<const char*> ran_;  // their names, as literals
   std::mt19937 random_;
 
   const KernelCall* call_ = nullptr;
@@ -345,6 +352,7 @@ void* shared_memory(size_t bytes) { return Scheduler::get().shared_memory(bytes)
 
 void set_order(Order order) { Scheduler::get().set_order(order); }
 Counts counts() { return Scheduler::get().counts(); }
+std::set<std::string> functions_run() { return Scheduler::get().functions_run(); }
 void run_threads(const KernelCall& call, const void* arguments) { Scheduler::get().run(call, arguments); }
 
 }  // namespace plumb::emulator

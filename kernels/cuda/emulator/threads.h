@@ -1,6 +1,9 @@
 // Runs the threads of a launch on the host, block after block.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "core/runtime.h"
 
 namespace plumb::emulator {
@@ -16,6 +19,8 @@ struct Counts {
   int64_t launches = 0, blocks = 0, threads = 0, switches = 0;
 };
 Counts counts();
+/// The functions that were launched so far: "softmax_by_warps_kernel<float, false>".
+std::set<std::string> functions_run();
 
 /// Runs all threads of a launch. Throws Error where threads of a block wait at different barriers, or end while others
 /// wait for them.
