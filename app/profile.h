@@ -10,7 +10,8 @@
 
 namespace plumb::app {
 
-/// Notes when each kernel ran, in which part of the step: on a device by its own clock. write() makes a file for chrome://tracing or ui.perfetto.dev.
+/// Notes when each kernel ran, in which part of the step: on a device by its own clock. write() makes a file for
+/// chrome://tracing or ui.perfetto.dev.
 class Profile final : public Observer {
  public:
   static constexpr size_t kMost = 200000;

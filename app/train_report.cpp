@@ -31,8 +31,8 @@ Json transfers_json(const DeviceCounts& n, int64_t steps) {
   const auto json = [&](const Transfers& t) {
     return Json{{"count", t.count}, {"bytes", t.bytes}, {"seconds", t.seconds}};
   };
-  return {{"steps", steps},      {"to_device", json(n.to_device)}, {"to_host", json(n.to_host)},
-          {"waits", n.waits},    {"launches", n.launches},         {"graph_replays", n.replays}};
+  return {{"steps", steps},   {"to_device", json(n.to_device)}, {"to_host", json(n.to_host)},
+          {"waits", n.waits}, {"launches", n.launches},         {"graph_replays", n.replays}};
 }
 
 }  // namespace
@@ -69,7 +69,9 @@ void TrainReport::add_step(double ms) {
 }
 
 void TrainReport::print_transfers(const DeviceCounts& n) const {
-  const auto a_step = [&](int64_t count) { return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, steps_)); };
+  const auto a_step = [&](int64_t count) {
+    return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, steps_));
+  };
   fmt::print("a step: {:.1f} copies to the device ({}), {:.1f} to the host ({}), {:.1f} waits, {:.1f} launches\n",
              a_step(n.to_device.count), in_mb(a_step(n.to_device.bytes)), a_step(n.to_host.count),
              in_mb(a_step(n.to_host.bytes)), a_step(n.waits), a_step(n.launches));

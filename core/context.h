@@ -62,7 +62,7 @@ struct Context {
   MemoryClass memory_class = MemoryClass::kActivation;  ///< of the values that ops make
   Phase phase = Phase::kForward;
   Choice choice{};
-  uint64_t sequence = 0;  ///< number of the last tape node
+  uint64_t sequence = 0;      ///< number of the last tape node
   void* workspace = nullptr;  ///< of the host's kernels; a device has its own (core/runtime.h)
   size_t workspace_bytes = 0;
   void* front = nullptr;  ///< this thread's table of prepared kernels (kernels/cache.cpp)

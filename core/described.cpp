@@ -32,7 +32,9 @@ DeviceProperties properties_of(const std::string& text) {
     return n;
   };
   constexpr int64_t kMost = 1 << 20;
-  p.capability = static_cast<int>(std::min(kMost, number("deviceVer", "a hundred times its compute capability, 900 for 9.0"))) / 10;
+  p.capability =
+      static_cast<int>(std::min(kMost, number("deviceVer", "a hundred times its compute capability, 900 for 9.0"))) /
+      10;
   p.multiprocessors = static_cast<int>(std::min(kMost, number("multiProcessorCount", "how many there are")));
   p.memory_bytes = static_cast<size_t>(number("totalGlobalMem", "its memory in bytes"));
   p.description = text;

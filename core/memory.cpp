@@ -72,9 +72,7 @@ void Allocator::account(int64_t bytes, MemoryClass c) {
 
 bool Allocator::keeps_blocks() const { return device_ ? device_->keeps_blocks() : detail::kKeepsBlocks; }
 
-void* Allocator::from_system(size_t bytes) {
-  return device_ ? device_->allocate(bytes) : detail::system_get(bytes);
-}
+void* Allocator::from_system(size_t bytes) { return device_ ? device_->allocate(bytes) : detail::system_get(bytes); }
 
 void Allocator::to_system(void* block, size_t bytes) {
   if (device_) return device_->release(block, bytes);

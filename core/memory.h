@@ -62,9 +62,9 @@ class Allocator {
   void trim();
   /// At most so many bytes are taken from the system from now on; what is taken already stays. 0 refuses everything.
   void set_limit(size_t bytes);
-  /// Takes `bytes` from the system in one piece, from which blocks are cut from now on as long as it lasts: nothing else
-  /// can take them then. Once; throws the second time, and when the system has not so much. Under AddressSanitizer it
-  /// does nothing.
+  /// Takes `bytes` from the system in one piece, from which blocks are cut from now on as long as it lasts: nothing
+  /// else can take them then. Once; throws the second time, and when the system has not so much. Under AddressSanitizer
+  /// it does nothing.
   void preallocate(size_t bytes);
 
  private:

@@ -76,7 +76,7 @@ Tensor on_device(const Tensor& t) {
   return moved;
 }
 
-}
+}  // namespace
 
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed) {
   detail::refuse_in_capture("uniform", kAdvice);

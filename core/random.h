@@ -48,8 +48,8 @@ void fill_uniform(void* data, DType dtype, int64_t count, double low, double hig
 void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed);
 }  // namespace detail
 
-/// A tensor of numbers as fill_uniform gives them, in the order of memory, on the thread's device (DeviceScope): the same
-/// numbers on each.
+/// A tensor of numbers as fill_uniform gives them, in the order of memory, on the thread's device (DeviceScope): the
+/// same numbers on each.
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
 /// The same for numbers from N(mean, deviation^2).
 Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed);

@@ -1,6 +1,6 @@
 // What a device other than the host does for the library: memory, copies, launches, events, captured graphs. Four kinds
-// of device stand behind this seam (docs/cuda.md): CUDA's own, an emulated one whose kernels run on the host, one that is
-// only described, and, in tests, one that fails by a script.
+// of device stand behind this seam (docs/cuda.md): CUDA's own, an emulated one whose kernels run on the host, one that
+// is only described, and, in tests, one that fails by a script.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ struct Extent3 {
 
 /// The launch of a __global__ function that takes one plain struct.
 struct KernelCall {
-  const char* name;       ///< of the function, as the compiler writes it
-  const char* work;       ///< of the prepared kernel that it is a part of: "plumb:softmax"
-  const void* kernel;     ///< its address, as the host knows it
+  const char* name;    ///< of the function, as the compiler writes it
+  const char* work;    ///< of the prepared kernel that it is a part of: "plumb:softmax"
+  const void* kernel;  ///< its address, as the host knows it
   Extent3 blocks, threads;
   const void* arguments;  ///< the struct, and its size
   size_t argument_bytes;
@@ -43,8 +43,8 @@ struct KernelCall {
 
 /// What planning and the arithmetic of launches need to know of a device.
 struct DeviceProperties {
-  std::string name;         ///< "NVIDIA H200"
-  int capability = 0;       ///< 90 for 9.0
+  std::string name;    ///< "NVIDIA H200"
+  int capability = 0;  ///< 90 for 9.0
   int multiprocessors = 1;
   size_t memory_bytes = 0;
   std::string description;  ///< cuDNN's JSON, of a device that is only described
@@ -53,7 +53,7 @@ struct DeviceProperties {
 /// What a kernel found wrong with the numbers it was given. It lies where host and device reach it; the first thread
 /// that finds something writes it (cuda::report), and the next wait throws it.
 struct Fault {
-  uint64_t sentence = 0;   ///< the address of a text of the host, with a {} for each value; 0 while all is well
+  uint64_t sentence = 0;  ///< the address of a text of the host, with a {} for each value; 0 while all is well
   int64_t values[3] = {};
 };
 

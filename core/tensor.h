@@ -24,8 +24,8 @@ class Tensor {
   static Tensor empty(const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation, Device d = {}) {
     return Tensor(detail::Value::make(spec, c, d, false));
   }
-  /// A copy of host data, on the host (a vector, an array, a span), in the order of the spec's layout. Throws if the number of
-  /// elements differs, if the spec's dtype is another than the data's, and while a step is captured.
+  /// A copy of host data, on the host (a vector, an array, a span), in the order of the spec's layout. Throws if the
+  /// number of elements differs, if the spec's dtype is another than the data's, and while a step is captured.
   template <std::ranges::contiguous_range Data>
   static Tensor from(const Data& data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
     using T = std::ranges::range_value_t<Data>;
@@ -93,8 +93,8 @@ class Tensor {
     void* p = writable(dtype_of<T>);
     return {static_cast<T*>(p), static_cast<size_t>(numel())};
   }
-  /// The only element of a tensor with one element, as a double whatever the dtype. Waits for the tensor's device, as at
-  /// does.
+  /// The only element of a tensor with one element, as a double whatever the dtype. Waits for the tensor's device, as
+  /// at does.
   double item() const;
   /// The element at these logical indices ({n, c, h, w} whatever the layout), as a double; negative ones count from the
   /// end.

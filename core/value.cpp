@@ -35,10 +35,11 @@ Ref<Value> Value::wrap(void* data, const TensorSpec& spec, MemoryClass c, std::f
   PLUMB_CHECK(data || empty, "a tensor {} was asked to wrap a null pointer", spec);
   PLUMB_CHECK(reinterpret_cast<uintptr_t>(data) % size_of(spec.dtype) == 0,
               "a tensor {} was asked to wrap memory that is not aligned to its elements", spec);
-  PLUMB_CHECK(d.is_cpu() || reinterpret_cast<uintptr_t>(data) % kDeviceAlignment == 0,
-              "a tensor {} was asked to wrap memory of {} that is not aligned to {} bytes, in which its kernels read and "
-              "write; copy it to memory that is",
-              spec, d, kDeviceAlignment);
+  PLUMB_CHECK(
+      d.is_cpu() || reinterpret_cast<uintptr_t>(data) % kDeviceAlignment == 0,
+      "a tensor {} was asked to wrap memory of {} that is not aligned to {} bytes, in which its kernels read and "
+      "write; copy it to memory that is",
+      spec, d, kDeviceAlignment);
   auto foreign = std::make_unique<Foreign>(std::move(deleter));
   Ref<Value> made = make(spec, c, d, true);
   made->data = data;

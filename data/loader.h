@@ -82,8 +82,8 @@ class Loader {
   int64_t batches_ = 0, epoch_ = -1;
   int64_t handed_out_ = 0;  // batches that next() has returned
   std::vector<int64_t> order_;
-  std::vector<Slot> slots_;  // the ring, and at the end the slot of the short batch
-  Runtime* runtime_ = nullptr;  // of the device, if it is not the host
+  std::vector<Slot> slots_;               // the ring, and at the end the slot of the short batch
+  Runtime* runtime_ = nullptr;            // of the device, if it is not the host
   mutable std::vector<Batch> on_device_;  // one a size of batch
   int64_t ring_ = 1;
 

@@ -107,8 +107,8 @@ class StaticFunction {
       : StaticFunction(Function([f = std::move(f)](std::span<const Tensor> inputs) mutable -> TensorList {
           return detail::as_list(f(inputs));
         })) {}
-  /// The outputs for these inputs, valid until the next call. Inputs, on whichever device, are copied into the program's
-  /// own, which are where the thread's DeviceScope said when this was made.
+  /// The outputs for these inputs, valid until the next call. Inputs, on whichever device, are copied into the
+  /// program's own, which are where the thread's DeviceScope said when this was made.
   const TensorList& operator()(std::span<const Tensor> inputs);
   const TensorList& operator()(std::initializer_list<Tensor> inputs) {
     return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size()));

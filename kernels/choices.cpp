@@ -47,7 +47,8 @@ const Choices& known_of(Table& t, Device device) {
   const fs::path file = file_of_results(device);
   const auto [known, is_new] = t.known.try_emplace(file.string());
   std::error_code ignored;
-  if (!is_new || !fs::is_regular_file(file, ignored)) return known->second;  // nothing yet, or what reading might wait for
+  if (!is_new || !fs::is_regular_file(file, ignored))
+    return known->second;  // nothing yet, or what reading might wait for
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     if (const size_t tab = line.find('\t'); tab != std::string::npos)

@@ -14,8 +14,8 @@ namespace plumb {
 using Choices = std::map<std::string, std::string>;
 
 namespace detail {
-/// What is remembered of a piece of work on a device, by this process or by the disk, and is still valid: the file may have
-/// been cut short, and algorithms go. Nothing if it was never measured. The file is the device's.
+/// What is remembered of a piece of work on a device, by this process or by the disk, and is still valid: the file may
+/// have been cut short, and algorithms go. Nothing if it was never measured. The file is the device's.
 std::optional<std::string> remembered_choice(Device device, const std::string& work,
                                              const std::function<bool(const std::string&)>& is_valid);
 /// Remembers what measuring has found, here and on the disk.

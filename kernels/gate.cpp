@@ -9,8 +9,9 @@ namespace {
 
 [[gnu::noinline, gnu::cold]] void refuse_input(const KernelKind& kind, Inputs in, size_t i) {
   PLUMB_CHECK(in[i].value, "{}: input {} is an empty tensor", kind.name, i);
-  PLUMB_CHECK(in[i].value->device == in[0].value->device, "{}: input {} is on {} and input 0 on {}; bring them together with to(x, device)",
-              kind.name, i, in[i].value->device, in[0].value->device);
+  PLUMB_CHECK(in[i].value->device == in[0].value->device,
+              "{}: input {} is on {} and input 0 on {}; bring them together with to(x, device)", kind.name, i,
+              in[i].value->device, in[0].value->device);
   fail(
       "{}: input {} {} comes from a captured step and has no memory outside of it; return it from the captured "
       "function; a handle from outside that is given another tensor inside it keeps that: write into it with copy_from",

@@ -19,8 +19,8 @@ std::vector<std::string> library_versions();
 /// A short text without spaces that differs when the processor, a library, this library's version or the instructions
 /// that it was compiled for do.
 std::string machine_signature();
-/// The same for the kernels of another device: its name, as far as a file name takes it, and what the results on it depend
-/// on. For the host, machine_signature().
+/// The same for the kernels of another device: its name, as far as a file name takes it, and what the results on it
+/// depend on. For the host, machine_signature().
 std::string device_signature(Device d);
 /// Throws a sentence if the library was compiled for instructions that this processor does not have.
 void check_processor();

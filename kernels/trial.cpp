@@ -16,7 +16,9 @@ Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out
   for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // no page faults in the first timed run
 }
 
-void* Scratch::block(size_t bytes) { return blocks_.emplace_back(block_of(bytes, MemoryClass::kWorkspace, device_)).get(); }
+void* Scratch::block(size_t bytes) {
+  return blocks_.emplace_back(block_of(bytes, MemoryClass::kWorkspace, device_)).get();
+}
 
 size_t Scratch::bytes() const {
   return std::accumulate(blocks_.begin(), blocks_.end(), size_t{0},

@@ -9,8 +9,8 @@
 namespace plumb::models {
 namespace {
 
-// Calls fill with the memory, which counts as written. Memory of a device is filled by way of the host: every device has
-// the same numbers.
+// Calls fill with the memory, which counts as written. Memory of a device is filled by way of the host: every device
+// has the same numbers.
 template <class F>
 void write(const char* name, Tensor& x, const F& fill) {
   PLUMB_CHECK(x && is_floating(x.dtype()), "{}: the tensor is {}; make it of a floating dtype", name,

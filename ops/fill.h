@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// Every element is `value`, rounded to the dtype as to(dtype) does. Any spec; on the thread's device (DeviceScope), the
-/// others too but for those that are like another tensor.
+/// Every element is `value`, rounded to the dtype as to(dtype) does. Any spec; on the thread's device (DeviceScope),
+/// the others too but for those that are like another tensor.
 Tensor full(const TensorSpec& spec, double value);
 /// Every element is 0.
 inline Tensor zeros(const TensorSpec& spec) { return full(spec, 0); }

@@ -40,8 +40,9 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool need
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
   static constexpr char kName[] = "linear";
   const bool is_free = detail::ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
-  const bool is_host = x.device().is_cpu();  // where one pass over a large matrix is worth a kernel
-  if (is_host && is_free && x.requires_grad() && w.requires_grad() && detail::prefers_joint_backward(x.spec(), w.spec())) {
+  const bool is_host = x.device().is_cpu();                // where one pass over a large matrix is worth a kernel
+  if (is_host && is_free && x.requires_grad() && w.requires_grad() &&
+      detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
         [x = Kept(x, kName), w = Kept(w, kName)](const Tensor& dy, const Needs<3>& needs) {

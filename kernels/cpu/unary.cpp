@@ -8,7 +8,8 @@ namespace {
 template <class F, Stage S>
 void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
   const detail::UnaryStage<F, S> op{*static_cast<const F*>(f)};
-  dispatch_compute(p.out[0].dtype, [&]<class T>() { add_candidate(row_function<detail::UnaryStage<F, S>, T>(op), p, c); });
+  dispatch_compute(p.out[0].dtype,
+                   [&]<class T>() { add_candidate(row_function<detail::UnaryStage<F, S>, T>(op), p, c); });
 }
 
 }  // namespace

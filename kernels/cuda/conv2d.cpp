@@ -94,9 +94,7 @@ class Planner {
     const auto c_digit = digit(channels, c), h_digit = digit(w_.shape[2], kh), w_digit = digit(w_.shape[3], kw);
     return is_channels_last() ? Axis(c_digit, w_digit, h_digit) : Axis(w_digit, h_digit, c_digit);
   }
-  Axis weight_taps() const {
-    return taps(w_.shape[1], {.offset = area()}, {.offset = w_.shape[3]}, {.offset = 1});
-  }
+  Axis weight_taps() const { return taps(w_.shape[1], {.offset = area()}, {.offset = w_.shape[3]}, {.offset = 1}); }
   static Operand image(const TensorSpec& of, const Strides& strides) {
     Operand o;
     o.is_image = true;
@@ -136,7 +134,8 @@ template <class Params>
 void offer(const char* name, const Problem<Params>& p, const Gemm& g, const Inputs& in, Candidates& candidates) {
   const DType dtype = p.out[0].dtype;
   if (dtype == DType::kF16) return;
-  candidates.add("direct", [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
+  candidates.add("direct",
+                 [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
 }
 
 }  // namespace

@@ -18,9 +18,8 @@ struct Divisor {
       return;
     }
     while ((int64_t{1} << shift) < d) ++shift;
-    factor = static_cast<uint32_t>(((uint64_t{1} << 32) * ((uint64_t{1} << shift) - static_cast<uint64_t>(d))) /
-                                       static_cast<uint64_t>(d) +
-                                   1);
+    factor = static_cast<uint32_t>(
+        ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - static_cast<uint64_t>(d))) / static_cast<uint64_t>(d) + 1);
   }
   /// The quotient of a number of at least 0.
   __device__ int64_t quotient(int64_t n) const {

@@ -1,6 +1,6 @@
 #include "kernels/cpu/strided.h"
-#include "kernels/cuda/lines.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/lines.h"
 #include "kernels/reduce.h"
 
 namespace plumb {

@@ -133,7 +133,7 @@ struct FoldPlan {
     constexpr int64_t kLeastOfBlock = 1024, kMostCuts = 64;
     const int64_t lines = l.lines.count, terms = l.terms.count, wanted = int64_t{4} * r.properties().multiprocessors;
     way = l.is_across ? Way::kAcross : terms < kLeastOfBlock ? Way::kWarps : Way::kBlocks;
-    const int64_t groups = way == Way::kAcross ? (lines + kWarp - 1) / kWarp
+    const int64_t groups = way == Way::kAcross  ? (lines + kWarp - 1) / kWarp
                            : way == Way::kWarps ? (lines + kFoldWarps - 1) / kFoldWarps
                                                 : lines;
     grid = grid_of(r, groups, kFoldThreads);

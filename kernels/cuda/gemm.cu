@@ -1,5 +1,5 @@
-// Products by tiles: a block computes a tile of the result, a thread some rows by some columns of it in registers. Tiles of
-// the operands pass through shared memory in two halves, so that one is filled while the other is read.
+// Products by tiles: a block computes a tile of the result, a thread some rows by some columns of it in registers.
+// Tiles of the operands pass through shared memory in two halves, so that one is filled while the other is read.
 #include "kernels/cuda/gemm.h"
 
 #include "kernels/cuda/element.h"
@@ -269,7 +269,8 @@ std::unique_ptr<Kernel> make(const char* name, Device device, const Gemm& gemm, 
   const int64_t possible = std::max<int64_t>(1, std::min({wanted, args.tiles / kLeastTiles, kMostSplits}));
   args.tiles_of_part = std::max<int64_t>(1, tiles_over(args.tiles, possible));
   args.splits = static_cast<int>(std::max<int64_t>(1, tiles_over(args.tiles, args.tiles_of_part)));
-  const int64_t blocks = work.row_tiles * work.column_tiles, outputs = gemm.rows() * gemm.columns() * gemm.batches.count;
+  const int64_t blocks = work.row_tiles * work.column_tiles,
+                outputs = gemm.rows() * gemm.columns() * gemm.batches.count;
   PLUMB_CHECK(blocks <= std::numeric_limits<int32_t>::max(), "{}: {} rows by {} columns are more than a launch takes",
               name, gemm.rows(), gemm.columns());
   const Grid grid{{static_cast<unsigned>(blocks), static_cast<unsigned>(args.splits),
@@ -286,7 +287,9 @@ std::unique_ptr<Kernel> make(const char* name, Device device, const Gemm& gemm, 
     q.launch<gemm_kernel_of<T, Tile>>(grid, now);
     if (is_split) q.launch<gemm_parts_kernel<T>>(grid_over(q.runtime(), outputs, kThreads), now);
   });
-  if (is_split) kernel->info().workspace_bytes = static_cast<size_t>(outputs) * static_cast<size_t>(args.splits) * sizeof(Compute<T>);
+  if (is_split)
+    kernel->info().workspace_bytes =
+        static_cast<size_t>(outputs) * static_cast<size_t>(args.splits) * sizeof(Compute<T>);
   return kernel;
 }
 

@@ -23,13 +23,13 @@ struct Axis {
   explicit Axis(const Digit& a, const Digit& b = {}, const Digit& c = {});
 };
 
-/// A matrix of rows and depth that is read. Where it is an image that a window walks over, row and depth together say the
-/// height and width at which an element lies, and elements outside of the image are zero.
+/// A matrix of rows and depth that is read. Where it is an image that a window walks over, row and depth together say
+/// the height and width at which an element lies, and elements outside of the image are zero.
 struct Operand {
   Axis row, depth;
-  int64_t first = 0;              // of the element at row 0 and depth 0, height and width 0
+  int64_t first = 0;  // of the element at row 0 and depth 0, height and width 0
   bool is_image = false;
-  bool is_depth_first = false;    // neighbours in memory are neighbours in depth
+  bool is_depth_first = false;  // neighbours in memory are neighbours in depth
   int32_t first_h = 0, first_w = 0;
   int32_t step_h = 1, step_w = 1;  // heights and widths that no step divides are zero, too
   int32_t image_h = 0, image_w = 0;
@@ -58,8 +58,8 @@ struct Gemm {
   constexpr int64_t depth() const { return a.depth.extent; }
 };
 
-/// A kernel from the inputs number `a`, `b` and, if it is not negative, `bias`, to output 0, which has no gaps. Of f32, f64
-/// or bf16.
+/// A kernel from the inputs number `a`, `b` and, if it is not negative, `bias`, to output 0, which has no gaps. Of f32,
+/// f64 or bf16.
 std::unique_ptr<Kernel> gemm_kernel(const char* name, Device device, DType dtype, const Gemm& gemm, int a, int b,
                                     int bias = -1);
 

@@ -1,5 +1,5 @@
-// The language that kernels are written in, for two compilers: nvcc, and the host's, for which emulator/language.h has the
-// words. A kernel takes one struct of plain bytes, and its shared memory is one struct.
+// The language that kernels are written in, for two compilers: nvcc, and the host's, for which emulator/language.h has
+// the words. A kernel takes one struct of plain bytes, and its shared memory is one struct.
 #pragma once
 
 #ifdef __CUDACC__
@@ -35,8 +35,8 @@ __device__ T warp_combine(T v, const Combine& combine) {
   return v;
 }
 
-/// The same for the threads of a block of whole warps, along x. `of_warps` is shared memory for a value a warp, which may
-/// be used again at once.
+/// The same for the threads of a block of whole warps, along x. `of_warps` is shared memory for a value a warp, which
+/// may be used again at once.
 template <class T, class Combine>
 __device__ T block_combine(T v, T* of_warps, const Combine& combine) {
   v = warp_combine(v, combine);

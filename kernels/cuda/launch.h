@@ -57,13 +57,13 @@ void Queue::launch(const Grid& g, const Args& args) const {
   static_assert(std::is_same_v<Args, launching::Argument<kFunction>>);
   static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) <= 32764, "what a launch takes from CUDA 12.1 on");
   if (g.blocks.x == 0 || g.blocks.y == 0 || g.blocks.z == 0) return;
-  runtime_.launch({launching::name<kFunction>(), work_, reinterpret_cast<const void*>(kFunction), g.blocks, g.threads, &args,
-                   sizeof args, &launching::call<kFunction>},
+  runtime_.launch({launching::name<kFunction>(), work_, reinterpret_cast<const void*>(kFunction), g.blocks, g.threads,
+                   &args, sizeof args, &launching::call<kFunction>},
                   stream_);
 }
 
-/// As many blocks as `pieces` need, but no more than the device has use for: kernels stride over the grid. By the device's
-/// size, so that on a small one (the emulated) they go round their loops more than once.
+/// As many blocks as `pieces` need, but no more than the device has use for: kernels stride over the grid. By the
+/// device's size, so that on a small one (the emulated) they go round their loops more than once.
 inline Grid grid_of(const Runtime& r, int64_t pieces, unsigned threads) {
   const int64_t most = int64_t{32} * r.properties().multiprocessors;
   return {{static_cast<unsigned>(std::min(pieces, most))}, {threads}};
@@ -77,7 +77,8 @@ inline Grid grid_over(const Runtime& r, int64_t elements, unsigned threads = 256
 template <class Run>
 class OwnKernel final : public Kernel {
  public:
-  OwnKernel(const char* name, Device d, Run run) : Kernel(name), name_(name), runtime_(runtime_of(d)), run_(std::move(run)) {}
+  OwnKernel(const char* name, Device d, Run run)
+      : Kernel(name), name_(name), runtime_(runtime_of(d)), run_(std::move(run)) {}
   void run(const Launch& l) const override { run_(Queue(runtime_, l.stream, name_), l); }
 
  private:

@@ -40,7 +40,8 @@ void offer(const char* name, const Problem<Params>& p, const Operand& a, const O
   g.column_inner = cuda::Divisor(std::max<int64_t>(1, g.columns()));
   g.column_stride[0] = column_stride;
   g.relu = relu;
-  candidates.add("gemm", [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
+  candidates.add("gemm",
+                 [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
 }
 
 }  // namespace
@@ -56,7 +57,8 @@ void LinearBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void LinearBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
-  offer("plumb:linear_backward_weight", p, by_columns(p.in[0]), by_columns(p.in[1]), p.in[1].shape[1], 1, false, {0, 1}, c);
+  offer("plumb:linear_backward_weight", p, by_columns(p.in[0]), by_columns(p.in[1]), p.in[1].shape[1], 1, false, {0, 1},
+        c);
 }
 
 }  // namespace plumb

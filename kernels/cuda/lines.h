@@ -10,8 +10,8 @@
 
 namespace plumb::cuda {
 
-/// Dimensions, innermost first, and what one more along each adds to an offset in x and in y. Neighbours that go on where
-/// the others end are one.
+/// Dimensions, innermost first, and what one more along each adds to an offset in x and in y. Neighbours that go on
+/// where the others end are one.
 struct Steps {
   int rank = 0;
   Divisor extent[kMaxRank];

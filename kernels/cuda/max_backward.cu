@@ -24,7 +24,8 @@ struct CountFold {
   __device__ void add(State& s, int64_t at, int64_t) const { s.count += is_same(cuda::load(x + at), s.largest); }
   __device__ State merge(const State& a, const State& b) const { return {a.count + b.count, a.largest}; }
   __device__ State from_lane(const State& s, int distance) const {
-    return {static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.count), distance)), s.largest};
+    return {static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.count), distance)),
+            s.largest};
   }
   __device__ void finish(const State& s, int64_t at) const { counts[at] = s.count; }
 };
@@ -62,14 +63,16 @@ void MaxBackward::cuda(const Problem<NoParams>& p, Candidates& candidates) {
       cuda::Steps steps;
       for (int i = x.rank() - 1; i >= 0; --i) steps.add(x.shape[order[i]], dims >> order[i] & 1 ? 0 : ys[order[i]], 0);
       const size_t counts_bytes = plumb::detail::aligned(static_cast<size_t>(y.numel()) * sizeof(int64_t));
-      auto kernel = cuda::own("plumb:max_backward", device, plan.launches() + 1, [=](const cuda::Queue& q, const Launch& l) {
-        auto* const counts = static_cast<int64_t*>(l.workspace);
-        const auto *dy = static_cast<const T*>(l.in[0]), *from = static_cast<const T*>(l.in[1]),
-                   *largest = static_cast<const T*>(l.in[2]);
-        cuda::launch_fold(q, plan, lines, Fold{from, largest, counts}, static_cast<char*>(l.workspace) + counts_bytes);
-        q.launch<max_share_kernel<T>>(cuda::grid_over(q.runtime(), steps.count),
-                                      ShareArgs<T>{dy, from, largest, counts, static_cast<T*>(l.out[0]), steps});
-      });
+      auto kernel =
+          cuda::own("plumb:max_backward", device, plan.launches() + 1, [=](const cuda::Queue& q, const Launch& l) {
+            auto* const counts = static_cast<int64_t*>(l.workspace);
+            const auto *dy = static_cast<const T*>(l.in[0]), *from = static_cast<const T*>(l.in[1]),
+                       *largest = static_cast<const T*>(l.in[2]);
+            cuda::launch_fold(q, plan, lines, Fold{from, largest, counts},
+                              static_cast<char*>(l.workspace) + counts_bytes);
+            q.launch<max_share_kernel<T>>(cuda::grid_over(q.runtime(), steps.count),
+                                          ShareArgs<T>{dy, from, largest, counts, static_cast<T*>(l.out[0]), steps});
+          });
       kernel->info().workspace_bytes = counts_bytes + plan.part_count * sizeof(typename Fold::State);
       return kernel;
     });

@@ -1,5 +1,5 @@
-// One launch for all parameters: blocks walk the parameters laid end to end in pieces. The pointers travel as the kernel's
-// argument, which from CUDA 12.1 on holds up to 32 KB: more parameters than that are several launches.
+// One launch for all parameters: blocks walk the parameters laid end to end in pieces. The pointers travel as the
+// kernel's argument, which from CUDA 12.1 on holds up to 32 KB: more parameters than that are several launches.
 #include "kernels/optimizer.h"
 
 #include "kernels/cuda/element.h"

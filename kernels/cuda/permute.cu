@@ -31,10 +31,10 @@ template <class Word>
 struct TransposeArgs {
   const Word* x;
   Word* y;
-  int64_t rows, columns;           // columns are next to each other in y, rows in x
-  int64_t column_x, row_y;         // what one more adds
+  int64_t rows, columns;    // columns are next to each other in y, rows in x
+  int64_t column_x, row_y;  // what one more adds
   int64_t row_tiles, column_tiles;
-  cuda::Steps others;              // with offsets in x and in y
+  cuda::Steps others;  // with offsets in x and in y
 };
 template <class Word>
 struct TransposeShared {
@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(kThreads) transpose_kernel(const TransposeArgs
     a.others.move(block / tiles, x, y);
     const int64_t row = block % tiles / a.column_tiles * kTile, column = block % a.column_tiles * kTile;
     for (int i = first; i < kTile; i += kStep) {
-      if (row + lane < a.rows && column + i < a.columns) s.tile[i][lane] = a.x[x + row + lane + (column + i) * a.column_x];
+      if (row + lane < a.rows && column + i < a.columns)
+        s.tile[i][lane] = a.x[x + row + lane + (column + i) * a.column_x];
     }
     __syncthreads();
     for (int i = first; i < kTile; i += kStep) {

@@ -1,5 +1,5 @@
-// Pooling: a thread an element of the result, neighbours in memory by neighbouring threads. Gradients are gathered from the
-// windows that an element is in, so that no two threads add to one.
+// Pooling: a thread an element of the result, neighbours in memory by neighbouring threads. Gradients are gathered from
+// the windows that an element is in, so that no two threads add to one.
 #include "kernels/pool2d.h"
 
 #include <limits>

@@ -34,7 +34,7 @@ struct PadArgs {
   Word value;
   int rank;
   int64_t count;
-  cuda::Divisor extent[kMaxRank];  // of y in memory order, innermost first
+  cuda::Divisor extent[kMaxRank];                               // of y in memory order, innermost first
   int64_t begin[kMaxRank], inside[kMaxRank], stride[kMaxRank];  // of x in y
 };
 
@@ -124,9 +124,11 @@ void offer_concat(const Problem<ConcatParams>& p, Candidates& candidates) {
     to += x.shape[static_cast<int>(p.params.dim)] * ys[static_cast<int>(p.params.dim)];
   }
   candidates.add("loop", [parts, device = p.device] {
-    return cuda::own("plumb:concat", device, static_cast<int>(parts.size()), [=](const cuda::Queue& q, const Launch& l) {
-      for (size_t i = 0; i < parts.size(); ++i) launch_box<Word>(q, parts[i].steps, l.in[i], 0, l.out[0], parts[i].to);
-    });
+    return cuda::own("plumb:concat", device, static_cast<int>(parts.size()),
+                     [=](const cuda::Queue& q, const Launch& l) {
+                       for (size_t i = 0; i < parts.size(); ++i)
+                         launch_box<Word>(q, parts[i].steps, l.in[i], 0, l.out[0], parts[i].to);
+                     });
   });
 }
 

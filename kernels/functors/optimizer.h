@@ -1,9 +1,9 @@
 // What one step of an optimizer does to one element, in each framework's formula, on host and device.
 //
 // A rule is made once a step from the attributes, the learning rate and the number of the step (from 1), all in double;
-// rule(w, g, s) then updates the element w and its states s for the gradient g. Its switches are known when it is compiled
-// (with_rule), so that what an optimizer does not use costs nothing, or told at run time (with_told_rule), where all threads
-// take one way and few kernels are compiled; how many states there are is always known.
+// rule(w, g, s) then updates the element w and its states s for the gradient g. Its switches are known when it is
+// compiled (with_rule), so that what an optimizer does not use costs nothing, or told at run time (with_told_rule),
+// where all threads take one way and few kernels are compiled; how many states there are is always known.
 #pragma once
 
 #include "../../core/convention.h"
@@ -55,8 +55,8 @@ constexpr void decay_weight(bool is_decoupled, T& w, T& g, T decay, T rate) {
   }
 }
 
-/// State: the velocity, if there is momentum. Keras keeps the rate inside the velocity and decays the weight, the others
-/// do neither.
+/// State: the velocity, if there is momentum. Keras keeps the rate inside the velocity and decays the weight, the
+/// others do neither.
 template <class T, bool kMomentum, class Switches>
 struct Sgd {
   static constexpr size_t kStates = kMomentum;
@@ -198,7 +198,8 @@ template <class T, class F>
 void with_told_rule(const SgdParams& p, const F& f) {
   const functors::Told is{{p.convention == Convention::kKeras, p.weight_decay > 0, p.nesterov != 0}};
   functors::with_constants(
-      [&]<bool kMomentum>() { f.template operator()<functors::Sgd<T, kMomentum, functors::Told>>(is); }, p.momentum > 0);
+      [&]<bool kMomentum>() { f.template operator()<functors::Sgd<T, kMomentum, functors::Told>>(is); },
+      p.momentum > 0);
 }
 template <class T, class F>
 void with_told_rule(const AdamParams& p, const F& f) {

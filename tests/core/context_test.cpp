@@ -60,7 +60,8 @@ TEST(Context, ValuesTakeTheMemoryClassOfTheScope) {
   };
   {
     const MemoryScope memory(MemoryClass::kState);
-    const detail::Ref<detail::Value> v = detail::Value::make(TensorSpec(Shape{1024}), detail::ctx.memory_class, Device{});
+    const detail::Ref<detail::Value> v =
+        detail::Value::make(TensorSpec(Shape{1024}), detail::ctx.memory_class, Device{});
     EXPECT_EQ(live(MemoryClass::kState), 4096);
     EXPECT_EQ(live(MemoryClass::kActivation), 0);
   }

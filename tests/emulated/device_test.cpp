@@ -67,16 +67,18 @@ TEST(DeviceTest, MemoryThatIsWrappedIsAligned) {
 TEST(DeviceTest, CopiesGoFromAnyDeviceToAny) {
   const Device other = add_device(emulator::make_runtime());
   const Tensor x = test::random_tensor(TensorSpec(Shape{33}), 1);
-  Tensor y = Tensor::empty(x.spec(), MemoryClass::kInput, kDevice), z = Tensor::empty(x.spec(), MemoryClass::kInput, other),
-         back = Tensor::empty(x.spec());
+  Tensor y = Tensor::empty(x.spec(), MemoryClass::kInput, kDevice),
+         z = Tensor::empty(x.spec(), MemoryClass::kInput, other), back = Tensor::empty(x.spec());
   y.copy_from(x);
   z.copy_from(y);
   back.copy_from(z);
   EXPECT_TRUE(test::bitwise_equal(back, x));
   EXPECT_TRUE(test::refused([&] { add(y, z); }, "add: input 1 is on"));
   EXPECT_TRUE(test::refused([&] { capture([&] { y.copy_from(x); }); }, "copy_from: a step is being captured"));
-  EXPECT_TRUE(test::refused([&] { capture([&] { return TensorList{add(y, y), add(x, x)}; }); },
-                            "a program is of one device"));
+  EXPECT_TRUE(
+      test::refused([&] { capture([&] {
+                            return TensorList{add(y, y), add(x, x)};
+                          }); }, "a program is of one device"));
 }
 
 TEST(DeviceTest, ALabelOutOfRangeIsToldAtTheNextWait) {

@@ -23,8 +23,8 @@ void run(void (*kernel)(Args), const Args& args, Extent3 blocks, Extent3 threads
   const auto call = [](const void* k, const void* a) {
     reinterpret_cast<void (*)(Args)>(const_cast<void*>(k))(*static_cast<const Args*>(a));
   };
-  run_threads({"kFunction = plumb::a_kernel<float>;", "plumb:test", reinterpret_cast<const void*>(kernel), blocks, threads,
-               &args, sizeof args, call},
+  run_threads({"kFunction = plumb::a_kernel<float>;", "plumb:test", reinterpret_cast<const void*>(kernel), blocks,
+               threads, &args, sizeof args, call},
               &args);
 }
 
@@ -106,13 +106,21 @@ void other_masks_kernel(Args a) { a.data[0] = __shfl_sync(threadIdx.x < 16 ? 0xf
 
 TEST_F(EmulatorTest, WhatThreadsMustNotDoNamesTheKernel) {
   const auto refuses = [&](void (*kernel)(Args), const char* part) {
-    return test::refused([&] { run(kernel, {data_.data(), 0}, {1}, {32}); }, std::string("emulator: a_kernel<float>") + part);
+    return test::refused(
+        [&] {
+          run(kernel, {data_.data(), 0}, {1}, {32});
+        },
+        std::string("emulator: a_kernel<float>") + part);
   };
   EXPECT_TRUE(refuses(half_waits_kernel, ": 16 of the 32 threads of a block have ended while 16 wait"));
   EXPECT_TRUE(refuses(waits_elsewhere_kernel, ": threads wait for each other in different places"));
   EXPECT_TRUE(refuses(writes_beyond_kernel, " wrote outside of its shared memory"));
   EXPECT_TRUE(refuses(other_masks_kernel, ": the lanes of a warp exchange values under different masks"));
-  EXPECT_TRUE(test::refused([&] { run(reverse_kernel<true>, {data_.data(), 0}, {1}, {2048}); }, "blocks of 2048 threads"));
+  EXPECT_TRUE(test::refused(
+      [&] {
+        run(reverse_kernel<true>, {data_.data(), 0}, {1}, {2048});
+      },
+      "blocks of 2048 threads"));
   run(reverse_kernel<true>, {data_.data(), 0}, {4}, {128});  // and it goes on
 }
 

@@ -1,5 +1,5 @@
-// Networks train on the emulated device: eager and captured, and whatever the order of blocks and threads, bit for bit the
-// same, and as on the host but for rounding.
+// Networks train on the emulated device: eager and captured, and whatever the order of blocks and threads, bit for bit
+// the same, and as on the host but for rounding.
 #include <gtest/gtest.h>
 
 #include "core/random.h"
@@ -73,7 +73,8 @@ void expect_same(const Outcome& got, const Outcome& expected) {
 }
 
 void expect_close(const Outcome& got, const Outcome& expected, double bound) {
-  for (size_t i = 0; i < got.losses.size(); ++i) EXPECT_NEAR(got.losses[i], expected.losses[i], bound * 10) << "loss " << i;
+  for (size_t i = 0; i < got.losses.size(); ++i)
+    EXPECT_NEAR(got.losses[i], expected.losses[i], bound * 10) << "loss " << i;
   for (size_t i = 0; i < got.state.size(); ++i)
     EXPECT_TRUE(test::close(got.state[i], expected.state[i], bound)) << "tensor " << i;
 }
@@ -82,7 +83,8 @@ constexpr How kOnHost{.device = {}};
 
 // What Adam divides by is next to 0 in its first steps, which magnifies rounding.
 TEST(EmulatedTrainingTest, LeNetIsTheSameInEveryOrder) {
-  for (const Training& run : {Training{"lenet", "sgd", 6, 4, Layout::kNchw}, Training{"lenet", "adam", 6, 4, Layout::kNhwc}}) {
+  for (const Training& run :
+       {Training{"lenet", "sgd", 6, 4, Layout::kNchw}, Training{"lenet", "adam", 6, 4, Layout::kNhwc}}) {
     SCOPED_TRACE(run.optimizer);
     const Outcome eager = train(run, {});
     expect_same(train(run, {.captured = true}), eager);

@@ -123,7 +123,8 @@ TEST(Gate, RefusesEmptyTensors) {
 TEST(Gate, RefusesMixedDevices) {
   const Device there = test::a_described_device();
   const Tensor a = four(1, 2, 3, 4), b = to(a, there);
-  EXPECT_TRUE(refused([&] { add(a, b); }, "add: input 1 is on " + to_string(there) + " and input 0 on cpu; bring them"));
+  EXPECT_TRUE(
+      refused([&] { add(a, b); }, "add: input 1 is on " + to_string(there) + " and input 0 on cpu; bring them"));
 }
 
 TEST(Gate, RefusesDevicesWithoutKernels) {

@@ -44,7 +44,9 @@ void generate(const Network& network, const Json& listed) {
     const auto by_name = std::ranges::find(all, listed[p]["name"].get<std::string>(), &NamedTensor::name);
     const NamedTensor& t = by_name == all.end() ? all[p] : *by_name;
     generate(t.tensor, t.name, listed[p]["p"].get<uint64_t>());
-    EXPECT_EQ(t.tensor.at(std::vector<int64_t>(static_cast<size_t>(t.tensor.rank()))), listed[p]["first"][0].get<float>()) << t.name;
+    EXPECT_EQ(t.tensor.at(std::vector<int64_t>(static_cast<size_t>(t.tensor.rank()))),
+              listed[p]["first"][0].get<float>())
+        << t.name;
   }
 }
 

@@ -131,7 +131,8 @@ TEST_F(SafetensorsSave, RefusesWhatCannotBeStored) {
   const Tensor nhwc = Tensor::empty(TensorSpec(Shape{1, 2, 2, 2}, DType::kF32, Layout::kNhwc));
   EXPECT_TRUE(refused(save({"w", nhwc}), "tensor \"w\" is in layout nhwc; convert it to nchw"));
   EXPECT_TRUE(refused(save({"w", Tensor()}), "tensor \"w\" is empty"));
-  EXPECT_TRUE(refused(save({"w", Tensor(detail::Value::make(x.spec(), MemoryClass::kActivation, Device{}, true))}), "captured"));
+  EXPECT_TRUE(refused(save({"w", Tensor(detail::Value::make(x.spec(), MemoryClass::kActivation, Device{}, true))}),
+                      "captured"));
   EXPECT_TRUE(refused(save({"x", x}), "the name \"x\" is taken"));
   EXPECT_TRUE(refused(save({"__metadata__", x}), "the name \"__metadata__\" is taken"));
   EXPECT_TRUE(refused(save({"\xff", x}), "is not UTF-8"));

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/random.h"
-#include "ops/elementwise.h"
 #include "ops/convert.h"
+#include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 

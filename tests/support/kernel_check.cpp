@@ -144,8 +144,10 @@ void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
   if (!keys_.insert(key_of(prepared)).second) return;
   SCOPED_TRACE(describe(prepared));
   const ObserverScope unwatched(nullptr);
-  const Problem p{
-      prepared, {prepared.in().begin(), prepared.in().end()}, {prepared.out().begin(), prepared.out().end()}, prepared.choice};
+  const Problem p{prepared,
+                  {prepared.in().begin(), prepared.in().end()},
+                  {prepared.out().begin(), prepared.out().end()},
+                  prepared.choice};
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < p.in.size(); ++i) {
     // What the gate packed is a parameter, whose plain form is not part of the run: any numbers do.

@@ -37,7 +37,9 @@ void ScriptedRuntime::record(RuntimeEvent& e, Stream) { static_cast<Event&>(e).i
 bool ScriptedRuntime::is_done(const RuntimeEvent& e) { return static_cast<const Event&>(e).is_done; }
 
 void ScriptedRuntime::do_copy(void* to, const void* from, size_t bytes, Direction d, Stream) {
-  log.push_back(d == Direction::kToDevice ? "copy to_device" : d == Direction::kToHost ? "copy to_host" : "copy within");
+  log.push_back(d == Direction::kToDevice ? "copy to_device"
+                : d == Direction::kToHost ? "copy to_host"
+                                          : "copy within");
   std::memcpy(to, from, bytes);
 }
 

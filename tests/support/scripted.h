@@ -15,9 +15,9 @@ class ScriptedRuntime final : public Runtime {
 
   // ---- the script
   static constexpr int64_t kNever = int64_t{1} << 60;
-  int64_t fail_from = kNever;      ///< allocations from this number on (0 is the next) find no memory
-  int64_t fault_at = kNever;       ///< this launch (0 is the next) goes wrong, which the next wait finds out
-  bool holds_events = false;       ///< events are done only once they are waited for
+  int64_t fail_from = kNever;  ///< allocations from this number on (0 is the next) find no memory
+  int64_t fault_at = kNever;   ///< this launch (0 is the next) goes wrong, which the next wait finds out
+  bool holds_events = false;   ///< events are done only once they are waited for
   /// What happened: "allocate", "launch plumb:softmax", "copy to_device", "wait", "wait_for".
   std::vector<std::string> log;
   int64_t live_blocks = 0;

@@ -35,7 +35,7 @@ plumb_pass_to_stack:
 
 namespace plumb::emulator {
 namespace {
-constexpr size_t kStackBytes = size_t{64} << 10, kPage = 4096;
+constexpr size_t kStackBytes = size_t{256} << 10, kPage = 4096;
 }  // namespace
 
 Fiber* Fiber::last_ = nullptr;

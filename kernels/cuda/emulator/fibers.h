@@ -6,14 +6,14 @@
 
 namespace plumb::emulator {
 
-/// A stack of 64 KiB with a page below it that nobody may touch. Where AddressSanitizer looks on, it is told of every
-/// passage.
+/// A stack of 256 KiB, which holds the largest argument of a kernel several times, with a page below it that nobody may
+/// touch. Where AddressSanitizer looks on, it is told of every passage.
 class Fiber {
  public:
   /// Of the host's thread, which has a stack already.
   Fiber() = default;
-  /// With a stack of its own, on which `begin` is called at the first passage to it; it never returns. Throws Error where
-  /// there is no memory.
+  /// With a stack of its own, on which `begin` is called at the first passage to it; it never returns. Throws Error
+  /// where there is no memory.
   explicit Fiber(void (*begin)());
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;

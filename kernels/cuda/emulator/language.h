@@ -1,5 +1,5 @@
-// The words of CUDA C++ that our kernels use, for the host's compiler. What they do is in threads.cpp: every thread of a
-// block has a stack of its own as soon as it must wait for another.
+// The words of CUDA C++ that our kernels use, for the host's compiler. What they do is in threads.cpp: every thread of
+// a block has a stack of its own as soon as it must wait for another.
 #pragma once
 
 #include <cmath>
@@ -64,7 +64,8 @@ inline uint32_t ballot(uint32_t mask, bool vote, const void* where) {
   }())
 #define __syncthreads() ::plumb::emulator::wait_for_block(PLUMB_HERE)
 #define __syncwarp() static_cast<void>(::plumb::emulator::exchange(0xffffffffu, 0, PLUMB_HERE))
-#define __shfl_sync(mask, v, source) ::plumb::emulator::from_lane(mask, v, static_cast<unsigned>(source) % 32u, PLUMB_HERE)
+#define __shfl_sync(mask, v, source) \
+  ::plumb::emulator::from_lane(mask, v, static_cast<unsigned>(source) % 32u, PLUMB_HERE)
 #define __shfl_xor_sync(mask, v, lanes) \
   ::plumb::emulator::from_lane(mask, v, ::plumb::emulator::self.lane ^ static_cast<unsigned>(lanes), PLUMB_HERE)
 #define __shfl_down_sync(mask, v, lanes) \

@@ -40,8 +40,8 @@ class EmulatedRuntime final : public Runtime {
  public:
   EmulatedRuntime() : Runtime({"emulated", 90, 2, size_t{16} << 30, ""}) {}
 
-  // Every block ends where a page begins that nobody may touch, but for what alignment takes, which is looked at when the
-  // block is given back.
+  // Every block ends where a page begins that nobody may touch, but for what alignment takes, which is looked at when
+  // the block is given back.
   bool keeps_blocks() const override { return false; }
   void* allocate(size_t bytes) override {
     const size_t pages = pages_of(bytes);
@@ -58,7 +58,8 @@ class EmulatedRuntime final : public Runtime {
   }
   void release(void* block, size_t bytes) noexcept override {
     const auto* const end = static_cast<unsigned char*>(block) + aligned(bytes);
-    for (const unsigned char* p = static_cast<unsigned char*>(block) + bytes; p < end; ++p) if (*p != kUnwritten) was_overrun_ = true;
+    for (const unsigned char* p = static_cast<unsigned char*>(block) + bytes; p < end; ++p)
+      if (*p != kUnwritten) was_overrun_ = true;
     const size_t pages = pages_of(bytes);
     munmap(static_cast<char*>(block) + aligned(bytes) - pages - kPage, pages + 2 * kPage);
   }

@@ -58,8 +58,8 @@ class Scheduler {
     PLUMB_CHECK(threads >= 1 && threads <= kMostThreads, "emulator: {} has blocks of {} threads; use 1 to {}",
                 function_name(call.name), threads, kMostThreads);
     PLUMB_CHECK(call.blocks.y <= 65535 && call.blocks.z <= 65535 && call.blocks.x <= 0x7fffffffu,
-                "emulator: {} has a grid of {} x {} x {} blocks", function_name(call.name), call.blocks.x, call.blocks.y,
-                call.blocks.z);
+                "emulator: {} has a grid of {} x {} x {} blocks", function_name(call.name), call.blocks.x,
+                call.blocks.y, call.blocks.z);
     count_ = static_cast<int>(threads);
     const int64_t blocks = int64_t{call.blocks.x} * call.blocks.y * call.blocks.z;
     ++counts_.launches;
@@ -96,7 +96,8 @@ class Scheduler {
     Warp& w = warps_[static_cast<size_t>(current_) / kLanes];
     check_place(w.arrived != 0, w.where, where);
     const bool is_meant = (mask >> self.lane & 1) && (w.arrived == 0 || w.mask == mask);
-    if (!is_meant) fail("emulator: {}: the lanes of a warp exchange values under different masks", function_name(call_->name));
+    if (!is_meant)
+      fail("emulator: {}: the lanes of a warp exchange values under different masks", function_name(call_->name));
     w.where = where;
     w.mask = mask;
     const int turn = w.turn;
@@ -118,8 +119,8 @@ class Scheduler {
   }
 
   void* shared_memory(size_t bytes) {
-    PLUMB_CHECK(bytes <= kMostShared, "emulator: {} takes {} bytes of shared memory; there are {}", function_name(call_->name),
-                bytes, kMostShared);
+    PLUMB_CHECK(bytes <= kMostShared, "emulator: {} takes {} bytes of shared memory; there are {}",
+                function_name(call_->name), bytes, kMostShared);
     if (!shared_bytes_) {  // the first thread of the block
       std::fill(shared_.begin(), shared_.begin() + static_cast<std::ptrdiff_t>(bytes + 2 * kZone), '\xff');
       shared_bytes_ = bytes;
@@ -191,17 +192,27 @@ class Scheduler {
       } else if (fresh_ < count_) {
         resume(*free_stack());
       } else {
-        error_ = std::make_exception_ptr(Error(
-            message("emulator: {}: {} of the {} threads of a block have ended while {} wait for them at a barrier, or in an "
-                    "exchange of their warp",
-                    function_name(call_->name), done_, count_, count_ - done_)));
+        error_ = std::make_exception_ptr(Error(message(
+            "emulator: {}: {} of the {} threads of a block have ended while {} wait for them at a barrier, or in an "
+            "exchange of their warp",
+            function_name(call_->name), done_, count_, count_ - done_)));
       }
     }
     if (error_) {
-      idle_.clear();  // with the stacks of threads that never end: they are left behind
+      abandon();
       std::rethrow_exception(std::exchange(error_, nullptr));
     }
     check_zones();
+  }
+
+  // Ends the threads that wait.
+  void abandon() {
+    for (int t = 0; t < count_; ++t) {
+      Stack* const s = stack_of_[static_cast<size_t>(t)];
+      if (!s || s->waiting != t) continue;
+      enter(t);
+      resume(*s);
+    }
   }
 
   void check_zones() const {
@@ -214,7 +225,8 @@ class Scheduler {
   }
 
   void check_place(bool is_set, const void* known, const void* where) const {
-    PLUMB_CHECK(!is_set || known == where, "emulator: {}: threads wait for each other in different places of the source",
+    PLUMB_CHECK(!is_set || known == where,
+                "emulator: {}: threads wait for each other in different places of the source",
                 function_name(call_->name));
   }
 

@@ -8,8 +8,8 @@
 
 namespace plumb::emulator {
 
-/// The order of blocks, and of threads within one. kGreedy: whoever can go on does, so that a warp runs as far ahead of the
-/// others as barriers let it; only this shows a missing barrier between a read and a later write.
+/// The order of blocks, and of threads within one. kGreedy: whoever can go on does, so that a warp runs as far ahead of
+/// the others as barriers let it; only this shows a missing barrier between a read and a later write.
 enum class Order { kForward, kBackward, kRandom, kGreedy };
 /// From now on; kForward at first.
 void set_order(Order order);

@@ -53,7 +53,8 @@ TEST_F(EmulatedCommandTest, ShowsTheDeviceAndItsLayers) {
   EXPECT_EQ(device["device_name"], "emulated");
   const auto layers = report_of("layout lenet --batch 2 --device cuda --algorithm heuristic");
   EXPECT_GT(layers["rows"].size(), 30u);
-  for (const auto& row : layers["rows"]) EXPECT_TRUE(row["implementation"].get<std::string>().starts_with("plumb:")) << row;
+  for (const auto& row : layers["rows"])
+    EXPECT_TRUE(row["implementation"].get<std::string>().starts_with("plumb:")) << row;
 }
 
 TEST_F(EmulatedCommandTest, RefusesDevicesThatAreNotThere) {
