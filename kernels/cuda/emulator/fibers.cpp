@@ -46,6 +46,7 @@ Fiber::Fiber(void (*begin)()) {
               "emulator: there is no memory for the stack of a thread");
   bottom_ = static_cast<char*>(memory) + kPage;
   bytes_ = kStackBytes;
+  tsan::take_no_notice_of(memory, kPage + kStackBytes);
   auto** top = reinterpret_cast<void**>(static_cast<char*>(memory) + kPage + kStackBytes - 64);
   *--top = nullptr;  // where begin would return to; keeps the stack aligned
   *--top = reinterpret_cast<void*>(begin);
@@ -76,6 +77,7 @@ void* __tsan_create_fiber(unsigned flags);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 void __tsan_acquire(void*);
 void __tsan_release(void*);
+void AnnotateBenignRaceSized(const char* file, int line, void* from, size_t bytes, const char* why);
 }
 namespace plumb::emulator::tsan {
 void* current() { return __tsan_get_current_fiber(); }
@@ -86,6 +88,9 @@ void become(void* fiber) {
 }
 void acquire(void* at) { __tsan_acquire(at); }
 void release(void* at) { __tsan_release(at); }
+void take_no_notice_of(void* from, size_t bytes) {
+  AnnotateBenignRaceSized(__FILE__, __LINE__, from, bytes, "a stack that one thread has after another");
+}
 }  // namespace plumb::emulator::tsan
 #else
 namespace plumb::emulator::tsan {
@@ -94,5 +99,6 @@ void* create() { return nullptr; }
 void become(void*) {}
 void acquire(void*) {}
 void release(void*) {}
+void take_no_notice_of(void*, size_t) {}
 }  // namespace plumb::emulator::tsan
 #endif

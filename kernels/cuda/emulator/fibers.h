@@ -43,6 +43,7 @@ void* create();
 void become(void* fiber);
 void acquire(void* at);
 void release(void* at);
+void take_no_notice_of(void* from, size_t bytes);
 }  // namespace tsan
 
 }  // namespace plumb::emulator
