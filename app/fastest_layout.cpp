@@ -4,9 +4,9 @@
 
 #include "app/train_step.h"
 #include "app/values.h"
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "kernels/choices.h"
+#include "ops/random.h"
 
 namespace plumb::app {
 namespace {

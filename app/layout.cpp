@@ -8,7 +8,7 @@
 #include "app/options.h"
 #include "app/report.h"
 #include "app/train_step.h"
-#include "core/random.h"
+#include "ops/random.h"
 
 namespace plumb::app {
 namespace {

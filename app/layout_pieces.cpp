@@ -6,10 +6,10 @@
 
 #include "app/conv2d_error.h"
 #include "app/raw_onednn.h"
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "kernels/trial.h"
 #include "ops/convert.h"
+#include "ops/random.h"
 
 namespace plumb::app {
 

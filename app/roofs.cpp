@@ -10,6 +10,7 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream.h"
 #include "ops/matmul.h"
+#include "ops/random.h"
 
 namespace plumb::app {
 namespace {

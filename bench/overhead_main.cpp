@@ -5,7 +5,6 @@
 #include "app/command_line.h"
 #include "bench/flags.h"
 #include "core/context.h"
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "graph/program.h"
 #include "kernels/machine.h"
@@ -13,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "ops/linear.h"
+#include "ops/random.h"
 
 namespace plumb::bench {
 namespace {

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
+#include <type_traits>
 
 #include "dtype.h"
-#include "tensor.h"
+#include "host_device.h"
 
 namespace plumb {
 
@@ -41,17 +44,54 @@ struct Philox {
 };
 
 namespace detail {
-/// Fills memory with numbers from U[low, high), rounded to the dtype; integers get whole numbers from
-/// [low, high], which lie within 32 bits.
-void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed);
-/// Fills memory with numbers from N(mean, deviation^2), by Box-Muller.
-void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed);
-}  // namespace detail
+/// Numbers of a distribution, made of the four words of a counter.
+struct Distribution {
+  double first = 0, range = 1;  ///< of U[first, first + range); or mean and deviation
+  int64_t is_normal = 0;
 
-/// A tensor of numbers as fill_uniform gives them, in the order of memory, on the thread's device (DeviceScope): the
-/// same numbers on each.
-Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
-/// The same for numbers from N(mean, deviation^2).
-Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed);
+  PLUMB_HOST_DEVICE void numbers(const std::array<uint32_t, 4>& words, double* v) const {
+    if (!is_normal) {
+      for (int j = 0; j < 4; ++j) v[j] = first + range * unit(words, j);
+      return;
+    }
+    for (int j = 0; j < 4; j += 2) {                                                             // Box-Muller
+      const double u = 1.0 - unit(words, j), angle = 2 * std::numbers::pi * unit(words, j + 1);  // u: (0, 1]
+      const double radius = range * std::sqrt(-2 * std::log(u));
+      v[j] = first + radius * std::cos(angle);
+      v[j + 1] = first + radius * std::sin(angle);
+    }
+  }
+  /// Rounded to T; integers are the whole numbers below.
+  template <class T>
+  PLUMB_HOST_DEVICE static T rounded(double v) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::floor(v));
+    } else if constexpr (std::is_same_v<T, double>) {
+      return v;
+    } else {
+      return static_cast<T>(static_cast<float>(v));
+    }
+  }
+
+ private:
+  PLUMB_HOST_DEVICE static double unit(const std::array<uint32_t, 4>& words, int j) {
+    return static_cast<double>(Philox::unit(words[static_cast<size_t>(j)]));
+  }
+};
+/// U[low, high), rounded to the dtype; for integers the whole numbers from [low, high], which lie within 32 bits.
+/// Throws on a range that is empty or too large.
+Distribution uniform_distribution(DType dtype, double low, double high);
+/// N(mean, deviation^2). Throws on an integer dtype and a negative deviation.
+Distribution normal_distribution(DType dtype, double mean, double deviation);
+
+/// Fills elements begin to end of memory; begin is a multiple of four. Element i has number i % 4 of counter i / 4.
+void fill_random(void* data, DType dtype, int64_t begin, int64_t end, const Distribution& d, uint64_t seed);
+inline void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
+  fill_random(data, dtype, 0, count, uniform_distribution(dtype, low, high), seed);
+}
+inline void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed) {
+  fill_random(data, dtype, 0, count, normal_distribution(dtype, mean, deviation), seed);
+}
+}  // namespace detail
 
 }  // namespace plumb

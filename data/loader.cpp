@@ -5,6 +5,9 @@
 #include <system_error>
 #include <utility>
 
+#include "kernels/augment.h"
+#include "kernels/gate.h"
+
 namespace plumb::datasets {
 namespace {
 
@@ -36,11 +39,10 @@ Loader::Loader(const Dataset& data, const LoaderOptions& options)
   }
   if (rest > 0 && !options_.drop_last) slots_.push_back(make_slot(rest));
   if (runtime_) {
-    for (const Slot& s : slots_) {
-      if (std::ranges::find(on_device_, s.count, &Batch::count) != on_device_.end()) continue;
-      on_device_.push_back({Tensor::empty(s.images.spec(), MemoryClass::kInput, options_.device),
-                            Tensor::empty(s.labels.spec(), MemoryClass::kInput, options_.device), s.count});
-    }
+    const Tensor table = Tensor::from(converter_.table(), Shape{data.channels(), functors::kPixelValues});
+    table_ = Tensor::empty(table.spec(), MemoryClass::kInput, options_.device);
+    detail::copy_bytes(table_.value->data, options_.device, table.value->data, {}, table.bytes());
+    for (const Slot& s : slots_) make_on_device(s.count);
   }
   claimed_ = handed_out_ = batches_;                        // nothing to do before an epoch is started
   threads_.reserve(static_cast<size_t>(options_.workers));  // a thread that has no place to go would end the program
@@ -63,22 +65,48 @@ void Loader::stop() noexcept {
   for (std::thread& t : threads_) t.join();
 }
 
+Loader::Parts Loader::parts(int64_t count) const {
+  const auto n = static_cast<size_t>(count);
+  const size_t windows = detail::aligned(n * sizeof(int64_t));
+  const size_t pixels = detail::aligned(windows + n * sizeof(functors::Window));
+  return {windows, pixels, pixels + n * static_cast<size_t>(data_->image.numel())};
+}
+
 Loader::Slot Loader::make_slot(int64_t count) const {
   Slot s;
-  s.images = staging(converter_.spec(count));
-  s.labels = staging({Shape{count}, DType::kI64});
   s.count = count;
-  if (runtime_) s.copied = runtime_->make_event();
+  if (!runtime_) {
+    s.images = Tensor::empty(converter_.spec(count), MemoryClass::kInput);
+    s.labels = Tensor::empty({Shape{count}, DType::kI64}, MemoryClass::kInput);
+    return s;
+  }
+  // Memory of the host that the device reads by itself.
+  const size_t bytes = parts(count).bytes;
+  void* const memory = runtime_->allocate_pinned(bytes);
+  PLUMB_CHECK(memory, "loader: there are no {} bytes of pinned memory for a batch; use a smaller one, or fewer ahead",
+              bytes);
+  s.staged = Tensor::wrap(memory, {Shape{static_cast<int64_t>(bytes)}, DType::kU8},
+                          [r = runtime_, bytes](void* p) { r->release_pinned(p, bytes); });
+  s.copied = runtime_->make_event();
   return s;
 }
 
-// Memory of the host that the device reads by itself, if there is one.
-Tensor Loader::staging(const TensorSpec& spec) const {
-  if (!runtime_) return Tensor::empty(spec, MemoryClass::kInput);
-  void* const memory = runtime_->allocate_pinned(std::max<size_t>(1, spec.bytes()));
-  PLUMB_CHECK(memory, "loader: there are no {} bytes of pinned memory for a batch; use a smaller one, or fewer ahead",
-              spec.bytes());
-  return Tensor::wrap(memory, spec, [r = runtime_, bytes = spec.bytes()](void* p) { r->release_pinned(p, bytes); });
+void Loader::make_on_device(int64_t count) {
+  const auto is_same = [&](const OnDevice& d) { return d.batch.count == count; };
+  if (std::ranges::any_of(on_device_, is_same)) return;
+  const Device device = options_.device;
+  const Parts at = parts(count);
+  OnDevice d;
+  d.staged = Tensor::empty({Shape{static_cast<int64_t>(at.bytes)}, DType::kU8}, MemoryClass::kInput, device);
+  const auto part = [&](size_t begin, const TensorSpec& spec) {
+    return Tensor::wrap(
+        static_cast<char*>(d.staged.value->data) + begin, spec, [keep = d.staged](void*) {}, device);
+  };
+  d.windows = part(at.windows, {Shape{count, 3}, DType::kI32});
+  d.pixels = part(at.pixels, {converter_.spec(count).shape, DType::kU8});
+  d.batch = {Tensor::empty(converter_.spec(count), MemoryClass::kInput, device), part(0, {Shape{count}, DType::kI64}),
+             count};
+  on_device_.push_back(std::move(d));
 }
 
 Loader::Slot& Loader::slot_of(int64_t batch) {
@@ -90,34 +118,37 @@ void Loader::take_back(Slot& slot) const {
   if (runtime_ && !runtime_->is_done(*slot.copied)) runtime_->wait_for(*slot.copied);
   slot.ready = false;
   slot.error = nullptr;
-  slot.images.value->bump_version();
-  slot.labels.value->bump_version();
+  for (const Tensor& t : {slot.images, slot.labels, slot.staged}) {
+    if (t) t.value->bump_version();
+  }
 }
 
 Batch Loader::hand_out(Slot& slot) const {
   if (!runtime_) return {slot.images, slot.labels, slot.count};
-  Batch& batch = *std::ranges::find(on_device_, slot.count, &Batch::count);
-  const auto copy = [&](Tensor& to, const Tensor& from) {
-    to.value->bump_version();
-    runtime_->copy(to.value->data, from.value->data, from.bytes(), Runtime::Direction::kToDevice, runtime_->stream());
-  };
-  copy(batch.images, slot.images);
-  copy(batch.labels, slot.labels);
+  const OnDevice& d = *std::ranges::find_if(on_device_, [&](const OnDevice& o) { return o.batch.count == slot.count; });
+  runtime_->copy(d.staged.value->data, slot.staged.value->data, slot.staged.bytes(), Runtime::Direction::kToDevice,
+                 runtime_->stream());
   runtime_->record(*slot.copied, runtime_->stream());
-  return batch;
+  d.batch.labels.value->bump_version();
+  update<Augment>({}, {d.pixels, d.windows, table_, d.batch.images}, Writes{3, 1});
+  return d.batch;
 }
 
 void Loader::prepare(int64_t batch, Slot& slot) const {
   const auto images =
       std::span(order_).subspan(static_cast<size_t>(batch * options_.batch), static_cast<size_t>(slot.count));
   // Straight to the memory: the versions belong to the thread that calls next().
-  auto* labels = static_cast<int64_t*>(slot.labels.value->data);
+  char* const staged = runtime_ ? static_cast<char*>(slot.staged.value->data) : nullptr;
+  auto* labels = static_cast<int64_t*>(runtime_ ? slot.staged.value->data : slot.labels.value->data);
   for (size_t i = 0; i < images.size(); ++i) {
     labels[i] = data_->labels[static_cast<size_t>(images[i])];
     PLUMB_CHECK(labels[i] >= 0 && labels[i] < data_->classes, "loader: image {} of {} has label {}, expected 0 to {}",
                 images[i], data_->name, labels[i], data_->classes - 1);
   }
-  converter_.write(images, epoch_, slot.images.value->data);
+  if (!runtime_) return converter_.write(images, epoch_, slot.images.value->data);
+  const Parts at = parts(slot.count);
+  converter_.stage(images, epoch_, reinterpret_cast<uint8_t*>(staged + at.pixels),
+                   reinterpret_cast<functors::Window*>(staged + at.windows));
 }
 
 void Loader::work() {

@@ -36,8 +36,9 @@ struct Batch {
 
 /// Goes through a data set in batches. What a batch holds is fixed by the seed, the epoch and its place in it, whatever
 /// the number of workers. Buffers are made once: `prefetch` + 1 (without workers: one, so that the addresses never
-/// change), and one for the short last batch. For another device than the host these are pinned, from where next() has
-/// them copied to one tensor there, and are prepared anew once that is done. One thread at a time may use a loader.
+/// change), and one for the short last batch. For another device than the host these are pinned and hold the images'
+/// bytes, which next() has copied there in one piece, to be cropped, flipped and normalised there; they are prepared
+/// anew once the copy is done. One thread at a time may use a loader.
 class Loader {
  public:
   /// Keeps a reference to `data`, which must outlive the loader and not change while an epoch is under way. Throws on
@@ -60,16 +61,28 @@ class Loader {
   bool next(Batch& batch);
 
  private:
+  // What is prepared of a batch on the host: the tensors, or for a device one piece of memory.
   struct Slot {
-    Tensor images, labels;  // of the host
+    Tensor images, labels;
+    Tensor staged;
     int64_t count = 0;
     bool ready = false;
     std::exception_ptr error;
     std::unique_ptr<RuntimeEvent> copied;  // to the device
   };
+  // Where labels, windows and pixels of a batch begin in that memory.
+  struct Parts {
+    size_t windows, pixels, bytes;
+  };
+  // A batch on the device; `staged` is what the others but the images lie in.
+  struct OnDevice {
+    Batch batch;
+    Tensor staged, windows, pixels;
+  };
   Slot make_slot(int64_t count) const;
+  Parts parts(int64_t count) const;
+  void make_on_device(int64_t count);
   Slot& slot_of(int64_t batch);
-  Tensor staging(const TensorSpec& spec) const;
   void take_back(Slot& slot) const;
   Batch hand_out(Slot& slot) const;
   void prepare(int64_t batch, Slot& slot) const;
@@ -82,9 +95,10 @@ class Loader {
   int64_t batches_ = 0, epoch_ = -1;
   int64_t handed_out_ = 0;  // batches that next() has returned
   std::vector<int64_t> order_;
-  std::vector<Slot> slots_;               // the ring, and at the end the slot of the short batch
-  Runtime* runtime_ = nullptr;            // of the device, if it is not the host
-  mutable std::vector<Batch> on_device_;  // one a size of batch
+  std::vector<Slot> slots_;                  // the ring, and at the end the slot of the short batch
+  Runtime* runtime_ = nullptr;               // of the device, if it is not the host
+  Tensor table_;                             // of the converter, on the device
+  mutable std::vector<OnDevice> on_device_;  // one a size of batch
   int64_t ring_ = 1;
 
   std::mutex mutex_;  // guards what follows, and `ready` and `error` of the slots

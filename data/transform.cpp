@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <type_traits>
 
@@ -10,27 +11,8 @@
 namespace plumb::datasets {
 namespace {
 
-constexpr size_t kBytes = 256;  // values of a pixel
 // Streams of random numbers, apart from those that other parts draw from the same seed.
 constexpr uint64_t kShuffle = uint64_t{0x5u} << 60, kAugment = uint64_t{0xAu} << 60;
-
-// One row of an image: `source` is the input's row, or null where the window is outside.
-template <class T>
-void write_row(const uint8_t* source, int64_t width, const Crop& crop, const T* table, T* out, int64_t stride) {
-  if (crop.flip) {
-    out += (width - 1) * stride;
-    stride = -stride;
-  }
-  const int64_t begin = source ? std::max<int64_t>(0, -crop.dx) : width;
-  const int64_t end = source ? std::min(width, width - crop.dx) : width;
-  for (int64_t x = 0; x < begin; ++x) out[x * stride] = table[0];
-  if (stride == 1) {
-    for (int64_t x = begin; x < end; ++x) out[x] = table[source[x + crop.dx]];
-  } else {
-    for (int64_t x = begin; x < end; ++x) out[x * stride] = table[source[x + crop.dx]];
-  }
-  for (int64_t x = end; x < width; ++x) out[x * stride] = table[0];
-}
 
 }  // namespace
 
@@ -73,7 +55,8 @@ Converter::Converter(const Dataset& data, const Normalization& normalization, co
     PLUMB_CHECK(std::isfinite(m) && std::isfinite(d) && d > 0,
                 "loader: channel {} has mean {} and deviation {}; both must be finite, and the deviation positive", c,
                 m, d);
-    for (size_t v = 0; v < kBytes; ++v) table_.push_back(static_cast<float>((static_cast<double>(v) / 255 - m) / d));
+    for (size_t v = 0; v < static_cast<size_t>(functors::kPixelValues); ++v)
+      table_.push_back(static_cast<float>((static_cast<double>(v) / 255 - m) / d));
   }
   for (const float v : table_) table_bf16_.emplace_back(v);
 }
@@ -90,46 +73,35 @@ void Converter::write(std::span<const int64_t> images, int64_t epoch, void* out)
   }
 }
 
+void Converter::stage(std::span<const int64_t> images, int64_t epoch, uint8_t* pixels,
+                      functors::Window* windows) const {
+  const auto bytes = static_cast<size_t>(data_->image.numel());
+  for (const int64_t i : images) {
+    std::memcpy(pixels, data_->pixels.data() + static_cast<size_t>(i) * bytes, bytes);
+    *windows++ = window(epoch, i);
+    pixels += bytes;
+  }
+}
+
+functors::Window Converter::window(int64_t epoch, int64_t image) const {
+  const Crop crop = draw_crop(augmentation_, seed_, epoch, image);
+  return {static_cast<int32_t>(crop.dy), static_cast<int32_t>(crop.dx), crop.flip};
+}
+
 template <class T>
 void Converter::write_as(std::span<const int64_t> images, int64_t epoch, T* out) const {
   const auto count = static_cast<int64_t>(images.size());
-  const int64_t channels = data_->channels(), height = data_->height(), width = data_->width();
-  const Strides stride = strides_of(spec(count));
   const T* tables;
   if constexpr (std::is_same_v<T, float>) {
     tables = table_.data();
   } else {
     tables = table_bf16_.data();
   }
-
-  // Images are taken in blocks, so that where N is innermost in memory, neighbours meet in the cache.
-  constexpr int64_t kBlock = 32;
-  Crop crops[kBlock];
-  for (int64_t first = 0; first < count; first += kBlock) {
-    const int64_t block = std::min(kBlock, count - first);
-    const int64_t* image = images.data() + first;
-    for (int64_t i = 0; i < block; ++i) crops[i] = draw_crop(augmentation_, seed_, epoch, image[i]);
-    const auto row = [&](int64_t i, int64_t c, int64_t y) {
-      const int64_t from = y + crops[i].dy;
-      const uint8_t* plane = data_->pixels.data() + (image[i] * channels + c) * height * width;
-      write_row(from >= 0 && from < height ? plane + from * width : nullptr, width, crops[i],
-                tables + static_cast<size_t>(c) * kBytes, out + (first + i) * stride[0] + c * stride[1] + y * stride[2],
-                stride[3]);
-    };
-    if (layout_ == Layout::kChwn) {
-      for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t y = 0; y < height; ++y) {
-          for (int64_t i = 0; i < block; ++i) row(i, c, y);
-        }
-      }
-    } else {
-      for (int64_t i = 0; i < block; ++i) {
-        for (int64_t c = 0; c < channels; ++c) {
-          for (int64_t y = 0; y < height; ++y) row(i, c, y);
-        }
-      }
-    }
-  }
+  const int64_t bytes = data_->image.numel();
+  const auto number = [&](int64_t i) { return images[static_cast<size_t>(i)]; };
+  functors::write_images(
+      spec(count), 0, count, [&](int64_t i) { return data_->pixels.data() + number(i) * bytes; },
+      [&](int64_t i) { return window(epoch, number(i)); }, tables, out);
 }
 
 }  // namespace plumb::datasets

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../core/spec.h"
+#include "../kernels/functors/augment.h"
 #include "dataset.h"
 
 namespace plumb::datasets {
@@ -48,8 +49,13 @@ class Converter {
   TensorSpec spec(int64_t count) const;
   /// Writes these images of the data set, as they are in that epoch, to memory of spec(images.size()).
   void write(std::span<const int64_t> images, int64_t epoch, void* out) const;
+  /// The same for a device to do: the images' bytes one after another, and what their windows are in that epoch.
+  void stage(std::span<const int64_t> images, int64_t epoch, uint8_t* pixels, functors::Window* windows) const;
+  /// The value of every byte in every channel: (C, 256).
+  std::span<const float> table() const { return table_; }
 
  private:
+  functors::Window window(int64_t epoch, int64_t image) const;
   template <class T>
   void write_as(std::span<const int64_t> images, int64_t epoch, T* out) const;
 
@@ -58,7 +64,7 @@ class Converter {
   DType dtype_;
   Layout layout_;
   uint64_t seed_;
-  std::vector<float> table_;  // the value of every byte in every channel
+  std::vector<float> table_;
   std::vector<Bfloat16> table_bf16_;
 };
 

@@ -1,14 +1,35 @@
 // One step of an optimizer over all parameters at once.
 //
-// Inputs: the learning rate (a number of the parameters' dtype), the number of steps done (i64), then for n parameters
+// Inputs: the learning rate (a number of the weights' dtype), the number of steps done (i64), then for n parameters
 // n weights, n of each state and n gradients, every one of its parameter's spec. All between the rate and the gradients
-// is written. What varies between steps is an input, so that a captured step replays right.
+// is written. What varies between steps is an input, so that a captured step replays right. With has_copies, the
+// gradients are those of n copies of the weights in bf16, which stand before them and are written, too.
 #pragma once
 
 #include "functors/optimizer.h"
 #include "kernel.h"
 
 namespace plumb {
+
+/// The inputs of an update in lists of n: weights, each state, copies, gradients.
+struct UpdateLists {
+  bool has_copies;
+  size_t n, states;
+
+  template <class Params>
+  UpdateLists(const Problem<Params>& p, size_t states_)
+      : has_copies(p.params.has_copies != 0), n((p.in.size() - 2) / (2 + states_ + has_copies)), states(states_) {}
+  size_t at(size_t list, size_t i) const { return 2 + list * n + i; }
+  size_t weight(size_t i) const { return at(0, i); }
+  size_t state(size_t k, size_t i) const { return at(1 + k, i); }
+  size_t copy(size_t i) const { return at(1 + states, i); }
+  size_t gradient(size_t i) const { return at(1 + states + has_copies, i); }
+  std::span<const TensorSpec> weights(std::span<const TensorSpec> in) const { return in.subspan(2, n); }
+  /// What is written, but for the number of steps.
+  std::span<const TensorSpec> written(std::span<const TensorSpec> in) const {
+    return in.subspan(2, n * (1 + states + has_copies));
+  }
+};
 
 /// State: velocity, if there is momentum.
 struct SgdUpdate {

@@ -5,16 +5,20 @@
 #include <numbers>
 
 #include "core/random.h"
+#include "ops/random.h"
 
 namespace plumb::models {
 namespace {
 
-// Calls fill with the memory, which counts as written. Memory of a device is filled by way of the host: every device
-// has the same numbers.
-template <class F>
-void write(const char* name, Tensor& x, const F& fill) {
+void check(const char* name, const Tensor& x) {
   PLUMB_CHECK(x && is_floating(x.dtype()), "{}: the tensor is {}; make it of a floating dtype", name,
               x ? to_string(x.spec()) : "empty");
+}
+
+// Calls fill with the memory, which counts as written. Memory of a device is filled by way of the host.
+template <class F>
+void write(const char* name, Tensor& x, const F& fill) {
+  check(name, x);
   Tensor on_host = x.device().is_cpu() ? x : Tensor::empty(x.spec(), x.value->memory_class);
   dispatch_dtype(x.dtype(), [&]<class T>() { fill(on_host.mutable_data<T>()); });
   if (!x.device().is_cpu()) x.copy_from(on_host);
@@ -77,11 +81,15 @@ void constant(Tensor& x, double value) {
 }
 
 void uniform(Tensor& x, double low, double high, uint64_t seed) {
-  write("uniform", x, [&](auto data) { detail::fill_uniform(data.data(), x.dtype(), x.numel(), low, high, seed); });
+  check("uniform", x);
+  const DeviceScope on(x.device());
+  x.copy_from(plumb::uniform(x.spec(), low, high, seed));
 }
 
 void normal(Tensor& x, double mean, double deviation, uint64_t seed) {
-  write("normal", x, [&](auto data) { detail::fill_normal(data.data(), x.dtype(), x.numel(), mean, deviation, seed); });
+  check("normal", x);
+  const DeviceScope on(x.device());
+  x.copy_from(plumb::normal(x.spec(), mean, deviation, seed));
 }
 
 void truncated_normal(Tensor& x, double deviation, uint64_t seed) {

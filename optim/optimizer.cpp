@@ -17,8 +17,8 @@ void check_parameters(const char* name, std::span<const Tensor> parameters) {
     PLUMB_CHECK(w, "{}: parameter {} is an empty tensor", name, i);
     PLUMB_CHECK(!w.value->is_symbolic(), "{}: parameter {} {} comes from a captured step; make it outside of it", name,
                 i, w.spec());
-    PLUMB_CHECK(w.dtype() == DType::kF32 || w.dtype() == DType::kF64,
-                "{}: parameter {} is {}; parameters are f32 or f64", name, i, w.spec());
+    PLUMB_CHECK(w.dtype() == DType::kF32 || w.dtype() == DType::kF64 || w.dtype() == DType::kBf16,
+                "{}: parameter {} is {}; parameters are f32, f64 or bf16", name, i, w.spec());
     PLUMB_CHECK(w.dtype() == parameters[0].dtype(),
                 "{}: parameter {} is {} and parameter 0 is {}; use an optimizer each", name, i, w.spec(),
                 parameters[0].dtype());
@@ -51,11 +51,17 @@ Optimizer::Optimizer(const char* name, std::span<const Tensor> parameters, doubl
   check_rate(name, learning_rate);
   const MemoryScope memory(MemoryClass::kState);
   const DeviceScope on(parameters[0].device());
-  rate_ = full(TensorSpec({}, parameters[0].dtype()), learning_rate);
+  const bool has_masters = parameters[0].dtype() == DType::kBf16;
+  const DType computed = has_masters ? DType::kF32 : parameters[0].dtype();
+  rate_ = full(TensorSpec({}, computed), learning_rate);
   step_ = zeros(TensorSpec({}, DType::kI64));
   for (const Tensor& w : parameters) parameters_.push_back(w);
+  if (has_masters) {
+    const NoGrad no_tape;
+    for (const Tensor& w : parameters_) masters_.push_back(to(w, computed));
+  }
   for (const State& s : kinds_) {
-    for (const Tensor& w : parameters_) states_.push_back(full(w.spec(), s.initial));
+    for (const Tensor& w : parameters_) states_.push_back(full(TensorSpec(w.shape(), computed, w.layout()), s.initial));
   }
 }
 
@@ -101,15 +107,18 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
     const size_t n = parameters_.size();
     named.emplace_back(message("{}.{}", kinds_[i / n].name, i % n), states_[i]);
   }
+  for (size_t i = 0; i < masters_.size(); ++i) named.emplace_back(message("master.{}", i), masters_[i]);
   return named;
 }
 
 detail::PoolVector<detail::In> Optimizer::inputs(std::span<const Tensor> gradients) const {
   detail::PoolVector<detail::In> in;
-  in.reserve(2 + parameters_.size() + states_.size() + gradients.size());
+  in.reserve(2 + parameters_.size() + masters_.size() + states_.size() + gradients.size());
   in.push_back({rate_.value.get()});
   in.push_back({step_.value.get()});
-  for (const std::span<const Tensor> list : {parameters(), std::span(states_), gradients}) {
+  const std::span<const Tensor> weights = masters_.empty() ? parameters() : masters_;
+  const std::span<const Tensor> copies = masters_.empty() ? std::span<const Tensor>() : parameters();
+  for (const std::span<const Tensor> list : {weights, std::span<const Tensor>(states_), copies, gradients}) {
     for (const Tensor& t : list) in.push_back({t.value.get()});
   }
   return in;

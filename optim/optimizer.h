@@ -22,7 +22,7 @@ class Optimizer {
   /// warm step calls no malloc. Throws on a wrong number of gradients, on an empty one and on one of another spec.
   void step(std::span<const Tensor> gradients);
 
-  /// A scalar of the parameters' dtype. Kernels read it when they run: a captured step follows it.
+  /// A scalar of the parameters' dtype, f32 for bf16 ones. Kernels read it when they run: a captured step follows it.
   Tensor& learning_rate() { return rate_; }
   /// Throws unless rate is a finite number of at least 0.
   void set_learning_rate(double rate);
@@ -30,8 +30,8 @@ class Optimizer {
   int64_t steps() const;
   std::span<const Tensor> parameters() const { return parameters_; }
   /// All that a checkpoint needs besides the parameters: "learning_rate", "step" (i64), and for parameter number i
-  /// "velocity.i", "mean.i", "mean_square.i", as far as the optimizer has them. The tensors are the optimizer's own:
-  /// writing to them restores a checkpoint.
+  /// "velocity.i", "mean.i", "mean_square.i", and "master.i" of bf16 ones, as far as the optimizer has them. The
+  /// tensors are the optimizer's own: writing to them restores a checkpoint.
   std::vector<std::pair<std::string, Tensor>> state() const;
 
  protected:
@@ -40,7 +40,9 @@ class Optimizer {
     const char* name;
     double initial = 0;
   };
-  /// Takes f32 or f64 parameters, all of one dtype, that need a gradient; throws on others and on one that comes twice.
+  /// Takes f32, f64 or bf16 parameters, all of one dtype, that need a gradient; throws on others and on one that comes
+  /// twice. Of bf16 ones it keeps masters in f32, taken here: steps are made on these, and the parameters are written
+  /// as their rounded copies. Values that parameters are given later must be given to their masters, too.
   Optimizer(const char* name, std::span<const Tensor> parameters, double learning_rate, std::span<const State> states);
 
   /// The work of a step, on gradients that fit.
@@ -48,7 +50,10 @@ class Optimizer {
   /// One step by the kernels of kind K (kernels/optimizer.h).
   template <class K>
   void update_by(const typename K::Params& params, std::span<const Tensor> gradients) const {
-    update<K>(params, inputs(gradients), Writes{1, static_cast<uint32_t>(1 + parameters_.size() + states_.size())});
+    auto p = params;
+    p.has_copies = !masters_.empty();
+    const size_t written = 1 + parameters_.size() + masters_.size() + states_.size();
+    update<K>(p, inputs(gradients), Writes{1, static_cast<uint32_t>(written)});
   }
 
  private:
@@ -57,6 +62,7 @@ class Optimizer {
   const char* name_;
   Tensor rate_, step_;
   std::vector<Tensor> parameters_;
+  std::vector<Tensor> masters_;  // in f32, of parameters in bf16
   std::vector<State> kinds_;
   std::vector<Tensor> states_;  // all parameters' first state, then all parameters' second
 };

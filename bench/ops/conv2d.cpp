@@ -1,7 +1,7 @@
 #include "ops/conv2d.h"
 
 #include "bench/raw_rows.h"
-#include "core/random.h"
+#include "ops/random.h"
 
 namespace plumb::bench {
 namespace {

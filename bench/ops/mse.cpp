@@ -3,7 +3,7 @@
 #include "ops/mse.h"
 
 #include "bench/job.h"
-#include "core/random.h"
+#include "ops/random.h"
 
 namespace plumb::bench {
 namespace {

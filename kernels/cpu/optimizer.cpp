@@ -25,8 +25,9 @@ struct Line {
   }
 };
 
-template <class Rule, class T>
-[[gnu::noinline]] void update_range(const Rule& shared, T* w, const T* g, std::array<T*, Rule::kStates> s,
+// G: of the gradients, and of the weights' copies where that is another type than T.
+template <class Rule, class T, class G>
+[[gnu::noinline]] void update_range(const Rule& shared, T* w, G* copy, const G* g, std::array<T*, Rule::kStates> s,
                                     int64_t begin, int64_t end) {
   const Rule rule = shared;  // a copy that the stores below cannot change, so that its numbers stay in registers
 #pragma GCC ivdep
@@ -34,25 +35,25 @@ template <class Rule, class T>
     T weight = w[i];
     std::array<T, Rule::kStates> state;
     for (size_t k = 0; k < Rule::kStates; ++k) state[k] = s[k][i];
-    rule(weight, g[i], state.data());
+    rule(weight, static_cast<T>(g[i]), state.data());
     for (size_t k = 0; k < Rule::kStates; ++k) s[k][i] = state[k];
     w[i] = weight;
+    if constexpr (!std::is_same_v<T, G>) copy[i] = G(weight);
   }
 }
 
-template <class Rule, class T, class Params>
-void update_all(const Params& params, const Line& line, const Launch& l) {
+template <class Rule, class T, class G, class Params>
+void update_all(const Params& params, const UpdateLists& lists, const Line& line, const Launch& l) {
   auto* step = static_cast<int64_t*>(l.in[1]);
   const Rule rule(params, static_cast<double>(*static_cast<const T*>(l.in[0])), ++*step);
   constexpr int64_t kGrain = cpu::kGrainBytes / static_cast<int64_t>(sizeof(T) * (2 + Rule::kStates));
   cpu::parallel_for(line.starts.back(), kGrain, Line::kMultiple, [&](int64_t begin, int64_t end) {
-    const size_t n = line.sizes.size();
     for (size_t i = line.tensor_at(begin); begin < end; begin = line.starts[++i]) {
-      const auto data = [&](size_t list) { return static_cast<T*>(l.in[2 + list * n + i]); };
       std::array<T*, Rule::kStates> states;
-      for (size_t k = 0; k < Rule::kStates; ++k) states[k] = data(1 + k);
-      update_range<Rule, T>(rule, data(0), data(1 + Rule::kStates), states, begin - line.starts[i],
-                            std::min(line.sizes[i], end - line.starts[i]));
+      for (size_t k = 0; k < Rule::kStates; ++k) states[k] = static_cast<T*>(l.in[lists.state(k, i)]);
+      update_range<Rule, T, G>(rule, static_cast<T*>(l.in[lists.weight(i)]), static_cast<G*>(l.in[lists.copy(i)]),
+                               static_cast<const G*>(l.in[lists.gradient(i)]), states, begin - line.starts[i],
+                               std::min(line.sizes[i], end - line.starts[i]));
     }
   });
 }
@@ -60,39 +61,42 @@ void update_all(const Params& params, const Line& line, const Launch& l) {
 template <class Params>
 class UpdateKernel final : public Kernel {
  public:
-  using Update = void (*)(const Params&, const Line&, const Launch&);
-  UpdateKernel(const char* name, const Problem<Params>& p, size_t states, Update update)
+  using Update = void (*)(const Params&, const UpdateLists&, const Line&, const Launch&);
+  UpdateKernel(const char* name, const Problem<Params>& p, const UpdateLists& lists, Update update)
       : Kernel(message("plumb:{}", name)),
         params_(p.params),
-        line_(p.in.subspan(2, (p.in.size() - 2) / (2 + states))),
+        lists_(lists),
+        line_(lists.weights(p.in)),
         update_(update) {
-    for (const TensorSpec& s : p.in.subspan(1, 1 + line_.sizes.size() * (1 + states))) {
-      info().bytes += static_cast<double>(s.bytes());  // of what is written; the gate adds what is read
-    }
+    for (const TensorSpec& s : lists.written(p.in)) info().bytes += static_cast<double>(s.bytes());
+    info().bytes += sizeof(int64_t);  // the number of steps; the gate adds what is read
   }
-  void run(const Launch& l) const override { update_(params_, line_, l); }
+  void run(const Launch& l) const override { update_(params_, lists_, line_, l); }
 
  private:
   Params params_;
+  UpdateLists lists_;
   Line line_;
   Update update_;
 };
 
-template <class T, class Params>
+template <class T, class G, class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
   typename UpdateKernel<Params>::Update update = nullptr;
   size_t states = 0;
   with_rule<T>(p.params, [&]<class Rule>() {
-    update = &update_all<Rule, T, Params>;
+    update = &update_all<Rule, T, G, Params>;
     states = Rule::kStates;
   });
-  candidates.add("fused", [=] { return std::make_unique<UpdateKernel<Params>>(name, p, states, update); });
+  const UpdateLists lists(p, states);
+  candidates.add("fused", [=] { return std::make_unique<UpdateKernel<Params>>(name, p, lists, update); });
 }
 
 template <class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
-  if (p.in[0].dtype == DType::kF32) offer<float>(name, p, candidates);
-  if (p.in[0].dtype == DType::kF64) offer<double>(name, p, candidates);
+  if (p.in.back().dtype == DType::kF32) offer<float, float>(name, p, candidates);
+  if (p.in.back().dtype == DType::kF64) offer<double, double>(name, p, candidates);
+  if (p.in.back().dtype == DType::kBf16) offer<float, Bfloat16>(name, p, candidates);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "../kernel.h"
+#include "../../kernels/kernel.h"
 #include "language.h"
 
 namespace plumb::cuda {

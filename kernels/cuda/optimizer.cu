@@ -13,17 +13,19 @@ using functors::Told;
 constexpr unsigned kThreads = 256;
 constexpr int64_t kPiece = 8192;  // elements of one parameter that a block takes at a time
 
-template <class T, size_t kStates>
+// G: of the gradients, and of the weights' copies where that is another type than T.
+template <class T, class G, size_t kStates>
 struct Parameter {
   T* w;
-  const T* g;
+  G* copy;
+  const G* g;
   T* s[kStates > 0 ? kStates : 1];
   int64_t n, first_piece;
 };
-template <class T, size_t kStates>
-inline constexpr size_t kMost = (32764 - 256) / sizeof(Parameter<T, kStates>);  // of one launch
+template <class T, class G, size_t kStates>
+inline constexpr size_t kMost = (32764 - 256) / sizeof(Parameter<T, G, kStates>);  // of one launch
 
-template <class Rule, class T, class Params>
+template <class Rule, class T, class G, class Params>
 struct UpdateArgs {
   Params params;
   Told is;
@@ -31,17 +33,25 @@ struct UpdateArgs {
   const int64_t* step;
   int64_t pieces;
   int count;
-  Parameter<T, Rule::kStates> of[kMost<T, Rule::kStates>];
+  Parameter<T, G, Rule::kStates> of[kMost<T, G, Rule::kStates>];
 };
 template <class Rule>
 struct UpdateShared {
   alignas(Rule) unsigned char rule[sizeof(Rule)];
 };
 
-template <class Rule, class T, class Params>
-__global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule, T, Params> a) {
+/// Elements that are computed together: 16 bytes of T, and fewer of a narrower G.
+template <class T, class G>
+struct alignas(sizeof(G) * cuda::Vector<T>::kSize) Beside {
+  G of[cuda::Vector<T>::kSize];
+};
+
+template <class Rule, class T, class G, class Params>
+__global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule, T, G, Params> a) {
   constexpr size_t kStates = Rule::kStates, kRoom = kStates > 0 ? kStates : 1;
+  constexpr bool kCopies = !std::is_same_v<T, G>;
   using V = cuda::Vector<T>;
+  using Gradients = Beside<T, G>;
   auto& s = cuda::shared<UpdateShared<Rule>>();
   auto* const made = reinterpret_cast<Rule*>(s.rule);
   if (threadIdx.x == 0) *made = Rule(a.params, static_cast<double>(*a.rate), *a.step + 1, a.is);  // powers take long
@@ -62,22 +72,28 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
     const int64_t whole = begin + (end - begin) / V::kSize * V::kSize;
     for (int64_t i = begin + threadIdx.x * V::kSize; i < whole; i += kThreads * V::kSize) {
       V w = *reinterpret_cast<const V*>(p.w + i), state[kRoom];
-      const V g = *reinterpret_cast<const V*>(p.g + i);
+      const Gradients g = *reinterpret_cast<const Gradients*>(p.g + i);
       for (size_t k = 0; k < kStates; ++k) state[k] = *reinterpret_cast<const V*>(p.s[k] + i);
       for (int j = 0; j < V::kSize; ++j) {
         T one[kRoom];
         for (size_t k = 0; k < kStates; ++k) one[k] = state[k].of[j];
-        rule(w.of[j], g.of[j], one);
+        rule(w.of[j], cuda::load(&g.of[j]), one);
         for (size_t k = 0; k < kStates; ++k) state[k].of[j] = one[k];
       }
       for (size_t k = 0; k < kStates; ++k) *reinterpret_cast<V*>(p.s[k] + i) = state[k];
       *reinterpret_cast<V*>(p.w + i) = w;
+      if constexpr (kCopies) {
+        Gradients copy;
+        for (int j = 0; j < V::kSize; ++j) copy.of[j] = cuda::rounded<G>(w.of[j]);
+        *reinterpret_cast<Gradients*>(p.copy + i) = copy;
+      }
     }
     if (const int64_t i = whole + threadIdx.x; i < end) {
       T one[kRoom];
       for (size_t k = 0; k < kStates; ++k) one[k] = p.s[k][i];
-      rule(p.w[i], p.g[i], one);
+      rule(p.w[i], cuda::load(p.g + i), one);
       for (size_t k = 0; k < kStates; ++k) p.s[k][i] = one[k];
+      if constexpr (kCopies) p.copy[i] = cuda::rounded<G>(p.w[i]);
     }
   }
 }
@@ -87,39 +103,39 @@ struct StepArgs {
 };
 __global__ void count_step_kernel(const StepArgs a) { ++*a.step; }
 
-template <class T, class Params>
+template <class T, class G, class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
   with_told_rule<T>(p.params, [&]<class Rule>(const Told& is) {
-    using Args = UpdateArgs<Rule, T, Params>;
-    constexpr size_t kStates = Rule::kStates, kOfLaunch = kMost<T, kStates>;
-    const size_t n = (p.in.size() - 2) / (2 + kStates);
+    using Args = UpdateArgs<Rule, T, G, Params>;
+    constexpr size_t kStates = Rule::kStates, kOfLaunch = kMost<T, G, kStates>;
+    const UpdateLists lists(p, kStates);
     std::vector<int64_t> sizes;
-    for (size_t i = 0; i < n; ++i) sizes.push_back(p.in[2 + i].numel());
-    double written = 0;
-    for (const TensorSpec& s : p.in.subspan(1, 1 + n * (1 + kStates))) written += static_cast<double>(s.bytes());
+    for (const TensorSpec& w : lists.weights(p.in)) sizes.push_back(w.numel());
+    double written = sizeof(int64_t);
+    for (const TensorSpec& s : lists.written(p.in)) written += static_cast<double>(s.bytes());
     candidates.add("fused", [=, params = p.params, device = p.device] {
-      const int launches = static_cast<int>((n + kOfLaunch - 1) / kOfLaunch) + 1;
+      const int launches = static_cast<int>((lists.n + kOfLaunch - 1) / kOfLaunch) + 1;
       auto kernel = cuda::own(name, device, launches, [=](const cuda::Queue& q, const Launch& l) {
         Args a;
         a.params = params;
         a.is = is;
         a.rate = static_cast<const T*>(l.in[0]);
         a.step = static_cast<const int64_t*>(l.in[1]);
-        for (size_t first = 0; first < n; first += kOfLaunch) {
-          a.count = static_cast<int>(std::min(n - first, kOfLaunch));
+        for (size_t first = 0; first < lists.n; first += kOfLaunch) {
+          a.count = static_cast<int>(std::min(lists.n - first, kOfLaunch));
           a.pieces = 0;
           for (int i = 0; i < a.count; ++i) {
             const size_t at = first + static_cast<size_t>(i);
-            const auto data = [&](size_t list) { return static_cast<T*>(l.in[2 + list * n + at]); };
             auto& one = a.of[i];
-            one.w = data(0);
-            for (size_t k = 0; k < kStates; ++k) one.s[k] = data(1 + k);
-            one.g = data(1 + kStates);
+            one.w = static_cast<T*>(l.in[lists.weight(at)]);
+            one.copy = static_cast<G*>(l.in[lists.copy(at)]);
+            for (size_t k = 0; k < kStates; ++k) one.s[k] = static_cast<T*>(l.in[lists.state(k, at)]);
+            one.g = static_cast<const G*>(l.in[lists.gradient(at)]);
             one.n = sizes[at];
             one.first_piece = a.pieces;
             a.pieces += (sizes[at] + kPiece - 1) / kPiece;
           }
-          q.launch<update_kernel<Rule, T, Params>>(cuda::grid_of(q.runtime(), a.pieces, kThreads), a);
+          q.launch<update_kernel<Rule, T, G, Params>>(cuda::grid_of(q.runtime(), a.pieces, kThreads), a);
         }
         q.launch<count_step_kernel>(cuda::Grid{{1}, {1}}, StepArgs{static_cast<int64_t*>(l.in[1])});
       });
@@ -131,8 +147,9 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
 
 template <class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
-  if (p.in[0].dtype == DType::kF32) offer<float>(name, p, candidates);
-  if (p.in[0].dtype == DType::kF64) offer<double>(name, p, candidates);
+  if (p.in.back().dtype == DType::kF32) offer<float, float>(name, p, candidates);
+  if (p.in.back().dtype == DType::kF64) offer<double, double>(name, p, candidates);
+  if (p.in.back().dtype == DType::kBf16) offer<float, Bfloat16>(name, p, candidates);
 }
 
 }  // namespace

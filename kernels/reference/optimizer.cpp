@@ -26,19 +26,23 @@ void offer_update(const char* kind, const Problem<Params>& p, Candidates& candid
     states = Rule::kStates;
   });
   const reference::Elements rate(p.in[0]);
-  std::vector<reference::Elements> weights;
-  const size_t n = (p.in.size() - 2) / (2 + states);
-  for (const TensorSpec& w : p.in.subspan(2, n)) weights.emplace_back(w);
+  const UpdateLists lists(p, states);
+  std::vector<reference::Elements> weights, gradients;
+  for (size_t t = 0; t < lists.n; ++t) {
+    weights.emplace_back(p.in[lists.weight(t)]);
+    gradients.emplace_back(p.in[lists.gradient(t)]);
+  }
   reference::offer(kind, candidates, [=, params = p.params](const Launch& l) {
     const int64_t step = ++*static_cast<int64_t*>(l.in[1]);
-    for (size_t t = 0; t < n; ++t) {
-      const auto data = [&](size_t list) { return l.in[2 + list * n + t]; };  // weights, states, gradients
-      reference::parallel_for_each_index(weights[t].shape(), [&](const reference::Index& i) {
-        double w = weights[t].load(data(0), i), s[kMostStates];
-        for (size_t k = 0; k < states; ++k) s[k] = weights[t].load(data(1 + k), i);
-        update(params, rate.load(l.in[0], {}), step, w, weights[t].load(data(1 + states), i), s);
-        for (size_t k = 0; k < states; ++k) weights[t].store(data(1 + k), i, s[k]);
-        weights[t].store(data(0), i, w);
+    for (size_t t = 0; t < lists.n; ++t) {
+      const reference::Elements &weight = weights[t], &gradient = gradients[t];
+      reference::parallel_for_each_index(weight.shape(), [&](const reference::Index& i) {
+        double w = weight.load(l.in[lists.weight(t)], i), s[kMostStates];
+        for (size_t k = 0; k < states; ++k) s[k] = weight.load(l.in[lists.state(k, t)], i);
+        update(params, rate.load(l.in[0], {}), step, w, gradient.load(l.in[lists.gradient(t)], i), s);
+        for (size_t k = 0; k < states; ++k) weight.store(l.in[lists.state(k, t)], i, s[k]);
+        weight.store(l.in[lists.weight(t)], i, w);
+        if (lists.has_copies) gradient.store(l.in[lists.copy(t)], i, weight.load(l.in[lists.weight(t)], i));
       });
     }
   });

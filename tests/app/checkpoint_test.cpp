@@ -6,8 +6,8 @@
 #include <csignal>
 #include <fstream>
 
-#include "core/random.h"
 #include "models/safetensors.h"
+#include "ops/random.h"
 #include "support/compare.h"
 #include "support/folder.h"
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "app/train_step.h"
-#include "core/random.h"
 #include "ops/linear.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 
 namespace plumb::app {

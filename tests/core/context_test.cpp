@@ -1,4 +1,5 @@
 #include "core/context.h"
+#include "core/runtime.h"
 
 #include <gtest/gtest.h>
 
@@ -120,6 +121,10 @@ TEST(Device, HasAName) {
   EXPECT_EQ(to_string(Device{DeviceType::kCuda, 1}), "cuda:1");
   EXPECT_EQ(device_from_string("cpu"), Device{});
   EXPECT_TRUE(test::refused([] { device_from_string("gpu"); }, "\"gpu\" is unknown; use cpu"));
+}
+
+TEST(Device, IsRefusedWithoutKernels) {
+  if (detail::has_cuda_kernels()) GTEST_SKIP() << "this library has CUDA kernels";
   EXPECT_TRUE(test::refused([] { device_from_string("cuda:0"); }, "\"cuda:0\": this build has no CUDA kernels"));
 }
 

@@ -1,4 +1,5 @@
 #include "core/random.h"
+#include "ops/random.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,14 @@
 #include <regex>
 #include <sstream>
 
+#include "kernels/augment.h"
 #include "kernels/cuda/emulator/threads.h"
-#include "kernels/kernel.h"
+#include "kernels/gate.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/pool2d.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "optim/adam.h"
 #include "tests/cases/op_case.h"
@@ -43,6 +46,10 @@ std::set<std::string> functions_that_run() {
       }
     }
   }
+  uniform(TensorSpec(Shape{9}), 0, 1, 1);
+  const Tensor pixels = zeros(Shape{1, 1, 2, 2}, DType::kU8), windows = zeros(Shape{1, 3}, DType::kI32);
+  const Tensor table = zeros(Shape{1, functors::kPixelValues}, DType::kF32), images = zeros(Shape{1, 1, 2, 2});
+  update<Augment>({}, {pixels, windows, table, images}, Writes{3, 1});
   Tensor w = random_tensor(TensorSpec(Shape{1, 1, 4, 4}), 1);
   w.require_grad();
   const GradOptions again{.create_graph = true};

@@ -2,12 +2,12 @@
 // the same, and as on the host but for rounding.
 #include <gtest/gtest.h>
 
-#include "core/random.h"
 #include "core/runtime.h"
 #include "graph/program.h"
 #include "kernels/cuda/emulator/threads.h"
 #include "models/network.h"
 #include "ops/convert.h"
+#include "ops/random.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
 #include "tests/support/training.h"

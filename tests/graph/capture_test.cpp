@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "graph/program.h"
 #include "kernels/accumulate.h"
@@ -12,6 +11,7 @@
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "optim/sgd.h"

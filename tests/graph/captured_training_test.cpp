@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/random.h"
 #include "graph/program.h"
 #include "models/network.h"
 #include "ops/fill.h"
+#include "ops/random.h"
 #include "optim/make.h"
 #include "tests/support/training.h"
 

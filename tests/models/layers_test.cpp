@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/random.h"
 #include "ops/grad.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
 

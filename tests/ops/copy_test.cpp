@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "core/random.h"
 #include "graph/program.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "tests/support/compare.h"

@@ -3,10 +3,10 @@
 
 #include <thread>
 
-#include "core/random.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "ops/matmul.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random.h"
 #include "kernels/gate.h"
 #include "kernels/reduce.h"
 #include "ops/convert.h"
@@ -14,6 +13,7 @@
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/permute.h"
+#include "ops/random.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 

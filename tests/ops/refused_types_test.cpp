@@ -119,6 +119,13 @@ TEST(Refusals, OfDevices) {
       {CALL(cross_entropy(of({2, 3}), on_cuda({2}, kI64))), {"cross_entropy_forward: input 1 is on cuda:0"}},
       {CALL(mse(of({2}), on_cuda({2}))), {"sub: input 1 is on cuda:0"}},
       {CALL(concat({of({2}), on_cuda({2})}, 0)), {"concat: input 1 is on cuda:0"}},
+  };
+  expect_refused(table);
+}
+
+TEST(Refusals, OfDevicesWithoutKernels) {
+  if (detail::has_cuda_kernels()) GTEST_SKIP() << "this library has CUDA kernels";
+  const Refusal table[] = {
       {CALL(relu(on_cuda({2}))), {"relu: there is no kernel for cuda:0"}},
       {CALL(max_pool2d(on_cuda({1, 1, 4, 4}))), {"max_pool2d_forward: there is no kernel for cuda:0"}},
       {CALL(softmax(on_cuda({2}))), {"softmax_forward: there is no kernel for cuda:0"}},

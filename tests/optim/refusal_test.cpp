@@ -54,7 +54,7 @@ TEST(RefusalTest, ParametersItCannotUpdate) {
   EXPECT_TRUE(refused(with(w[0]), "is parameter 0 again"));
   EXPECT_TRUE(refused(with(random_tensor(TensorSpec({2}, DType::kF64), 3).require_grad()), "use an optimizer each"));
   EXPECT_TRUE(
-      refused(with(random_tensor(TensorSpec({2}, DType::kBf16), 3).require_grad()), "parameters are f32 or f64"));
+      refused(with(random_tensor(TensorSpec({2}, DType::kF16), 3).require_grad()), "parameters are f32, f64 or bf16"));
 }
 
 TEST(RefusalTest, OptionsOutOfRange) {

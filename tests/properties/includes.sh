@@ -44,12 +44,12 @@ lines 'dnnl::|dnnl\.hpp' core kernels ops graph optim models data app bench |
   grep -vE '^(kernels/cpu/|app/raw_onednn)' | breaks "oneDNN stands in kernels/cpu and app/raw_onednn*" || true
 
 # Users have folders with such names too: a public header names another by its place, and never from a root.
-for header in {core,kernels,ops,graph,optim,models,data}/*.h kernels/functors/*.h; do
+for header in {core,kernels,ops,graph,optim,models,data}/*.h kernels/functors/*.h kernels/cuda/{language,element,launch,divide}.h; do
   [ -f "$header" ] || continue
   up='\.\./'
-  if [[ $header = kernels/functors/* ]]; then up='\.\./\.\./'; fi
+  if [[ $header = kernels/*/* ]]; then up='\.\./\.\./'; fi
   grep -nHE '^#include' "$header" |
-    grep -vE "#include (<[a-z_]+>|\"(($up(core|kernels|ops|graph|optim|models|data)/)?(functors/)?)[a-z0-9_]+\.h\")" |
+    grep -vE "#include (<([a-z_]+|cuda_runtime\.h)>|\"(($up(core|kernels|ops|graph|optim|models|data)/)?(functors/|emulator/)?)[a-z0-9_]+\.h\")" |
     breaks "a public header includes the standard library and, by their places, public headers only" || true
   grep -q '^#pragma once' "$header" || echo "$header:1:" | breaks "a header begins with #pragma once"
 done

@@ -8,11 +8,11 @@
 #include <dnnl.hpp>
 #include <map>
 
-#include "core/random.h"
 #include "kernels/recorder.h"
 #include "models/network.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
+#include "ops/random.h"
 #include "tests/cases/op_case.h"
 
 namespace plumb::test {
