@@ -37,9 +37,8 @@ Tensor snake_backward(const Tensor& dy, const Tensor& x) {
 }  // namespace
 
 void SnakeForward::cpu(const Problem<Params>& p, Candidates& candidates) {
-  offer(kName, p, candidates, [](const Launch& l, int64_t i) {
-    static_cast<float*>(l.out[0])[i] = snake_of(floats(l.in[0])[i]);
-  });
+  offer(kName, p, candidates,
+        [](const Launch& l, int64_t i) { static_cast<float*>(l.out[0])[i] = snake_of(floats(l.in[0])[i]); });
 }
 
 void SnakeBackward::cpu(const Problem<Params>& p, Candidates& candidates) {

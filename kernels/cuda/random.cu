@@ -37,9 +37,8 @@ void RandomFill::cuda(const Problem<Params>& p, Candidates& candidates) {
   dispatch_dtype(p.out[0].dtype, [&]<class T>() {
     candidates.add("philox", [n = p.out[0].numel(), params = p.params, device = p.device] {
       return cuda::own("plumb:random", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-        q.launch<random_kernel<T>>(
-            cuda::grid_over(q.runtime(), (n + kWords - 1) / kWords),
-            RandomArgs<T>{static_cast<T*>(l.out[0]), n, params.distribution(), params.seed});
+        q.launch<random_kernel<T>>(cuda::grid_over(q.runtime(), (n + kWords - 1) / kWords),
+                                   RandomArgs<T>{static_cast<T*>(l.out[0]), n, params.distribution(), params.seed});
       });
     });
   });

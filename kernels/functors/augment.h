@@ -1,5 +1,5 @@
-// Images of bytes into tensors: a window of each, perhaps mirrored, by a table of values. For the loader, which finds images
-// anywhere in a data set, and for the kernel, which has them side by side.
+// Images of bytes into tensors: a window of each, perhaps mirrored, by a table of values. For the loader, which finds
+// images anywhere in a data set, and for the kernel, which has them side by side.
 #pragma once
 
 #include <algorithm>

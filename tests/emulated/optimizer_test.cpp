@@ -35,10 +35,12 @@ TEST(DeviceOptimizerTest, StepsAreThoseOfTheHost) {
       ASSERT_EQ(got.size(), expected.size());
       for (size_t i = 0; i < got.size(); ++i) {
         EXPECT_EQ(got[i].first, expected[i].first);
-        EXPECT_TRUE(test::close(to(got[i].second, Device{}), expected[i].second, 1e-5)) << got[i].first << " in " << to_string(t);
+        EXPECT_TRUE(test::close(to(got[i].second, Device{}), expected[i].second, 1e-5))
+            << got[i].first << " in " << to_string(t);
       }
       for (size_t i = 0; i < here.size(); ++i)
-        EXPECT_TRUE(test::close(to(moved[i].detached(), Device{}), here[i].detached(), t == DType::kBf16 ? 0.01 : 1e-5));
+        EXPECT_TRUE(
+            test::close(to(moved[i].detached(), Device{}), here[i].detached(), t == DType::kBf16 ? 0.01 : 1e-5));
     }
   }
 }

@@ -44,7 +44,8 @@ TEST(AugmentTest, KernelsMatchTheReferenceAndStayInTheirMemory) {
 }
 
 TEST(AugmentTest, AWindowIsMovedThenMirrored) {
-  const Tensor pixels = Tensor::from({uint8_t{1}, uint8_t{2}, uint8_t{3}, uint8_t{4}, uint8_t{5}, uint8_t{6}}, Shape{1, 1, 2, 3});
+  const Tensor pixels =
+      Tensor::from({uint8_t{1}, uint8_t{2}, uint8_t{3}, uint8_t{4}, uint8_t{5}, uint8_t{6}}, Shape{1, 1, 2, 3});
   std::vector<float> values(functors::kPixelValues);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 1;  // black is -1
   const Tensor table = Tensor::from(std::span<const float>(values), Shape{1, functors::kPixelValues});
@@ -52,7 +53,8 @@ TEST(AugmentTest, AWindowIsMovedThenMirrored) {
   const Tensor y = augmented(pixels, windows_of({{1, -1, 1}}), table, DType::kF32, Layout::kNchw);
 
   const DeviceScope on_host({});
-  EXPECT_TRUE(test::bitwise_equal(to(y, Device{}), Tensor::from({4.f, 3.f, -1.f, -1.f, -1.f, -1.f}, Shape{1, 1, 2, 3})));
+  EXPECT_TRUE(
+      test::bitwise_equal(to(y, Device{}), Tensor::from({4.f, 3.f, -1.f, -1.f, -1.f, -1.f}, Shape{1, 1, 2, 3})));
 }
 
 }  // namespace
