@@ -174,6 +174,7 @@ void train(TrainConfig c) {
   TrainReport report(c, layout);
   for (int64_t epoch = first_epoch; epoch < c.epochs; ++epoch) {
     ProgressBar bar(fmt::format("epoch {}", epoch + 1));
+    report.begin_epoch();
     const EpochResult r = trainer.run_epoch(epoch, [&](int64_t step, int64_t steps, double ms, const StepResult& s) {
       report.add_step(ms);
       if (!c.profile.empty()) profile.add_step(step, ms);

@@ -26,14 +26,29 @@ Json config_json(const TrainConfig& c, Layout layout) {
   return j;
 }
 
-// What the steps, and all that is between them, have moved between host and device.
-Json transfers_json(const DeviceCounts& n, int64_t steps) {
-  const auto json = [&](const Transfers& t) {
-    return Json{{"count", t.count}, {"bytes", t.bytes}, {"seconds", t.seconds}};
-  };
-  return {{"steps", steps},   {"to_device", json(n.to_device)}, {"to_host", json(n.to_host)},
-          {"waits", n.waits}, {"launches", n.launches},         {"graph_replays", n.replays}};
-}
+// What steps have moved between host and device together, without the first ones, which prepare.
+struct Moved {
+  int64_t steps = 0;
+  DeviceCounts n;
+
+  explicit Moved(std::span<const DeviceCounts> of_steps) {
+    constexpr size_t kPreparing = 2;
+    if (of_steps.size() > kPreparing) of_steps = of_steps.subspan(kPreparing);
+    steps = static_cast<int64_t>(of_steps.size());
+    for (const DeviceCounts& s : of_steps) n = n + s;
+  }
+  Json json() const {
+    const auto transfers = [](const Transfers& t) {
+      return Json{{"count", t.count}, {"bytes", t.bytes}, {"seconds", t.seconds}};
+    };
+    return {{"steps", steps},
+            {"to_device", transfers(n.to_device)},
+            {"to_host", transfers(n.to_host)},
+            {"waits", n.waits},
+            {"launches", n.launches},
+            {"graph_replays", n.replays}};
+  }
+};
 
 }  // namespace
 
@@ -56,6 +71,7 @@ std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
 }
 
 TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
+  if (const Device d = device_from_string(c.device); !d.is_cpu()) runtime_ = &runtime_of(d);
   json_["config"] = config_json(c, layout);
   json_["environment"] = environment_json();
   json_["steps_ms"] = Json::array();
@@ -63,18 +79,28 @@ TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
   csv_ = "epoch,seconds,loss,train_accuracy,test_loss,test_accuracy\n";
 }
 
-void TrainReport::add_step(double ms) {
-  json_["steps_ms"].push_back(ms);
-  ++steps_;
+void TrainReport::begin_epoch() {
+  if (runtime_) seen_ = runtime_->counts();
 }
 
-void TrainReport::print_transfers(const DeviceCounts& n) const {
+void TrainReport::add_step(double ms) {
+  json_["steps_ms"].push_back(ms);
+  if (!runtime_) return;
+  const DeviceCounts now = runtime_->counts();
+  moved_.push_back(now - std::exchange(seen_, now));
+}
+
+void TrainReport::print_transfers() const {
+  const Moved moved(moved_);
+  const DeviceCounts& n = moved.n;
   const auto a_step = [&](int64_t count) {
-    return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, steps_));
+    return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, moved.steps));
   };
-  fmt::print("a step: {:.1f} copies to the device ({}), {:.1f} to the host ({}), {:.1f} waits, {:.1f} launches\n",
+  fmt::print("a step: {:.1f} copies to the device ({}), {:.1f} to the host ({}), {:.1f} waits, {:.1f} launches",
              a_step(n.to_device.count), in_mb(a_step(n.to_device.bytes)), a_step(n.to_host.count),
              in_mb(a_step(n.to_host.bytes)), a_step(n.waits), a_step(n.launches));
+  if (n.replays) fmt::print(", {:.1f} replays", a_step(n.replays));
+  fmt::print("\n");
 }
 
 void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
@@ -102,7 +128,7 @@ void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r)
 void TrainReport::write(When when) {
   const Device device = device_from_string(config_.device);
   json_["memory_bytes"] = memory_json(memory_of(device).stats());
-  if (!device.is_cpu()) json_["transfers"] = transfers_json(runtime_of(device).counts(), steps_);
+  if (runtime_) json_["transfers"] = Moved(moved_).json();
   json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
   json_["images_per_second"] = static_cast<double>(images_) / seconds_;
   const auto is_due = [&](const std::string& file) {
@@ -116,7 +142,7 @@ void TrainReport::finish() {
   fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
              static_cast<double>(images_) / seconds_);
   const Device device = device_from_string(config_.device);
-  if (!device.is_cpu()) print_transfers(runtime_of(device).counts());
+  if (runtime_) print_transfers();
   const MemoryStats memory = memory_of(device).stats();
   fmt::print("memory at the peak:");
   for (int c = 0; c < kMemoryClassCount; ++c) {

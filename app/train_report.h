@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "app/trainer.h"
 #include "core/runtime.h"
@@ -20,6 +21,7 @@ class TrainReport {
  public:
   /// Keeps a reference to the config.
   TrainReport(const TrainConfig& config, Layout layout);
+  void begin_epoch();
   void add_step(double ms);
   /// Of epoch number `epoch` (from 0), which trained on so many images. Writes the files; warns once when the loss is
   /// no finite number.
@@ -30,13 +32,16 @@ class TrainReport {
  private:
   enum class When { kMeanwhile, kAtTheEnd };
   void write(When when);
-  void print_transfers(const DeviceCounts& counts) const;
+  void print_transfers() const;
 
   const TrainConfig& config_;
   nlohmann::ordered_json json_;
   std::string csv_;
   double seconds_ = 0;
-  int64_t images_ = 0, epochs_ = 0, steps_ = 0;
+  int64_t images_ = 0, epochs_ = 0;
+  Runtime* runtime_ = nullptr;       // of the device, if it is not the host
+  DeviceCounts seen_;                // at the end of the last step
+  std::vector<DeviceCounts> moved_;  // by each step
   bool warned_ = false;
 };
 

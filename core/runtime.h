@@ -80,6 +80,21 @@ struct DeviceCounts {
   int64_t launches = 0;  ///< of single kernels
   int64_t replays = 0;   ///< of captured graphs
 };
+inline Transfers operator-(const Transfers& now, const Transfers& before) {
+  return {now.count - before.count, now.bytes - before.bytes, now.seconds - before.seconds};
+}
+inline Transfers operator+(const Transfers& a, const Transfers& b) {
+  return {a.count + b.count, a.bytes + b.bytes, a.seconds + b.seconds};
+}
+/// What was asked for since `before`.
+inline DeviceCounts operator-(const DeviceCounts& now, const DeviceCounts& before) {
+  return {now.to_device - before.to_device, now.to_host - before.to_host,   now.within - before.within,
+          now.waits - before.waits,         now.launches - before.launches, now.replays - before.replays};
+}
+inline DeviceCounts operator+(const DeviceCounts& a, const DeviceCounts& b) {
+  return {a.to_device + b.to_device, a.to_host + b.to_host,   a.within + b.within,
+          a.waits + b.waits,         a.launches + b.launches, a.replays + b.replays};
+}
 
 /// One a device. All but waits are asynchronous, in the order of the stream. Any thread may call it.
 class Runtime {

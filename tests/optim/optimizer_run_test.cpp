@@ -46,7 +46,7 @@ TEST(OptimizerRun, MastersKeepWhatBf16Loses) {
       of_wide->step(std::vector{g});
     }
 
-    const auto& [name, master] = of_narrow->state().back();
+    const auto [name, master] = of_narrow->state().back();
     EXPECT_EQ(name, "master.0");
     EXPECT_TRUE(bitwise_equal(master, wide.detached()));
     EXPECT_TRUE(bitwise_equal(narrow.detached(), to(wide.detached(), DType::kBf16)));
