@@ -22,11 +22,13 @@ constexpr int64_t kMany = (int64_t{1} << 31) + 35;
 
 TEST(LargeTest, DivisorsAreRightBelowAndAbove2To31) {
   std::mt19937_64 random(1);
-  const int64_t by[] = {1, 2, 3, 7, 641, 65535, 65536, 0x7ffffffe, 0x7fffffff, int64_t{1} << 31, kMany, int64_t{1} << 40};
+  const int64_t by[] = {
+      1, 2, 3, 7, 641, 65535, 65536, 0x7ffffffe, 0x7fffffff, int64_t{1} << 31, kMany, int64_t{1} << 40};
   for (const int64_t d : by) {
     const cuda::Divisor divisor(d);
     for (int i = 0; i < 2000; ++i) {
-      const int64_t near = static_cast<int64_t>(random() % 8) - 4, any = static_cast<int64_t>(random() >> (1 + random() % 50));
+      const int64_t near = static_cast<int64_t>(random() % 8) - 4,
+                    any = static_cast<int64_t>(random() >> (1 + random() % 50));
       for (const int64_t n : {any, kMany + near, d * static_cast<int64_t>(random() % 1000) + near, 0x7fffffff + near}) {
         if (n < 0) continue;
         int64_t rest = n;
@@ -42,14 +44,16 @@ TEST(LargeTest, BytesBeyond2To31AreReached) {
   const DeviceScope on(device);
   const Tensor x = full(Shape{kMany}, 7, DType::kU8);
   constexpr int64_t kEnd = kMany / 16 * 16;  // its last 16-byte boundary
-  Tensor end = Tensor::wrap(static_cast<uint8_t*>(x.value->data) + kEnd, TensorSpec(Shape{kMany - kEnd}, DType::kU8),
-                            [keep = x](void*) {}, device);
+  Tensor end = Tensor::wrap(
+      static_cast<uint8_t*>(x.value->data) + kEnd, TensorSpec(Shape{kMany - kEnd}, DType::kU8), [keep = x](void*) {},
+      device);
   ASSERT_EQ(end.numel(), 3);
   end.copy_from(Tensor::from({uint8_t{1}, uint8_t{2}, uint8_t{3}}, Shape{3}));
 
   const Tensor last = to(slice(x, {kMany - 5}, {5}), Device{});
 
-  EXPECT_TRUE(test::bitwise_equal(last, Tensor::from({uint8_t{7}, uint8_t{7}, uint8_t{1}, uint8_t{2}, uint8_t{3}}, Shape{5})));
+  EXPECT_TRUE(
+      test::bitwise_equal(last, Tensor::from({uint8_t{7}, uint8_t{7}, uint8_t{1}, uint8_t{2}, uint8_t{3}}, Shape{5})));
 }
 
 // Every kernel finds a grid for them, which a described device plans.
