@@ -111,14 +111,14 @@ TEST(Refusals, OfLayouts) {
 
 TEST(Refusals, OfDevices) {
   const Refusal table[] = {
-      {CALL(conv2d(of({1, 3, 4, 4}), on_cuda({2, 3, 1, 1}))), {"conv2d_forward: input 1 is on cuda:0"}},
-      {CALL(linear(on_cuda({4, 3}), of({2, 3}))), {"linear_forward: input 1 is on cpu and input 0 on cuda:0"}},
-      {CALL(matmul(of({4, 3}), on_cuda({3, 2}))), {"matmul: input 1 is on cuda:0"}},
-      {CALL(mul(of({4}), on_cuda({4}))), {"mul: input 1 is on cuda:0 and input 0 on cpu"}},
-      {CALL(norm(of({2, 3}), on_cuda({3}))), {"batch_norm_forward: input 1 is on cuda:0"}},
-      {CALL(cross_entropy(of({2, 3}), on_cuda({2}, kI64))), {"cross_entropy_forward: input 1 is on cuda:0"}},
-      {CALL(mse(of({2}), on_cuda({2}))), {"sub: input 1 is on cuda:0"}},
-      {CALL(concat({of({2}), on_cuda({2})}, 0)), {"concat: input 1 is on cuda:0"}},
+      {CALL(conv2d(of({1, 3, 4, 4}), on_cuda({2, 3, 1, 1}))), {"conv2d_forward: input 1 is on cuda:"}},
+      {CALL(linear(on_cuda({4, 3}), of({2, 3}))), {"linear_forward: input 1 is on cpu and input 0 on cuda:"}},
+      {CALL(matmul(of({4, 3}), on_cuda({3, 2}))), {"matmul: input 1 is on cuda:"}},
+      {CALL(mul(of({4}), on_cuda({4}))), {"mul: input 1 is on cuda:"}},
+      {CALL(norm(of({2, 3}), on_cuda({3}))), {"batch_norm_forward: input 1 is on cuda:"}},
+      {CALL(cross_entropy(of({2, 3}), on_cuda({2}, kI64))), {"cross_entropy_forward: input 1 is on cuda:"}},
+      {CALL(mse(of({2}), on_cuda({2}))), {"sub: input 1 is on cuda:"}},
+      {CALL(concat({of({2}), on_cuda({2})}, 0)), {"concat: input 1 is on cuda:"}},
   };
   expect_refused(table);
 }
