@@ -9,12 +9,15 @@
 #include "kernels/augment.h"
 #include "kernels/cuda/emulator/threads.h"
 #include "kernels/gate.h"
+#include "ops/batch_norm.h"
+#include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/pool2d.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
+#include "ops/softmax.h"
 #include "optim/adam.h"
 #include "tests/cases/op_case.h"
 #include "tests/support/json.h"
@@ -48,8 +51,18 @@ std::set<std::string> functions_that_run() {
   }
   uniform(TensorSpec(Shape{9}), 0, 1, 1);
   const Tensor pixels = zeros(Shape{1, 1, 2, 2}, DType::kU8), windows = zeros(Shape{1, 3}, DType::kI32);
-  const Tensor table = zeros(Shape{1, functors::kPixelValues}, DType::kF32), images = zeros(Shape{1, 1, 2, 2});
-  update<Augment>({}, {pixels, windows, table, images}, Writes{3, 1});
+  const Tensor table = zeros(Shape{1, functors::kPixelValues}, DType::kF32), batch = zeros(Shape{1, 1, 2, 2});
+  update<Augment>({}, {pixels, windows, table, batch}, Writes{3, 1});
+  // More long rows, and more channels of many elements, than a grid has blocks: the loops around barriers go on.
+  Tensor rows = random_tensor(TensorSpec(Shape{70, 1025}), 2),
+         images = random_tensor(TensorSpec(Shape{2, 70, 23, 25}), 3);
+  rows.require_grad(), images.require_grad();
+  const Tensor labels = zeros(Shape{70}, DType::kI64), of_channels = ones(Shape{70}, DType::kF32);
+  Tensor mean = zeros(Shape{70}, DType::kF32), variance = ones(Shape{70}, DType::kF32);
+  const Tensor loss = add(add(sum(softmax(rows)), sum(max(rows, {1}))), cross_entropy(rows, labels));
+  grad(loss, {rows});
+  argmax(rows, {1});
+  grad(sum(batch_norm(images, of_channels, of_channels, mean, variance, {})), {images});
   Tensor w = random_tensor(TensorSpec(Shape{1, 1, 4, 4}), 1);
   w.require_grad();
   const GradOptions again{.create_graph = true};
