@@ -67,6 +67,7 @@ void eval(const EvalConfig& c) {
   const Evaluation e = evaluate(*network, loader);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
+  if (!network->device().is_cpu()) fmt::print("on {}\n", where(network->device()));
   warn_of_loss(loss, "the loss", "look for NaN or too large numbers in the weights, or in --mean and --std");
   if (c.json.empty()) return;
   const nlohmann::ordered_json report{{"model", network->name()},
@@ -74,7 +75,7 @@ void eval(const EvalConfig& c) {
                                       {"correct", e.correct},
                                       {"total", e.total},
                                       {"loss", loss},
-                                      {"environment", environment_json()}};
+                                      {"environment", environment_json(network->device())}};
   write_json(c.json, report);
 }
 

@@ -70,7 +70,6 @@ Json print_machine() {
              roofs.matmul_bf16_gflops);
   fmt::print("copy        {:.1f} GB/s, read and written\n", roofs.copy_gbytes);
   Json j = environment_json();
-  j["device"] = "cpu";
   j["omp_wait_policy"] = policy;
   j["roofs"] = {{"gflops", roofs.gflops()},
                 {"fma_gflops", roofs.fma_gflops},
@@ -88,9 +87,7 @@ Json print_device(Device d) {
   fmt::print("device      {}\nname        {}\ncapability  {}.{}\n", to_string(d), p.name, p.capability / 10,
              p.capability % 10);
   fmt::print("processors  {}\nmemory      {:.1f} GiB\n", p.multiprocessors, gib);
-  Json j = environment_json();
-  j["device"] = to_string(d);
-  j["device_name"] = p.name;
+  Json j = environment_json(d);
   j["capability"] = p.capability;
   j["multiprocessors"] = p.multiprocessors;
   j["memory_bytes"] = p.memory_bytes;

@@ -46,7 +46,8 @@ Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
   return j;
 }
 
-void print_header() {
+void print_header(Device d) {
+  if (!d.is_cpu()) fmt::print("on {}\n", where(d));
   fmt::print("{:<22} {:<16} {:<5} {:>10} {:>16} {:>10} {:>10}  {}\n", "layer", "direction", "", "ms", "rate",
              "convert ms", "oneDNN ms", "algorithm implementation");
 }
@@ -72,8 +73,11 @@ void print_totals(const Json& totals) {
   fmt::print("{:<17} {:>10} {:>15} {:>23} {:>24}\n", "forward, backward", "ms a step", "conversions ms",
              "layers with weights ms", "oneDNN's own formats ms");
   for (const auto& [layout, t] : totals.items()) {
-    fmt::print("{:<17} {:>10.1f} {:>15.1f} {:>23.1f} {:>24.1f}{}\n", layout, t["ms"].get<double>(),
-               t["conversions_ms"].get<double>(), t["with_weights_ms"].get<double>(), t["onednn_best_ms"].get<double>(),
+    const auto beside = [&](const char* key) {
+      return t.contains(key) ? fmt::format("{:.1f}", t[key].get<double>()) : "-";
+    };
+    fmt::print("{:<17} {:>10.1f} {:>15.1f} {:>23} {:>24}{}\n", layout, t["ms"].get<double>(),
+               t["conversions_ms"].get<double>(), beside("with_weights_ms"), beside("onednn_best_ms"),
                layout == fastest ? "  fastest" : "");
   }
 }
@@ -83,12 +87,15 @@ void layout(const LayoutConfig& c) {
   const ChoiceScope choice(choice_of(c.algorithm));
   const DeviceScope on(device_from_string(c.device));
   const auto network = models::make_network(c.model);
-  Json report{{"model", network->name()}, {"batch", c.batch}, {"dtype", c.dtype}, {"environment", environment_json()}};
+  Json report{{"model", network->name()},
+              {"batch", c.batch},
+              {"dtype", c.dtype},
+              {"environment", environment_json(network->device())}};
   report["rows"] = Json::array();
   OnednnBest best;
   for (const Layout l : kPublicLayouts) {
     const Program program = training_step(*network, l, c);
-    if (report["rows"].empty()) print_header();  // now that a batch fits into memory
+    if (report["rows"].empty()) print_header(network->device());  // now that a batch fits into memory
     double total = 0, conversions = 0, weights = 0, weights_best = 0;
     for (const Piece& piece : pieces_of(program, *network)) {
       const Timing t = time_of(piece);
@@ -101,10 +108,11 @@ void layout(const LayoutConfig& c) {
       print(report["rows"].back());
     }
     const std::string name = to_string(l);
-    report["totals"][name] = {{"ms", total * 1e3},
-                              {"conversions_ms", conversions * 1e3},
-                              {"with_weights_ms", weights * 1e3},
-                              {"onednn_best_ms", weights_best * 1e3}};
+    Json& totals = report["totals"][name] = {{"ms", total * 1e3}, {"conversions_ms", conversions * 1e3}};
+    if (weights_best > 0) {  // there is no oneDNN on another device
+      totals["with_weights_ms"] = weights * 1e3;
+      totals["onednn_best_ms"] = weights_best * 1e3;
+    }
     fmt::print("\n");
   }
   print_totals(report["totals"]);

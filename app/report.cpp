@@ -15,6 +15,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/runtime.h"
 #include "kernels/machine.h"
 
 namespace plumb::app {
@@ -45,9 +46,17 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return place(a) == place(b) || place(a + ".partial") == place(b) || place(a) == place(b + ".partial");
 }
 
-nlohmann::ordered_json environment_json() {
-  return {{"plumbline", version()},          {"processor", cpu_model()}, {"isa", cpu_isa()},
-          {"libraries", library_versions()}, {"threads", threads()},     {"compiler", __VERSION__}};
+std::string where(Device d) {
+  if (!d.is_cpu()) return fmt::format("{} ({})", to_string(d), runtime_of(d).properties().name);
+  return fmt::format("{} thread{}", threads(), threads() == 1 ? "" : "s");
+}
+
+nlohmann::ordered_json environment_json(Device d) {
+  nlohmann::ordered_json j{{"plumbline", version()},          {"processor", cpu_model()}, {"isa", cpu_isa()},
+                           {"libraries", library_versions()}, {"threads", threads()},     {"compiler", __VERSION__},
+                           {"device", to_string(d)}};
+  if (!d.is_cpu()) j["device_name"] = runtime_of(d).properties().name;
+  return j;
 }
 
 nlohmann::ordered_json memory_json(const MemoryStats& stats) {

@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
 #include "core/memory.h"
 #include "data/dataset.h"
 
 namespace plumb::app {
 
-/// Plumbline's version, processor, instructions, libraries, threads, compiler.
-nlohmann::ordered_json environment_json();
+/// Where a result comes from: "2 threads", or "cuda:0 (emulated)".
+std::string where(Device d);
+/// Plumbline's version, processor, instructions, libraries, threads, compiler, and the device of the result, a GPU's
+/// with its own name.
+nlohmann::ordered_json environment_json(Device d = Device());
 /// Bytes by class at the peak, and what the process took from the system.
 nlohmann::ordered_json memory_json(const MemoryStats& stats);
 /// A loss for people: without the sign that a NaN may have.

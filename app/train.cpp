@@ -14,7 +14,6 @@
 #include "app/report.h"
 #include "app/train_report.h"
 #include "app/trainer.h"
-#include "core/runtime.h"
 #include "kernels/choices.h"
 #include "models/weights.h"
 
@@ -122,12 +121,6 @@ ChosenLayout layout_of(const TrainConfig& c, const std::optional<Checkpoint>& re
   if (!is_auto) return {layout_from_string(c.layout)};
   if (c.algorithm == "deterministic") return {Layout::kNhwc};  // the clock must not decide
   return {fastest_layout(network, dtype_from_string(c.dtype), std::min(c.batch, images)), " (fastest measured)"};
-}
-
-// "2 threads", or "cuda:0 (emulated)".
-std::string where(Device d) {
-  if (!d.is_cpu()) return fmt::format("{} ({})", to_string(d), runtime_of(d).properties().name);
-  return fmt::format("{} thread{}", threads(), threads() == 1 ? "" : "s");
 }
 
 void train(TrainConfig c) {

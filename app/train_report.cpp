@@ -71,9 +71,10 @@ std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
 }
 
 TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
-  if (const Device d = device_from_string(c.device); !d.is_cpu()) runtime_ = &runtime_of(d);
+  const Device d = device_from_string(c.device);
+  if (!d.is_cpu()) runtime_ = &runtime_of(d);
   json_["config"] = config_json(c, layout);
-  json_["environment"] = environment_json();
+  json_["environment"] = environment_json(d);
   json_["steps_ms"] = Json::array();
   json_["epochs"] = Json::array();
   csv_ = "epoch,seconds,loss,train_accuracy,test_loss,test_accuracy\n";

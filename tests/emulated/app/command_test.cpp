@@ -1,4 +1,6 @@
 // The command on the emulated device.
+#include <gmock/gmock.h>
+
 #include "tests/app/command.h"
 
 namespace plumb::app {
@@ -59,6 +61,21 @@ TEST_F(EmulatedCommandTest, ShowsTheDeviceAndItsLayers) {
   EXPECT_GT(layers["rows"].size(), 30u);
   for (const auto& row : layers["rows"])
     EXPECT_TRUE(row["implementation"].get<std::string>().starts_with("plumb:")) << row;
+}
+
+TEST_F(EmulatedCommandTest, SaysWhereEveryResultComesFrom) {
+  ASSERT_TRUE(works(lenet_ + "--epochs 1 --checkpoint c"));
+  for (const std::string& line :
+       {lenet_ + "--epochs 1", std::string("eval lenet --weights c --data synthetic --limit 8"),
+        std::string("layout lenet --batch 1 --algorithm heuristic")}) {
+    EXPECT_THAT(run(line + " --device cuda --json r.json").out, testing::HasSubstr("cuda:0 (emulated)")) << line;
+    const auto environment = read_json("r.json")["environment"];
+    EXPECT_EQ(environment["device"], "cuda:0") << line;
+    EXPECT_EQ(environment["device_name"], "emulated") << line;
+  }
+  const auto total = read_json("r.json")["totals"]["nchw"];
+  EXPECT_GT(total["ms"], 0);
+  EXPECT_FALSE(total.contains("onednn_best_ms")) << "there is no oneDNN there";
 }
 
 TEST_F(EmulatedCommandTest, RefusesDevicesThatAreNotThere) {
