@@ -1,22 +1,14 @@
 // Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
 #pragma once
 
+#include "kernels/compute.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/strided.h"
 #include "kernels/kernel.h"
 
 namespace plumb::cpu {
 
-/// Calls f.template operator()<T>() with the unsigned integer of `bytes` bytes, the size of some dtype.
-template <class F>
-decltype(auto) dispatch_size(size_t bytes, F&& f) {
-  switch (bytes) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    default: return f.template operator()<uint64_t>();
-  }
-}
+using detail::dispatch_size;
 
 /// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions
 /// each.

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(256) accumulate_kernel(const AccumulateArgs<T>
 }  // namespace
 
 void Accumulate::cuda(const Problem<NoParams>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("loop", [n = p.in[0].numel(), device = p.device] {
       return cuda::own("plumb:accumulate", device, 1, [=](const cuda::Queue& q, const Launch& l) {
         q.launch<accumulate_kernel<T>>(cuda::grid_over(q.runtime(), n / cuda::Vector<T>::kSize + 1),

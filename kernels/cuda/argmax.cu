@@ -60,19 +60,9 @@ cuda::Steps logical_numbers(const TensorSpec& x, uint32_t dims) {
 
 template <class T>
 void offer(const Problem<ArgmaxParams>& p, Candidates& candidates) {
-  using Fold = ArgmaxFold<T>;
   candidates.add("rows", [x = p.in[0], y = p.out[0], dims = p.params.dims, device = p.device] {
-    const cuda::Lines lines(x, y, dims);
-    const cuda::FoldPlan plan(runtime_of(device), lines);
-    const Fold fold{nullptr, nullptr, logical_numbers(x, dims)};
-    auto kernel = cuda::own("plumb:argmax", device, plan.launches(), [=](const cuda::Queue& q, const Launch& l) {
-      Fold now = fold;
-      now.x = static_cast<const T*>(l.in[0]);
-      now.y = static_cast<int64_t*>(l.out[0]);
-      cuda::launch_fold(q, plan, lines, now, l.workspace);
-    });
-    kernel->info().workspace_bytes = plan.part_count * sizeof(typename Fold::State);
-    return kernel;
+    const ArgmaxFold<T> fold{nullptr, nullptr, logical_numbers(x, dims)};
+    return cuda::fold_kernel("plumb:argmax", device, cuda::Lines(x, y, dims), fold);
   });
 }
 

@@ -163,14 +163,14 @@ std::unique_ptr<Kernel> backward_kernel(const TensorSpec& x, const BatchNormPara
 }  // namespace
 
 void BatchNormForward::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add(
         "loop", [x = p.in[0], params = p.params, device = p.device] { return forward_kernel<T>(x, params, device); });
   });
 }
 
 void BatchNormBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[1].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[1].dtype, [&]<class T>() {
     candidates.add("loop", [x = p.in[1], params = p.params, needs_dx = p.out.size() == 3, device = p.device] {
       return backward_kernel<T>(x, params, needs_dx, device);
     });

@@ -9,7 +9,7 @@ void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
   const Op op{*static_cast<const F*>(f)};
   const auto add = [&]<class T>() { cuda::add_candidate<Op, T>(op, p, c); };
   const DType t = p.out[0].dtype;
-  if (cuda::dispatch_computed(t, add)) return;
+  if (cuda::dispatch_compute(t, add)) return;
   if constexpr (S == Stage::kForward) {
     if (t == DType::kI32) add.template operator()<int32_t>();
     if (t == DType::kI64) add.template operator()<int64_t>();

@@ -55,16 +55,6 @@ __device__ void end_channel(const ChannelSumsArgs<Sums>& a, const typename Sums:
   }
 }
 
-template <class Sums>
-__device__ typename Sums::State merge_warp(const Sums& sums, typename Sums::State s) {
-  for (int distance = 1; distance < static_cast<int>(kWarp); distance *= 2) {
-    const auto other = sums.from_lane(s, distance);
-    const bool is_first = (threadIdx.x & static_cast<unsigned>(distance)) == 0;
-    s = is_first ? sums.merge(s, other) : sums.merge(other, s);
-  }
-  return s;
-}
-
 /// Of the pieces of a channel from `first` on, `step` apart. A channel is `outer` runs of neighbours.
 template <int kEach, class Sums>
 __device__ typename Sums::State sum_of_runs(const ChannelSumsArgs<Sums>& a, int64_t channel, int64_t first,

@@ -142,7 +142,7 @@ void launch(const cuda::Queue& q, const LossArgs<T>& a) {
 }  // namespace
 
 void CrossEntropyForward::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("loop", [x = p.in[0], params = p.params, device = p.device] {
       const LossArgs<T> args = args_of<T>(x, params, device);
       auto kernel =
@@ -163,7 +163,7 @@ void CrossEntropyForward::cuda(const Problem<Params>& p, Candidates& candidates)
 }
 
 void CrossEntropyBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[1].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[1].dtype, [&]<class T>() {
     candidates.add("loop", [x = p.in[1], params = p.params, device = p.device] {
       const LossArgs<T> args = args_of<T>(x, params, device);
       return cuda::own("plumb:cross_entropy_backward", device, 1, [=](const cuda::Queue& q, const Launch& l) {

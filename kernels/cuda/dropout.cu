@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kThreads) dropout_backward_kernel(const Dropou
 }  // namespace
 
 void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("philox", [x = p.in[0], params = p.params, has_mask = p.out.size() == 2, device = p.device] {
       const double probability = params.p;
       const Order order(x);
@@ -177,7 +177,7 @@ void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
 }
 
 void DropoutBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("loop", [n = p.in[0].numel(), params = p.params, device = p.device] {
       const auto scale = static_cast<Compute<T>>(1 / (1 - static_cast<double>(params.p)));
       return cuda::own("plumb:dropout_backward", device, 1, [=](const cuda::Queue& q, const Launch& l) {

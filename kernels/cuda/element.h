@@ -1,26 +1,12 @@
 // Elements in the type that arithmetic is done in, one at a time and 16 bytes at a time.
 #pragma once
 
-#include "../../core/dtype.h"
+#include "../../kernels/compute.h"
 #include "language.h"
 
 namespace plumb::cuda {
 
-template <class T>
-struct ComputeOf {
-  using Type = T;
-};
-template <>
-struct ComputeOf<Bfloat16> {
-  using Type = float;
-};
-template <>
-struct ComputeOf<Float16> {
-  using Type = float;
-};
-/// f32 for the 16-bit floats, and T itself for all others.
-template <class T>
-using Compute = typename ComputeOf<T>::Type;
+using detail::Compute;
 
 template <class T>
 __device__ Compute<T> load(const T* p) {

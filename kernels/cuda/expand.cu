@@ -37,12 +37,7 @@ void offer(const Problem<NoParams>& p, Candidates& candidates) {
 }  // namespace
 
 void Expand::cuda(const Problem<NoParams>& p, Candidates& c) {
-  switch (size_of(p.out[0].dtype)) {
-    case 1: return offer<uint8_t>(p, c);
-    case 2: return offer<uint16_t>(p, c);
-    case 4: return offer<uint32_t>(p, c);
-    default: return offer<uint64_t>(p, c);
-  }
+  cuda::dispatch_size(size_of(p.out[0].dtype), [&]<class Word>() { offer<Word>(p, c); });
 }
 
 }  // namespace plumb

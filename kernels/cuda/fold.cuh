@@ -39,16 +39,6 @@ __device__ typename Fold::State fold_terms(const FoldArgs<Fold>& a, int64_t x, i
   return s;
 }
 
-template <class Fold>
-__device__ typename Fold::State fold_warp(const Fold& fold, typename Fold::State s) {
-  for (int distance = 1; distance < static_cast<int>(kWarp); distance *= 2) {
-    const auto other = fold.from_lane(s, distance);
-    const bool is_first = (threadIdx.x & static_cast<unsigned>(distance)) == 0;
-    s = is_first ? fold.merge(s, other) : fold.merge(other, s);
-  }
-  return s;
-}
-
 /// A warp a line.
 template <class Fold>
 __global__ void __launch_bounds__(kFoldThreads) fold_by_warps_kernel(const FoldArgs<Fold> a) {
@@ -56,7 +46,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_by_warps_kernel(const FoldA
   for (int64_t line = warp; line < a.l.lines.count; line += warps) {
     int64_t x = 0, y = 0;
     a.l.lines.move(line, x, y);
-    const auto s = fold_warp(a.fold, fold_terms(a, x, y, threadIdx.x % kWarp, kWarp));
+    const auto s = merge_warp(a.fold, fold_terms(a, x, y, threadIdx.x % kWarp, kWarp));
     if (threadIdx.x % kWarp == 0) a.fold.finish(s, y);
   }
 }
@@ -75,7 +65,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_by_blocks_kernel(const Fold
     int64_t x = 0, y = 0;
     a.l.lines.move(line, x, y);
     const int64_t step = int64_t{kFoldThreads} * gridDim.y;
-    auto s = fold_warp(a.fold, fold_terms(a, x, y, int64_t{blockIdx.y} * kFoldThreads + threadIdx.x, step));
+    auto s = merge_warp(a.fold, fold_terms(a, x, y, int64_t{blockIdx.y} * kFoldThreads + threadIdx.x, step));
     if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = s;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -156,6 +146,20 @@ void launch_fold(const Queue& q, const FoldPlan& plan, const Lines& l, const Fol
     case FoldPlan::Way::kAcross: q.launch<fold_across_kernel<Fold>>(plan.grid, args); break;
   }
   if (plan.cuts > 1) q.launch<fold_parts_kernel<Fold>>(grid_over(q.runtime(), l.lines.count), args);
+}
+
+/// The kernel that folds the lines of its input; fold.x and fold.y are given by each launch.
+template <class Fold>
+std::unique_ptr<Kernel> fold_kernel(const char* name, Device device, const Lines& lines, const Fold& fold) {
+  const FoldPlan plan(runtime_of(device), lines);
+  auto kernel = own(name, device, plan.launches(), [=](const Queue& q, const Launch& l) {
+    Fold now = fold;
+    now.x = static_cast<decltype(now.x)>(l.in[0]);
+    now.y = static_cast<decltype(now.y)>(l.out[0]);
+    launch_fold(q, plan, lines, now, l.workspace);
+  });
+  kernel->info().workspace_bytes = plan.part_count * sizeof(typename Fold::State);
+  return kernel;
 }
 
 }  // namespace plumb::cuda

@@ -299,7 +299,7 @@ std::unique_ptr<Kernel> gemm_kernel(const char* name, Device device, DType dtype
                                     int bias) {
   const int multiprocessors = runtime_of(device).properties().multiprocessors;
   std::unique_ptr<Kernel> kernel;
-  dispatch_computed(dtype, [&]<class T>() {
+  dispatch_compute(dtype, [&]<class T>() {
     const double costs[] = {work_of<Square>(gemm, multiprocessors).cost, work_of<Tall<T>>(gemm, multiprocessors).cost,
                             work_of<Flat<T>>(gemm, multiprocessors).cost, work_of<Small>(gemm, multiprocessors).cost};
     const auto best = std::min_element(std::begin(costs), std::end(costs)) - std::begin(costs);

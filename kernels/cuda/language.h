@@ -35,6 +35,19 @@ __device__ T warp_combine(T v, const Combine& combine) {
   return v;
 }
 
+/// The states of a warp's lanes as one, which every lane gets. They are merged in the order of the lanes, for a merge
+/// may depend on it: how.merge(a, b), and how.from_lane(s, distance), the state of the lane whose number differs by
+/// that.
+template <class How>
+__device__ typename How::State merge_warp(const How& how, typename How::State s) {
+  for (int distance = 1; distance < static_cast<int>(kWarp); distance *= 2) {
+    const auto other = how.from_lane(s, distance);
+    const bool is_first = (threadIdx.x & static_cast<unsigned>(distance)) == 0;
+    s = is_first ? how.merge(s, other) : how.merge(other, s);
+  }
+  return s;
+}
+
 /// The same for the threads of a block of whole warps, along x. `of_warps` is shared memory for a value a warp, which
 /// may be used again at once.
 template <class T, class Combine>

@@ -5,10 +5,14 @@
 #include <limits>
 #include <type_traits>
 
+#include "../../kernels/compute.h"
 #include "../../kernels/kernel.h"
 #include "language.h"
 
 namespace plumb::cuda {
+
+using detail::dispatch_compute;
+using detail::dispatch_size;
 
 struct Grid {
   Extent3 blocks, threads;
@@ -92,17 +96,6 @@ std::unique_ptr<Kernel> own(const char* name, Device d, int launches, Run run) {
   auto kernel = std::make_unique<OwnKernel<Run>>(name, d, std::move(run));
   kernel->info().launches = launches;
   return kernel;
-}
-
-/// Calls f.template operator()<T>() for f32, f64 and bf16, in which kernels compute; false for another dtype.
-template <class F>
-bool dispatch_computed(DType t, F&& f) {
-  switch (t) {
-    case DType::kF32: f.template operator()<float>(); return true;
-    case DType::kF64: f.template operator()<double>(); return true;
-    case DType::kBf16: f.template operator()<Bfloat16>(); return true;
-    default: return false;
-  }
 }
 
 }  // namespace plumb::cuda

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(256) max_share_kernel(const ShareArgs<T> a) {
 }  // namespace
 
 void MaxBackward::cuda(const Problem<NoParams>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[1].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[1].dtype, [&]<class T>() {
     using Fold = CountFold<T>;
     candidates.add("rows", [x = p.in[1], y = p.in[2], device = p.device] {
       uint32_t dims = 0;

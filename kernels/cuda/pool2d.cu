@@ -206,7 +206,7 @@ void offer(const char* name, Device device, const Windows& w, int64_t results, b
 void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.in[0], p.out[0], p.params);
   const bool has_index = p.out.size() == 2, is_wide = pool2d_index_dtype(p.params) == DType::kI32;
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<max_forward_kernel<T>, T>("plumb:max_pool2d", p.device, w, w.y.count, false, has_index, is_wide, c);
   });
 }
@@ -214,7 +214,7 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
   const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p.device, w, w.x.count, true, false, is_wide, c);
   });
 }
@@ -222,21 +222,21 @@ void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
 void MaxPool2dGather::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.in[0], p.out[0], p.params);
   const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<max_gather_kernel<T>, T>("plumb:max_pool2d_gather", p.device, w, w.y.count, true, false, is_wide, c);
   });
 }
 
 void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.in[0], p.out[0], p.params);
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<avg_forward_kernel<T>, T>("plumb:avg_pool2d", p.device, w, w.y.count, false, false, false, c);
   });
 }
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p.device, w, w.x.count, false, false, false, c);
   });
 }

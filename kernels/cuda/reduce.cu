@@ -28,20 +28,12 @@ struct ReduceFold {
 }  // namespace
 
 void Reduce::cuda(const Problem<Params>& p, Candidates& candidates) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     using Fold = ReduceFold<T>;
     candidates.add("rows", [x = p.in[0], y = p.out[0], params = p.params, device = p.device] {
       const cuda::Lines lines(x, y, params.dims);
-      const cuda::FoldPlan plan(runtime_of(device), lines);
-      const Fold fold{nullptr, nullptr, params.what, static_cast<typename Fold::State>(lines.terms.count)};
-      auto kernel = cuda::own("plumb:reduce", device, plan.launches(), [=](const cuda::Queue& q, const Launch& l) {
-        Fold now = fold;
-        now.x = static_cast<const T*>(l.in[0]);
-        now.y = static_cast<T*>(l.out[0]);
-        cuda::launch_fold(q, plan, lines, now, l.workspace);
-      });
-      kernel->info().workspace_bytes = plan.part_count * sizeof(typename Fold::State);
-      return kernel;
+      const auto terms = static_cast<typename Fold::State>(lines.terms.count);
+      return cuda::fold_kernel("plumb:reduce", device, lines, Fold{nullptr, nullptr, params.what, terms});
     });
   });
 }

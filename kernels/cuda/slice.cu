@@ -132,27 +132,16 @@ void offer_concat(const Problem<ConcatParams>& p, Candidates& candidates) {
   });
 }
 
-// Calls f.template operator()<Word>() with what holds an element's bytes.
-template <class F>
-void by_size(DType t, const F& f) {
-  switch (size_of(t)) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    default: return f.template operator()<uint64_t>();
-  }
-}
-
 }  // namespace
 
 void Slice::cuda(const Problem<Params>& p, Candidates& c) {
-  by_size(p.out[0].dtype, [&]<class Word>() { offer_slice<Word>(p, c); });
+  cuda::dispatch_size(size_of(p.out[0].dtype), [&]<class Word>() { offer_slice<Word>(p, c); });
 }
 void Pad::cuda(const Problem<Params>& p, Candidates& c) {
-  by_size(p.out[0].dtype, [&]<class Word>() { offer_pad<Word>(p, c); });
+  cuda::dispatch_size(size_of(p.out[0].dtype), [&]<class Word>() { offer_pad<Word>(p, c); });
 }
 void Concat::cuda(const Problem<Params>& p, Candidates& c) {
-  by_size(p.out[0].dtype, [&]<class Word>() { offer_concat<Word>(p, c); });
+  cuda::dispatch_size(size_of(p.out[0].dtype), [&]<class Word>() { offer_concat<Word>(p, c); });
 }
 
 }  // namespace plumb

@@ -141,10 +141,10 @@ void offer(const char* name, const Problem<SoftmaxParams>& p, Candidates& candid
 }  // namespace
 
 void SoftmaxForward::cuda(const Problem<Params>& p, Candidates& c) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() { offer<T, false>("plumb:softmax", p, c); });
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() { offer<T, false>("plumb:softmax", p, c); });
 }
 void SoftmaxBackward::cuda(const Problem<Params>& p, Candidates& c) {
-  cuda::dispatch_computed(p.in[0].dtype, [&]<class T>() { offer<T, true>("plumb:softmax_backward", p, c); });
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() { offer<T, true>("plumb:softmax_backward", p, c); });
 }
 
 }  // namespace plumb

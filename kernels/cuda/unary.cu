@@ -7,7 +7,7 @@ template <class F, Stage S>
 void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
   using Op = UnaryStage<F, S>;
   const Op op{*static_cast<const F*>(f)};
-  cuda::dispatch_computed(p.out[0].dtype, [&]<class T>() { cuda::add_candidate<Op, T>(op, p, c); });
+  cuda::dispatch_compute(p.out[0].dtype, [&]<class T>() { cuda::add_candidate<Op, T>(op, p, c); });
 }
 
 }  // namespace

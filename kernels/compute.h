@@ -1,0 +1,50 @@
+// What kernels of every device ask of a dtype: in which type it is computed with, and what holds its bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../core/dtype.h"
+
+namespace plumb::detail {
+
+template <class T>
+struct ComputeOf {
+  using Type = T;
+};
+template <>
+struct ComputeOf<Bfloat16> {
+  using Type = float;
+};
+template <>
+struct ComputeOf<Float16> {
+  using Type = float;
+};
+/// f32 for the 16-bit floats, the type itself otherwise.
+template <class T>
+using Compute = typename ComputeOf<T>::Type;
+
+/// Calls f.template operator()<T>() for f32, f64 and bf16, the dtypes that floating kernels compute on; false
+/// otherwise.
+template <class F>
+bool dispatch_compute(DType t, F&& f) {
+  switch (t) {
+    case DType::kF32: f.template operator()<float>(); return true;
+    case DType::kF64: f.template operator()<double>(); return true;
+    case DType::kBf16: f.template operator()<Bfloat16>(); return true;
+    default: return false;
+  }
+}
+
+/// Calls f.template operator()<T>() with the unsigned integer of `bytes` bytes, the size of some dtype.
+template <class F>
+decltype(auto) dispatch_size(size_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    default: return f.template operator()<uint64_t>();
+  }
+}
+
+}  // namespace plumb::detail
