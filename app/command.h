@@ -9,5 +9,6 @@ void add_train(const CommandLine& plumb);
 void add_eval(const CommandLine& plumb);
 void add_info(const CommandLine& plumb);
 void add_layout(const CommandLine& plumb);
+void add_plan(const CommandLine& plumb);
 
 }  // namespace plumb::app

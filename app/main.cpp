@@ -28,7 +28,8 @@ int run(int argc, char** argv) {
   plumb::app::add_eval(line);
   plumb::app::add_info(line);
   plumb::app::add_layout(line);
-  if (line.parse(argc, argv)) PLUMB_CHECK(line.called() == 1, "give a subcommand: train, eval, info or layout");
+  plumb::app::add_plan(line);
+  if (line.parse(argc, argv)) PLUMB_CHECK(line.called() == 1, "give a subcommand: train, eval, info, layout or plan");
   return 0;
 }
 

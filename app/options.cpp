@@ -43,7 +43,10 @@ void add_limit_option(const CommandLine& line, int64_t& limit, const char* about
 }
 
 void add_algorithm_option(const CommandLine& line, std::string& algorithm) {
-  add_choice(line, "--algorithm", algorithm, algorithm_names(), "Of the kernels: ");
+  const auto read = [](const std::string& text) { return check_algorithm_name(text), text; };
+  line.add("--algorithm", algorithm, "Of the kernels: " + any_of(algorithm_names()) + "; or an engine, cudnn_e38")
+      .read_by(read)
+      .with_default();
 }
 
 void add_device_option(const CommandLine& line, std::string& device, const char* about) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <regex>
 
 #include "core/convention.h"
 #include "core/layout.h"
@@ -81,18 +82,30 @@ std::vector<std::string> convention_choices() {
 }
 
 const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "deterministic"};
+  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "cudnn", "deterministic"};
   return names;
 }
 
+namespace {
+bool is_engine(const std::string& algorithm) {
+  static const std::regex pattern("cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_fallback)?");
+  return std::regex_match(algorithm, pattern);
+}
+}  // namespace
+
+void check_algorithm_name(const std::string& algorithm) {
+  if (!is_engine(algorithm)) check_choice(algorithm, algorithm_names());
+}
+
 Choice choice_of(const std::string& algorithm) {
-  check_choice(algorithm, algorithm_names());
+  check_algorithm_name(algorithm);
   Choice choice = detail::ctx.choice;
   choice.algorithm = 0;
   choice.search = algorithm == "heuristic"       ? Search::kHeuristic
                   : algorithm == "deterministic" ? Search::kDeterministic
                                                  : Search::kMeasured;
-  if (algorithm == "direct" || algorithm == "winograd") choice.algorithm = algorithm_id(algorithm);
+  const bool is_search = algorithm == "heuristic" || algorithm == "deterministic" || algorithm == "measured";
+  if (!is_search) choice.algorithm = register_algorithm(algorithm);
   return choice;
 }
 

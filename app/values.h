@@ -47,6 +47,9 @@ std::vector<std::string> layout_choices();
 std::vector<std::string> convention_choices();
 /// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
 const std::vector<std::string>& algorithm_names();
+/// Throws unless it is one of these, or names an engine of cuDNN ("cudnn_e38", "cudnn_e38_1", "cudnn_e1_fallback").
+/// Which engines there are, only cuDNN knows, when it plans.
+void check_algorithm_name(const std::string& algorithm);
 /// The choice of kernels behind such a name; throws on another.
 Choice choice_of(const std::string& algorithm);
 

@@ -21,8 +21,8 @@ class Node;      // core/tape.h
 enum class Search : uint8_t {
   kHeuristic,      ///< the first candidate that fits, in the order its author gave
   kMeasured,       ///< every candidate is timed once on this machine, and the result kept on disk
-  kDeterministic,  ///< the first candidate whose result does not change from run to run. Today all of the library's own
-                   ///< say so of themselves: it differs from kHeuristic only for kernels that a program adds
+  kDeterministic,  ///< as kHeuristic; throws where all candidates have other results from run to run. The others leave
+                   ///< those out only while there is another, and take one that is named by Choice::algorithm
 };
 
 /// How f32 products are computed. Fast modes are asked for by name: kTf32 throws where there is none (on the CPU),

@@ -47,7 +47,10 @@ struct DeviceProperties {
   int capability = 0;  ///< 90 for 9.0
   int multiprocessors = 1;
   size_t memory_bytes = 0;
-  std::string description;  ///< cuDNN's JSON, of a device that is only described
+  std::string description{};  ///< cuDNN's JSON, of a device that is only described
+  int ordinal = -1;           ///< CUDA's number of a GPU
+  /// Whether it is a GPU, here or only described, that the vendor's libraries know.
+  bool is_gpu() const { return ordinal >= 0 || !description.empty(); }
 };
 
 /// What a kernel found wrong with the numbers it was given. It lies where host and device reach it; the first thread
@@ -115,6 +118,8 @@ class Runtime {
   /// The stream that the work of this process goes to. One a device: its order is that of the calls, whichever thread
   /// makes them, so that memory that is put back may be handed out again at once.
   virtual Stream stream() { return nullptr; }
+  /// Makes it the calling thread's current device, for libraries that ask CUDA which one that is.
+  virtual void make_current() {}
 
   /// Uninitialised memory of the device, 256-byte aligned, or null when there is no more.
   virtual void* allocate(size_t bytes) = 0;
@@ -192,6 +197,10 @@ Allocator& memory_of(Device d);
 namespace detail {
 /// The devices that the build brings: CUDA's, or the emulated one. `why_none` says why there is none.
 PLUMB_IN_CUDA std::vector<std::unique_ptr<Runtime>> make_runtimes(std::string& why_none);
+/// The vendor's libraries with their versions; opens them, and throws a sentence where one is missing.
+PLUMB_IN_CUDA std::vector<std::string> vendor_versions();
+/// The name by which a linker is asked for the kernels of a library that has them.
+extern "C" PLUMB_IN_CUDA const char plumb_cuda_kernels;
 /// Whether the kernels of kernels/cuda are in this program.
 inline bool has_cuda_kernels() {
 #ifdef PLUMB_HAS_CUDA

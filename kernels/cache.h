@@ -57,7 +57,8 @@ void offer(const void* params, KernelKind::Specs in, KernelKind::Specs out, cons
            Candidates& candidates) {
   const auto problem = problem_of<K>(params, in, out, choice, threads);
   if constexpr (requires { K::flops(problem); }) {
-    PLUMB_CHECK(choice.math != MathMode::kTf32 || in.empty() || in[0].dtype != DType::kF32,
+    PLUMB_CHECK(choice.math != MathMode::kTf32 || in.empty() || in[0].dtype != DType::kF32 ||
+                    (!choice.device.is_cpu() && runtime_of(choice.device).properties().is_gpu()),
                 "{}: {} has no arithmetic in tf32; ask for MathMode::kStrict or kBf16", K::kName, choice.device);
   }
   if (!choice.device.is_cpu()) {

@@ -61,10 +61,14 @@ size_t fastest(const Prepared& p, const std::vector<Made>& made) {
   return static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
 }
 
+// What changes from run to run goes last, unless it is asked for by its whole name: a captured step would not be what
+// the eager one was.
 std::vector<Candidates::Candidate> in_order(const Prepared& p, const Candidates& candidates) {
   std::vector<Candidates::Candidate> order = candidates.all();
   if (p.choice.search == Search::kDeterministic) {
     std::erase_if(order, [](const auto& c) { return !c.deterministic; });
+  } else {
+    std::stable_partition(order.begin(), order.end(), [](const auto& c) { return c.deterministic; });
   }
   if (p.choice.algorithm) {
     const std::string_view family = algorithm_name(p.choice.algorithm);
@@ -101,7 +105,8 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
   std::vector<Made> made;
   for (const bool in_family : {true, false}) {
     for (const auto& c : order) {
-      if (c.algorithm.starts_with(family) != in_family || (c.algorithm == "reference" && !made.empty())) continue;
+      const bool is_last_resort = c.algorithm == "reference" || (!c.deterministic && c.algorithm != family);
+      if (c.algorithm.starts_with(family) != in_family || (is_last_resort && !made.empty())) continue;
       if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel)});
     }
     if (!made.empty()) break;
@@ -137,6 +142,12 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   }
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
+  for (const auto& c : candidates.all()) {
+    if (c.algorithm == made.algorithm) break;
+    if (c.deterministic) continue;
+    info.passed_over = c.algorithm;
+    break;
+  }
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
   info.bytes += static_cast<double>(bytes_of(p.specs));
   return std::move(made.kernel);

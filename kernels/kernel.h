@@ -31,6 +31,8 @@ struct PackRequest {
 struct KernelInfo {
   std::string name;            ///< the implementation, "onednn:brgconv:avx512_core"
   std::string algorithm;       ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
+  std::string passed_over;     ///< what its author would rather have taken, had it the same bits from run to run
+  std::string notes;           ///< what the vendor's library says of it: "tensor_core nondeterministic"
   size_t workspace_bytes = 0;  ///< of Launch::workspace
   int conversions = 0;         ///< layout conversions inside one run
   int launches = 0;            ///< on a device

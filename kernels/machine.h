@@ -16,6 +16,9 @@ std::string cpu_model();
 std::string cpu_isa();
 /// "oneDNN 2.6.3", "Eigen 3.4.0", ...
 std::vector<std::string> library_versions();
+/// Those of the vendor that kernels of a GPU, here or described, are taken from: "cuDNN 9.19.0". Empty for other
+/// devices.
+std::vector<std::string> device_library_versions(Device d);
 /// A short text without spaces that differs when the processor, a library, this library's version or the instructions
 /// that it was compiled for do.
 std::string machine_signature();

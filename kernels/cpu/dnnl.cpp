@@ -1,7 +1,5 @@
 #include "kernels/cpu/dnnl.h"
 
-#include <mutex>
-
 namespace plumb::cpu {
 
 dnnl::engine& dnnl_engine() {
@@ -85,44 +83,12 @@ bool is_plain_loops(const dnnl::primitive_desc_base& pd) {
 }
 
 struct DnnlKernel::Bound {
-  uint64_t id = 0;
   std::vector<memory> memories;  // of all steps, in order
   std::vector<dnnl_exec_arg_t> args;
 };
 
-namespace {
-
-// Numbers of the per-thread slots. A slot is used again after its kernel is gone; the id tells the users apart.
-struct Slots {
-  std::mutex mutex;
-  std::vector<size_t> free;
-  size_t count = 0;
-  uint64_t ids = 0;
-};
-Slots& slots() {
-  static Slots* s = new Slots;
-  return *s;
-}
-
-}  // namespace
-
-DnnlKernel::DnnlKernel(std::string name) : Kernel(std::move(name)) {
-  Slots& s = slots();
-  const std::lock_guard lock(s.mutex);
-  id_ = ++s.ids;
-  if (s.free.empty()) {
-    slot_ = s.count++;
-  } else {
-    slot_ = s.free.back();
-    s.free.pop_back();
-  }
-}
-
-DnnlKernel::~DnnlKernel() {
-  Slots& s = slots();
-  const std::lock_guard lock(s.mutex);
-  s.free.push_back(slot_);
-}
+DnnlKernel::DnnlKernel(std::string name) : Kernel(std::move(name)) {}
+DnnlKernel::~DnnlKernel() = default;
 
 void DnnlKernel::append(dnnl::primitive primitive, std::vector<DnnlArg> args) {
   std::erase_if(args, [](const DnnlArg& a) { return a.desc.get_size() == 0; });
@@ -149,22 +115,17 @@ DnnlArg DnnlKernel::scratchpad(const dnnl::primitive_desc_base& pd) {
 }
 
 DnnlKernel::Bound& DnnlKernel::bound() const {
-  static thread_local std::vector<std::unique_ptr<Bound>> all;
-  if (slot_ >= all.size()) all.resize(slot_ + 1);
-  auto& b = all[slot_];
-  if (b && b->id == id_) [[likely]]
-    return *b;
-  auto made = std::make_unique<Bound>();
-  made->id = id_;
-  for (const Step& s : steps_) {
-    for (const DnnlArg& a : s.args) made->memories.emplace_back(a.desc, dnnl_engine(), nullptr);
-  }
-  size_t next = 0;
-  for (const Step& s : steps_) {
-    for (const DnnlArg& a : s.args) made->args.push_back({a.name, made->memories[next++].get()});
-  }
-  b = std::move(made);
-  return *b;
+  return bound_.get([&] {
+    auto made = std::make_unique<Bound>();
+    for (const Step& s : steps_) {
+      for (const DnnlArg& a : s.args) made->memories.emplace_back(a.desc, dnnl_engine(), nullptr);
+    }
+    size_t next = 0;
+    for (const Step& s : steps_) {
+      for (const DnnlArg& a : s.args) made->args.push_back({a.name, made->memories[next++].get()});
+    }
+    return made;
+  });
 }
 
 void DnnlKernel::run(const Launch& l) const {

@@ -7,6 +7,7 @@
 
 #include "kernels/kernel.h"
 #include "kernels/pack.h"
+#include "kernels/per_thread.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 #define PLUMB_DNNL_V3 1
@@ -86,8 +87,7 @@ class DnnlKernel final : public Kernel {
   struct Bound;
   Bound& bound() const;
   std::vector<Step> steps_;
-  uint64_t id_;
-  size_t slot_;
+  detail::PerThread<Bound> bound_;
 };
 
 }  // namespace plumb::cpu

@@ -1,6 +1,7 @@
 #include "kernels/machine.h"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <functional>
@@ -53,12 +54,22 @@ std::string machine_signature() {
   return std::to_string(std::hash<std::string>()(text));
 }
 
+std::vector<std::string> device_library_versions(Device d) {
+  if (d.is_cpu() || !runtime_of(d).properties().is_gpu() || !detail::has_cuda_kernels()) return {};
+  return detail::vendor_versions();
+}
+
 std::string device_signature(Device d) {
   if (d.is_cpu()) return machine_signature();
   const DeviceProperties& p = runtime_of(d).properties();
   std::string name;
   for (const char c : p.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-  return message("{}-sm{}-{}", name, p.capability, version());
+  std::string text = message("{}-sm{}-{}", name, p.capability, version());
+  for (std::string v : device_library_versions(d)) {
+    std::replace(v.begin(), v.end(), ' ', '-');
+    text += "-" + v;
+  }
+  return text;
 }
 
 void check_processor() {

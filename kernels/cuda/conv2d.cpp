@@ -3,6 +3,7 @@
 #include "kernels/conv2d.h"
 
 #include "kernels/cuda/gemm.h"
+#include "kernels/cuda/vendor/offers.h"
 
 namespace plumb {
 namespace {
@@ -142,18 +143,21 @@ void offer(const char* name, const Problem<Params>& p, const Gemm& g, const Inpu
 
 void Conv2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d", p.in[0], p.params);
+  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
   const Gemm g = Planner(p.in[0], p.in[1], p.out[0], p.params).forward();
   offer("plumb:conv2d_forward", p, g, {1, 0, p.in.size() == 3 ? 2 : -1}, c);
 }
 
 void Conv2dBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_input", p.out[0], p.params);
+  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
   const Gemm g = Planner(p.out[0], p.in[1], p.in[0], p.params).backward_input();
   offer("plumb:conv2d_backward_input", p, g, {1, 0}, c);
 }
 
 void Conv2dBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_weight", p.in[1], p.params);
+  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
   const Gemm g = Planner(p.in[1], p.out[0], p.in[0], p.params).backward_weight();
   offer("plumb:conv2d_backward_weight", p, g, {0, 1}, c);
 }

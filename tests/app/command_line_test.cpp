@@ -47,7 +47,7 @@ TEST_F(CommandLineTest, ReportsBeginTheEnvironmentWithTheVersion) {
 
 TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
   refuse_all({
-      {"", "give a subcommand: train, eval, info or layout"},
+      {"", "give a subcommand: train, eval, info, layout or plan"},
       {"tarin", "tarin"},
       {"train", "model is required"},
       {"info --model lenet train lenet", "not expected"},
@@ -70,7 +70,7 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
           {"lenet --convention jax", "--convention: \"jax\" is unknown; use pytorch, keras or tensorflow1"},
           {"lenet --layout nhcw", "--layout: \"nhcw\" is unknown; use auto, nchw, nhwc or chwn"},
           {"lenet --algorithm fft",
-           "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd or deterministic"},
+           "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd, cudnn or deterministic"},
           {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32 or bf16"},
           {"lenet --mode traced", "--mode: \"traced\" is unknown; use eager or captured"},
           {"lenet --device tpu", "--device: \"tpu\" is unknown; use cpu"},
@@ -152,7 +152,8 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   for (const char* choices :
        {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg",
         "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
-        "f32 or bf16", "measured, heuristic, direct, winograd or deterministic", "where FRAMEWORK is ref, this one"}) {
+        "f32 or bf16", "measured, heuristic, direct, winograd, cudnn or deterministic",
+        "where FRAMEWORK is ref, this one"}) {
     EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;
   }
 }

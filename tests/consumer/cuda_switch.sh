@@ -20,7 +20,7 @@ configure() {
   status=$?
   text=$(tr -s '[:space:]' ' ' <<<"$text")
 }
-# accepts STATE ARGUMENT...: this configures, and says that the toolkit is ON or OFF.
+# accepts STATE ARGUMENT...: this configures, and says that the toolkit is OFF, or which it is.
 accepts() {
   local state=$1
   shift
@@ -40,7 +40,8 @@ refuses() {
   fi
 }
 
-missing="PLUMB_CUDA=ON, but no CUDA compiler and toolkit were found; install them, or use AUTO or OFF"
+missing="PLUMB_CUDA=ON, but a CUDA compiler was not found; scripts/setup --cuda brings it, or use OFF or EMULATED"
+toolkit='[0-9.]+, cuDNN [0-9.]+'
 for value in maybe auto ''; do
   refuses "PLUMB_CUDA=$value is unknown; use AUTO, ON, OFF or EMULATED" "-DPLUMB_CUDA=$value"
 done
@@ -48,10 +49,10 @@ accepts OFF -DPLUMB_CUDA=OFF
 accepts OFF -DPLUMB_CUDA=EMULATED
 
 # Whatever this machine has.
-accepts '(ON|OFF)' -DPLUMB_CUDA=AUTO
-if grep -q 'CUDA toolkit ON' <<<"$text"; then
-  accepts ON -DPLUMB_CUDA=ON
-else
+accepts "($toolkit|OFF)" -DPLUMB_CUDA=AUTO
+if grep -q 'CUDA toolkit [0-9]' <<<"$text"; then
+  accepts "$toolkit" -DPLUMB_CUDA=ON
+elif grep -q 'CUDA compiler - NOTFOUND' <<<"$text"; then
   refuses "$missing" -DPLUMB_CUDA=ON
 fi
 

@@ -46,6 +46,14 @@ struct Several {
   }
   static double flops(const Problem<Params>&) { return 42; }
 };
+struct OnlyRandom {
+  static constexpr char kName[] = "only_random";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates& c) {
+    c.add(
+        "random", [] { return writes(1); }, false);
+  }
+};
 struct Nothing {
   static constexpr char kName[] = "nothing";
   using Params = NoParams;
@@ -67,7 +75,16 @@ std::string chosen(Choice choice, int64_t key) {
   return name;
 }
 
-TEST(Choose, TheFirstThatDoesNotDecline) { EXPECT_EQ(chosen({}, 0), "random"); }
+TEST(Choose, TheFirstThatDoesNotDeclineAndHasTheSameBitsFromRunToRun) {
+  EXPECT_EQ(chosen({}, 0), "slow_a");
+  EXPECT_EQ(prepare<Several>({0}, {}, {kOne})->kernel->info().passed_over, "random");
+}
+
+TEST(Choose, TakesWhatChangesFromRunToRunWhereThereIsNothingElse) {
+  EXPECT_EQ(prepare<OnlyRandom>({}, {}, {kOne})->kernel->info().algorithm, "random");
+  const ChoiceScope measured({.search = Search::kMeasured});
+  EXPECT_EQ(prepare<OnlyRandom>({}, {}, {kOne})->kernel->info().algorithm, "random");
+}
 
 TEST(Choose, DeterministicSkipsTheOthers) { EXPECT_EQ(chosen({.search = Search::kDeterministic}, 0), "slow_a"); }
 
@@ -76,11 +93,12 @@ TEST(Choose, ByNameOrFamily) {
   EXPECT_EQ(chosen({.algorithm = register_algorithm("slow_b")}, 0), "slow_b");
   EXPECT_EQ(chosen({.algorithm = register_algorithm("slow")}, 0), "slow_a");
   EXPECT_EQ(chosen({.algorithm = algorithm_id("reference")}, 0), "reference");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("random")}, 0), "random");
 }
 
 TEST(Choose, UnknownOrDecliningNamesFallBackAndSayWhatRan) {
-  EXPECT_EQ(chosen({.algorithm = register_algorithm("another_op's")}, 0), "random");
-  EXPECT_EQ(chosen({.algorithm = register_algorithm("never")}, 0), "random");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("another_op's")}, 0), "slow_a");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("never")}, 0), "slow_a");
 }
 
 TEST(Choose, NoCandidateIsASentence) {

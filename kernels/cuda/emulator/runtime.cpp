@@ -124,6 +124,10 @@ std::unique_ptr<Runtime> make_runtime() { return std::make_unique<EmulatedRuntim
 
 namespace plumb::detail {
 
+const char plumb_cuda_kernels = 0;
+
+std::vector<std::string> vendor_versions() { return {}; }
+
 std::vector<std::unique_ptr<Runtime>> make_runtimes(std::string&) {
   std::vector<std::unique_ptr<Runtime>> all;
   all.push_back(emulator::make_runtime());

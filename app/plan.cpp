@@ -1,0 +1,232 @@
+// plumb plan: a training step of a network, planned for a GPU that need not be there.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/command.h"
+#include "app/options.h"
+#include "app/plan_step.h"
+#include "app/report.h"
+#include "core/described.h"
+#include "core/runtime.h"
+#include "kernels/machine.h"
+
+namespace plumb::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Config : PlanConfig {
+  std::string on, layout, json;
+};
+
+double mb(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+Json json_of(const PlannedKernel& k) {
+  Json j{{"kernel", k.kind},
+         {"shapes", k.shapes},
+         {"provider", k.provider},
+         {"algorithm", k.algorithm},
+         {"notes", k.notes},
+         {"workspace_bytes", k.workspace_bytes},
+         {"bytes", k.bytes},
+         {"flops", k.flops},
+         {"floor_us", k.floor_seconds * 1e6},
+         {"launches", k.launches},
+         {"inferred_copies", k.inferred_copies}};
+  if (k.is_without_plan) j["without_plan"] = true;
+  if (!k.passed_over.empty()) {
+    j["nondeterministic_first_choice"] = {{"algorithm", k.passed_over}, {"workspace_bytes", k.passed_over_workspace}};
+  }
+  return j;
+}
+
+struct Totals {
+  double bytes = 0, flops = 0, floor_seconds = 0;
+  int from_cudnn = 0, converting = 0;
+};
+Totals totals_of(const PlannedStep& s) {
+  Totals t;
+  for (const PlannedKernel& k : s.kernels) {
+    t.bytes += k.bytes;
+    t.flops += k.flops;
+    t.floor_seconds += k.floor_seconds;
+    t.from_cudnn += k.provider == "cudnn" ? 1 : 0;
+    t.converting += k.inferred_copies.empty() ? 0 : 1;
+  }
+  return t;
+}
+
+Json json_of(const PlannedStep& s) {
+  Json kernels = Json::array();
+  for (const PlannedKernel& k : s.kernels) kernels.push_back(json_of(k));
+  const Totals t = totals_of(s);
+  return {{"layout", to_string(s.layout)},
+          {"kernels", kernels},
+          {"launches", s.launches},
+          {"bytes", t.bytes},
+          {"flops", t.flops},
+          {"floor_ms", t.floor_seconds * 1e3},
+          {"kernels_with_inferred_copies", t.converting},
+          {"arena_bytes", s.program.arena_bytes},
+          {"unplanned_bytes", s.program.unplanned_bytes},
+          {"workspace_bytes", s.program.workspace_bytes},
+          {"memory", memory_json(s.memory)},
+          {"planned_in_s", s.seconds}};
+}
+
+std::string copies_text(const PlannedKernel& k) { return k.inferred_copies.empty() ? "" : k.inferred_copies + " ?"; }
+
+void print_kernels(const PlannedStep& s) {
+  fmt::print("\n{}\n{:<23} {:<33} {:<10} {:<20} {:>9} {:>7} {:>9} {:>9} {:>9}  {}\n", to_string(s.layout), "kernel",
+             "shapes", "provider", "algorithm", "work MB", "copies", "MB", "GFLOP", "floor us", "notes");
+  for (const PlannedKernel& k : s.kernels) {
+    fmt::print("{:<23} {:<33} {:<10} {:<20} {:>9.2f} {:>7} {:>9.2f} {:>9.2f} {:>9.1f}  {}\n", k.kind, k.shapes,
+               k.provider, k.algorithm, mb(k.workspace_bytes), copies_text(k), k.bytes / 1e6,
+               k.flops / 1e9, k.floor_seconds * 1e6, k.notes);
+  }
+}
+
+// The kernels of two steps beside each other: those of the same kind and shapes are the same row.
+void print_beside(const PlannedStep& a, const PlannedStep& b) {
+  fmt::print("\n{:<23} {:<33} {:<33} {:<33} {:>9}\n", "", "", to_string(a.layout), to_string(b.layout), "");
+  fmt::print("{:<23} {:<33}", "kernel", "shapes");
+  for (int i = 0; i < 2; ++i) fmt::print(" {:<18} {:>6} {:>7}", "algorithm", "MB", "copies");
+  fmt::print(" {:>9}\n", "floor us");
+  const auto cell = [](const PlannedKernel* k) {
+    if (!k) return std::string(33, ' ');
+    const bool is_own = k->provider == "plumbline";
+    return fmt::format("{:<18} {:>6.1f} {:>7}", is_own ? "plumb " + k->algorithm : k->algorithm, mb(k->workspace_bytes),
+                       copies_text(*k));
+  };
+  const auto same = [](const PlannedKernel& x, const PlannedKernel& y) { return x.kind == y.kind && x.shapes == y.shapes; };
+  size_t i = 0, j = 0;
+  while (i < a.kernels.size() || j < b.kernels.size()) {
+    // Where they differ, up to the next kernel that both have.
+    size_t skip_a = 0, skip_b = 0;
+    for (size_t d = 0; d < 16 && skip_a + skip_b == 0; ++d) {
+      bool found = false;
+      for (size_t e = 0; e <= d && !found; ++e) {
+        if (i + e < a.kernels.size() && j + d - e < b.kernels.size() && same(a.kernels[i + e], b.kernels[j + d - e]))
+          skip_a = e, skip_b = d - e, found = true;
+      }
+      if (found) break;
+      if (d == 15) skip_a = a.kernels.size() - i, skip_b = b.kernels.size() - j;
+    }
+    const auto line = [&](const PlannedKernel* x, const PlannedKernel* y) {
+      const PlannedKernel& any = x ? *x : *y;
+      fmt::print("{:<23} {:<33} {} {} {:>9.1f}\n", any.kind, any.shapes, cell(x), cell(y), any.floor_seconds * 1e6);
+    };
+    for (; skip_a; --skip_a) line(&a.kernels[i++], nullptr);
+    for (; skip_b; --skip_b) line(nullptr, &b.kernels[j++]);
+    if (i < a.kernels.size() && j < b.kernels.size()) line(&a.kernels[i++], &b.kernels[j++]);
+  }
+}
+
+void print_totals(const PlannedStep& s) {
+  const Totals t = totals_of(s);
+  fmt::print("{}: {} kernels, {} of cuDNN, {} launches; {} moved, {:.1f} GFLOP, floor {:.3f} ms\n", to_string(s.layout),
+             s.kernels.size(), t.from_cudnn, s.launches, in_mb(t.bytes), t.flops / 1e9, t.floor_seconds * 1e3);
+  const auto of = [&](MemoryClass c) { return static_cast<double>(s.memory.peak_bytes[static_cast<size_t>(c)]); };
+  fmt::print("  memory: parameters {}, optimizer {}, arena {} ({} without a plan), workspace {}\n",
+             in_mb(of(MemoryClass::kParameter)), in_mb(of(MemoryClass::kState)),
+             in_mb(static_cast<double>(s.program.arena_bytes)), in_mb(static_cast<double>(s.program.unplanned_bytes)),
+             in_mb(static_cast<double>(s.program.workspace_bytes)));
+  if (t.converting) {
+    fmt::print("  copies: {} kernels copy operands into another layout (inferred from workspaces; cuDNN does not tell)\n",
+               t.converting);
+  }
+  for (const PlannedKernel& k : s.kernels) {
+    if (k.is_without_plan)
+      fmt::print("  no plan: {} {}; {} {} takes its place\n", k.kind, k.shapes, k.provider, k.algorithm);
+  }
+  int convolutions = 0, left_out = 0;
+  double before = 0, after = 0;
+  for (const PlannedKernel& k : s.kernels) {
+    convolutions += k.kind.starts_with("conv2d_backward") ? 1 : 0;
+    if (k.passed_over.empty()) continue;
+    ++left_out;
+    before += mb(k.passed_over_workspace), after += mb(k.workspace_bytes);
+  }
+  if (left_out) {
+    fmt::print(
+        "  determinism: in {} of {} backward convolutions the first choice changes from run to run, and the next one is\n"
+        "  taken: {:.1f} MB of workspace together instead of {:.1f}; what it costs in time only the device tells\n",
+        left_out, convolutions, after, before);
+  }
+  fmt::print("  planned in {:.2f} s\n", s.seconds);
+}
+
+std::vector<Layout> layouts_of(const Config& c) {
+  if (c.layout.empty()) return {Layout::kNchw, Layout::kNhwc};
+  return {layout_from_string(c.layout)};
+}
+
+// An engine that was named and does not exist would go unnoticed: others take its place.
+void check_algorithm(const Config& c, const PlannedStep& s) {
+  if (!c.algorithm.starts_with("cudnn")) return;
+  const auto is_it = [&](const PlannedKernel& k) { return k.algorithm.starts_with(c.algorithm); };
+  PLUMB_CHECK(std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
+              "--algorithm {}: cuDNN has no such plan for any kernel of {} in {}; leave it out to see those that it has",
+              c.algorithm, c.model, to_string(s.layout));
+}
+
+void plan(Config c) {
+  check_outputs({{"--json", c.json}}, {{"--on", c.on.ends_with(".json") ? c.on : ""}});
+  if (c.model == "vgg") c.model = "vgg16";
+  const std::string description = device_description(c.on);
+  const Device device = describe_device(description);
+  PLUMB_CHECK(detail::has_cuda_kernels(),
+              "plan: this program was built without CUDA; build preset cuda (scripts/setup --cuda brings the toolkit)");
+  const DeviceRoofs roofs = roofs_of(description);
+  const DeviceProperties& p = runtime_of(device).properties();
+  const std::vector<std::string> libraries = device_library_versions(device);
+  fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model, c.optimizer,
+             c.batch, c.dtype, p.name);
+  for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
+  fmt::print("roofs: {:.2f} TB/s, {:.0f} TFLOP/s f32, {:.0f} tf32, {:.0f} bf16 ({})\n", roofs.bytes / 1e12,
+             roofs.f32 / 1e12, roofs.tf32 / 1e12, roofs.bf16 / 1e12,
+             roofs.is_measured ? "memory and bf16 as reached by a copy and a large product" : "by clocks and widths");
+  std::vector<PlannedStep> steps;
+  for (const Layout layout : layouts_of(c)) {
+    steps.push_back(plan_step(c, layout, device, roofs));
+    check_algorithm(c, steps.back());
+  }
+  if (steps.size() == 2) {
+    print_beside(steps[0], steps[1]);
+  } else {
+    print_kernels(steps[0]);
+  }
+  fmt::print("\n");
+  for (const PlannedStep& s : steps) print_totals(s);
+  if (c.json.empty()) return;
+  Json j = environment_json(device);
+  j["libraries"] = libraries;
+  j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = c.dtype, j["optimizer"] = c.optimizer;
+  j["algorithm"] = c.algorithm;
+  j["roofs"] = {{"bytes_per_s", roofs.bytes}, {"f32_flops", roofs.f32},   {"tf32_flops", roofs.tf32},
+                {"bf16_flops", roofs.bf16},   {"measured", roofs.is_measured}};
+  j["steps"] = Json::array();
+  for (const PlannedStep& s : steps) j["steps"].push_back(json_of(s));
+  write_json(c.json, j);
+}
+
+}  // namespace
+
+void add_plan(const CommandLine& plumb) {
+  const CommandLine cmd = plumb.subcommand("plan", "Plan a training step for a GPU that need not be there");
+  auto c = std::make_shared<Config>();
+  add_model_option(cmd, c->model);
+  cmd.add("--on", c->on, "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it")
+      .required();
+  add_choice(cmd, "--layout", c->layout, layout_choices(), "Of the images, [nchw beside nhwc]: ");
+  add_choice(cmd, "--dtype", c->dtype, {"f32", "tf32", "bf16"},
+             "f32 is strict; tf32 rounds the factors of products; bf16 is of activations: ");
+  add_batch_option(cmd, c->batch, "Images of a step");
+  add_algorithm_option(cmd, c->algorithm);
+  cmd.add("--json", c->json, "Write all of it to this file");
+  cmd.calls([c] { plan(*c); });
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,119 @@
+#include "app/plan_step.h"
+
+#include "app/train_step.h"
+#include "app/values.h"
+#include "core/runtime.h"
+#include "core/stopwatch.h"
+#include "kernels/cache.h"
+#include "optim/make.h"
+
+namespace plumb::app {
+
+std::string provider_of(const KernelInfo& info) {
+  const std::string prefix = info.name.substr(0, info.name.find(':'));
+  return prefix == "plumb" ? "plumbline" : prefix;
+}
+
+namespace {
+
+std::string extents(const Shape& s) {
+  std::string text;
+  for (const int64_t e : s) text += (text.empty() ? "" : "x") + std::to_string(e);
+  return text.empty() ? "scalar" : text;
+}
+
+std::string shapes_of(const Prepared& p) {
+  const std::string_view kind = p.kind->name;
+  if (p.in().empty()) return extents(p.out()[0].shape);
+  std::string text = extents(p.in()[0].shape);
+  if (kind.starts_with("conv2d") || kind.starts_with("linear") || kind == "matmul") {
+    text += " " + extents(p.in()[1].shape);
+  }
+  return text;
+}
+
+// The operands of a convolution whose bytes together are the workspace, but for a little.
+std::string copies_in(const Prepared& p, const KernelInfo& info) {
+  const std::string_view kind = p.kind->name;
+  const char* const names = kind == "conv2d_forward" ? "xwy" : kind == "conv2d_backward_input" ? "ywx" : "yxw";
+  const size_t bytes[] = {p.in()[0].bytes(), p.in()[1].bytes(), p.out()[0].bytes()};
+  for (unsigned subset = 1; subset < 8; ++subset) {
+    size_t sum = 0;
+    std::string text;
+    for (unsigned i = 0; i < 3; ++i) {
+      if ((subset >> i & 1) == 0) continue;
+      sum += bytes[i];
+      text += (text.empty() ? "" : " ") + std::string(1, names[i]);
+    }
+    if (info.workspace_bytes >= sum && info.workspace_bytes - sum <= 1024 + sum / 100) return text;
+  }
+  return "";
+}
+
+PlannedKernel row_of(const Prepared& p, const DeviceRoofs& roofs, MathMode math) {
+  const KernelInfo& info = p.kernel->info();
+  PlannedKernel k;
+  k.kind = p.kind->name;
+  k.shapes = shapes_of(p);
+  k.provider = provider_of(info);
+  k.algorithm = info.algorithm;
+  k.notes = info.notes;
+  k.workspace_bytes = info.workspace_bytes;
+  k.launches = info.launches;
+  k.bytes = info.bytes;
+  k.flops = info.flops;
+  const DType dtype = p.in().empty() ? p.out()[0].dtype : p.in()[0].dtype;
+  k.floor_seconds = roofs.floor(info.bytes, info.flops, dtype, math);
+  if (k.kind.starts_with("conv2d")) {
+    k.is_without_plan = k.provider != "cudnn";
+    if (!k.is_without_plan) k.inferred_copies = copies_in(p, info);
+  }
+  if (!info.passed_over.empty()) {
+    k.passed_over = info.passed_over;
+    Choice choice = p.choice;
+    choice.search = Search::kHeuristic;
+    choice.algorithm = register_algorithm(info.passed_over);
+    const ChoiceScope scope(choice);
+    k.passed_over_workspace =
+        detail::prepare_kernel(*p.kind, p.params.data(), p.in(), p.out())->kernel->info().workspace_bytes;
+  }
+  return k;
+}
+
+}  // namespace
+
+PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const DeviceRoofs& roofs) {
+  const detail::Stopwatch watch;
+  PlannedStep step;
+  step.layout = layout;
+  const DeviceScope on(device);
+  Choice choice = choice_of(c.algorithm);
+  if (choice.search == Search::kMeasured) choice.search = Search::kHeuristic;  // there is nothing to measure on
+  choice.math = c.dtype == "tf32" ? MathMode::kTf32 : MathMode::kStrict;
+  const ChoiceScope chosen(choice);
+  memory_of(device).reset_peaks();
+  const auto network = models::make_network(c.model);
+  const auto optimizer = optim::make(c.optimizer, network->trainable(), {});
+  Generator generator(0);
+  const Shape& in = network->input();
+  const DType dtype = c.dtype == "bf16" ? DType::kBf16 : DType::kF32;
+  const Tensor images = Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout),
+                                      MemoryClass::kInput, device);
+  const Tensor labels = Tensor::empty(TensorSpec(Shape{c.batch}, DType::kI64), MemoryClass::kInput, device);
+  const Program program = capture([&] {
+    TensorList result = forward_backward(*network, models::Pass::training(generator), images, labels);
+    optimizer->step(std::span<const Tensor>(result).subspan(2));
+    result.resize(2);
+    return result;
+  });
+  for (const Prepared* p : program.kernels()) {
+    step.kernels.push_back(row_of(*p, roofs, choice.math));
+    step.launches += step.kernels.back().launches;
+  }
+  step.program = program.stats();
+  step.memory = memory_of(device).stats();
+  step.seconds = watch.seconds();
+  return step;
+}
+
+}  // namespace plumb::app

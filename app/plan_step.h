@@ -1,0 +1,51 @@
+// A training step as it would run on a device that is only described: every kernel of it, and the floor under its time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/device_roofs.h"
+#include "core/context.h"
+#include "core/layout.h"
+#include "core/memory.h"
+#include "graph/program.h"
+
+namespace plumb::app {
+
+/// Whose kernel it is, by the name of the implementation: "cudnn", "cublaslt", "plumbline", "onednn", "reference".
+std::string provider_of(const KernelInfo& info);
+
+/// One kernel of a step.
+struct PlannedKernel {
+  std::string kind, shapes;  ///< "conv2d_forward", "250x64x32x32 w 128x64x3x3"
+  std::string provider, algorithm, notes;
+  size_t workspace_bytes = 0;
+  int launches = 0;
+  double bytes = 0, flops = 0, floor_seconds = 0;
+  /// The operands that are copied into another layout inside of it, which the vendor's library does not tell: those
+  /// whose bytes together are its workspace. "x y", "w", or nothing.
+  std::string inferred_copies;
+  bool is_without_plan = false;  ///< a convolution for which the vendor's library has none
+  /// The heuristic's first choice, left out because its results change from run to run, and its workspace.
+  std::string passed_over;
+  size_t passed_over_workspace = 0;
+};
+
+/// A step in one layout.
+struct PlannedStep {
+  Layout layout = Layout::kNchw;
+  std::vector<PlannedKernel> kernels;
+  ProgramStats program;
+  MemoryStats memory;
+  int launches = 0;
+  double seconds = 0;  ///< that planning took
+};
+
+struct PlanConfig {
+  std::string model, dtype = "f32", algorithm = "heuristic", optimizer = "sgd";
+  int64_t batch = 250;
+};
+/// Captures a step of training on the device: forward, loss, gradients, update.
+PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const DeviceRoofs& roofs);
+
+}  // namespace plumb::app

@@ -1,0 +1,114 @@
+// Convolution by cuDNN's graphs: three directions, forward with bias and ReLU in one where there is a plan for it.
+#include "kernels/cuda/vendor/cudnn_plan.h"
+#include "kernels/cuda/vendor/offers.h"
+
+namespace plumb::cuda {
+namespace {
+
+enum Id : int64_t { kX = 1, kW, kY, kBias, kProduct, kBiased };
+
+Descriptor convolution(const Conv2dParams& p) {
+  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  const int64_t before[] = {p.padding[0], p.padding[2]}, after[] = {p.padding[1], p.padding[3]};
+  const int64_t stride[] = {p.stride[0], p.stride[1]}, dilation[] = {p.dilation[0], p.dilation[1]};
+  Descriptor d(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  d.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
+  d.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+  d.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+  d.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, before);
+  d.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, after);
+  d.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilation);
+  d.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, stride);
+  d.finalize("a convolution");
+  return d;
+}
+
+// The three operations and their attributes.
+struct Operation {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
+};
+constexpr Operation kOperations[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
+
+Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b, const Descriptor& y) {
+  const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+  Descriptor function(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+  function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+  if (mode == CUDNN_POINTWISE_RELU_FWD)
+    function.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
+  function.finalize("a pointwise function");
+  Descriptor op(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
+  op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+  op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  op.finalize("a pointwise operation");
+  return op;
+}
+
+std::vector<Binding> bindings_of(ConvDirection d) {
+  switch (d) {
+    case ConvDirection::kForward: return {{Binding::kIn, 0, kX}, {Binding::kIn, 1, kW}, {Binding::kOut, 0, kY}};
+    case ConvDirection::kBackwardInput: return {{Binding::kIn, 0, kY}, {Binding::kIn, 1, kW}, {Binding::kOut, 0, kX}};
+    case ConvDirection::kBackwardWeight: return {{Binding::kIn, 0, kY}, {Binding::kIn, 1, kX}, {Binding::kOut, 0, kW}};
+  }
+  return {};
+}
+
+}  // namespace
+
+void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Problem<Conv2dParams>& p,
+                        Candidates& candidates) {
+  const Target* const target = target_of(p.device);
+  if (!target || (s.x.dtype != DType::kF32 && s.x.dtype != DType::kBf16)) return;
+  if (s.x.numel() == 0 || s.w.numel() == 0 || s.y.numel() == 0) return;  // descriptors have no extents of 0
+  const Operation& o = kOperations[static_cast<int>(direction)];
+  const Descriptor x = tensor(s.x, kX), w = tensor(s.w, kW), y = tensor(s.y, kY), window = convolution(p.params);
+  const float one = 1, zero = 0;
+  std::vector<Descriptor> operations;
+  const auto convolve_to = [&](const Descriptor& to) {
+    Descriptor& op = operations.emplace_back(o.type);
+    op.set(o.x, x);
+    op.set(o.w, w);
+    op.set(o.y, to);
+    op.set(o.convolution, window);
+    op.set(o.alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    op.set(o.beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    op.finalize("a convolution of these shapes");
+  };
+  std::vector<Binding> bindings = bindings_of(direction);
+  const bool has_bias = p.in.size() == 3, has_relu = p.params.activation == Activation::kRelu;
+  if (!has_bias && !has_relu) {
+    convolve_to(y);
+  } else {  // what lies between the operations is f32, and never in memory
+    const TensorSpec wide = s.y.with(DType::kF32);
+    const Descriptor product = tensor(wide, kProduct, true), biased = tensor(wide, kBiased, true);
+    convolve_to(product);
+    if (has_bias) {
+      const Descriptor bias = tensor(TensorSpec(Shape{1, s.y.shape[1], 1, 1}, s.y.dtype, s.y.layout), kBias);
+      operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &bias, has_relu ? biased : y));
+      bindings.push_back({Binding::kIn, 2, kBias});
+    }
+    if (has_relu)
+      operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, has_bias ? biased : product, nullptr, y));
+  }
+  const bool is_strict = s.x.dtype == DType::kF32 && p.math != MathMode::kTf32;
+  offer_plans(*target, std::move(operations), bindings, is_strict, candidates);
+}
+
+}  // namespace plumb::cuda

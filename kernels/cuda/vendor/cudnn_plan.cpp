@@ -1,0 +1,191 @@
+#include "kernels/cuda/vendor/cudnn_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "core/error.h"
+
+namespace plumb::cuda {
+namespace {
+
+template <class Note>
+struct Named {
+  Note note;
+  const char* name;
+};
+constexpr Named<cudnnBackendNumericalNote_t> kNumerical[] = {
+    {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, "tensor_core"},
+    {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, "down_convert"},
+    {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, "reduced_precision"},
+    {CUDNN_NUMERICAL_NOTE_FFT, "fft"},
+    {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, "nondeterministic"},
+    {CUDNN_NUMERICAL_NOTE_WINOGRAD, "winograd"},
+};
+constexpr Named<cudnnBackendBehaviorNote_t> kBehavior[] = {
+    {CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION, "runtime_compiled"},
+};
+
+// The names of those notes of an engine that are in the list.
+template <class Note, size_t N>
+std::vector<std::string> notes_of(const Descriptor& engine, cudnnBackendAttributeName_t name,
+                                  cudnnBackendAttributeType_t type, const Named<Note> (&list)[N]) {
+  std::array<Note, 64> notes;
+  int64_t count = 0;
+  if (cudnn().get_attribute(engine.get(), name, type, notes.size(), &count, notes.data()) != CUDNN_STATUS_SUCCESS)
+    return {};
+  const auto end = notes.begin() + std::min<int64_t>(count, notes.size());
+  std::vector<std::string> names;
+  for (const auto& n : list) {
+    if (std::find(notes.begin(), end, n.note) != end) names.emplace_back(n.name);
+  }
+  return names;
+}
+
+std::vector<std::shared_ptr<Descriptor>> proposals(const Target& target, const Descriptor& graph,
+                                                   cudnnBackendHeurMode_t mode) {
+  Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+  if (!target.is_present()) target.tell(heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+  if (!heuristic.try_finalize()) return {};  // nothing it knows of
+  const auto read = [&](int64_t count, int64_t& found, cudnnBackendDescriptor_t* to) {
+    const auto status = cudnn().get_attribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &found, to);
+    if (status != CUDNN_STATUS_SUCCESS) found = 0;
+  };
+  int64_t count = 0;
+  read(0, count, nullptr);
+  std::vector<std::shared_ptr<Descriptor>> configs;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < count; ++i) {
+    configs.push_back(std::make_shared<Descriptor>(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+    raw.push_back(configs.back()->get());
+  }
+  read(count, count, raw.data());
+  configs.resize(static_cast<size_t>(count));
+  return configs;
+}
+
+}  // namespace
+
+Graph::Graph(const Target& target, std::vector<Descriptor> operations)
+    : target_(target), operations_(std::move(operations)), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
+  target.tell_graph(graph_);
+  graph_.finalize("a graph of operations");
+}
+
+std::vector<EngineConfig> Graph::configs(bool is_strict) const {
+  std::vector<EngineConfig> all;
+  std::map<int64_t, int> times;  // that an engine was proposed so far
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    for (auto& config : proposals(target_, graph_, mode)) {
+      const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      cudnnBackendDescriptor_t e = engine.get();
+      int64_t n = 0;
+      check(cudnn().get_attribute(config->get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &e),
+            "to name an engine");
+      auto notes = notes_of(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, kNumerical);
+      const auto has = [&](const char* note) { return std::find(notes.begin(), notes.end(), note) != notes.end(); };
+      EngineConfig c;
+      const int64_t index = engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+      c.algorithm = message("cudnn_e{}", index);
+      if (const int again = times[index]++) c.algorithm += message("_{}", again);
+      if (mode == CUDNN_HEUR_MODE_FALLBACK) c.algorithm += "_fallback";
+      c.is_deterministic = !has("nondeterministic");
+      if (is_strict && (has("tensor_core") || has("down_convert") || has("reduced_precision"))) continue;
+      for (auto& b : notes_of(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, kBehavior))
+        notes.push_back(std::move(b));
+      for (const std::string& note : notes) c.notes += (c.notes.empty() ? "" : " ") + note;
+      c.config = std::move(config);
+      all.push_back(std::move(c));
+    }
+  }
+  return all;
+}
+
+Plan::Plan(const Target& target, std::shared_ptr<const Graph> graph, EngineConfig config, std::vector<int64_t> ids)
+    : target_(target),
+      graph_(std::move(graph)),
+      config_(std::move(config)),
+      ids_(std::move(ids)),
+      plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *config_.config);
+  target.tell(plan_, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  is_made_ = plan_.try_finalize();
+  if (is_made_) {
+    workspace_bytes_ =
+        static_cast<size_t>(std::max<int64_t>(0, plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)));
+  }
+}
+
+void Plan::run(std::span<void* const> pointers, void* workspace, Runtime::Stream stream) const {
+  Pack& p = packs_.get([] { return std::make_unique<Pack>(); });
+  if (p.is_new || p.workspace != workspace || !std::equal(pointers.begin(), pointers.end(), p.pointers.begin()))
+    point(p, pointers, workspace);
+  if (target_.is_present()) target_.execute(plan_, p.descriptor, stream);
+}
+
+// A pack that is finalized takes no other pointers; made anew in the same memory, it allocates nothing.
+void Plan::point(Pack& p, std::span<void* const> pointers, void* workspace) const {
+  if (!p.is_new) check(cudnn().initialize(p.descriptor.get()), "to point a plan elsewhere");
+  p.is_new = true;  // until it is whole
+  p.pointers.assign(pointers.begin(), pointers.end());
+  p.workspace = workspace;
+  const auto count = static_cast<int64_t>(ids_.size());
+  p.descriptor.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids_.data());
+  p.descriptor.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, p.pointers.data());
+  p.descriptor.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &p.workspace);
+  p.descriptor.finalize("the pointers of a plan");
+  p.is_new = false;
+}
+
+namespace {
+
+class PlanKernel final : public Kernel {
+ public:
+  PlanKernel(std::unique_ptr<const Plan> plan, std::vector<Binding> bindings)
+      : Kernel("cudnn:" + plan->config().algorithm.substr(6)), plan_(std::move(plan)), bindings_(std::move(bindings)) {
+    info().workspace_bytes = plan_->workspace_bytes();
+    info().notes = plan_->config().notes;
+    info().launches = 1;
+  }
+  void run(const Launch& l) const override {
+    std::array<void*, kMost> pointers;
+    for (size_t i = 0; i < bindings_.size(); ++i) {
+      const Binding& b = bindings_[i];
+      pointers[i] = b.from == Binding::kIn ? l.in[b.at] : l.out[b.at];
+    }
+    plan_->run({pointers.data(), bindings_.size()}, l.workspace, l.stream);
+  }
+
+  static constexpr size_t kMost = 8;  // tensors of a graph
+
+ private:
+  std::unique_ptr<const Plan> plan_;
+  std::vector<Binding> bindings_;
+};
+
+}  // namespace
+
+void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
+                 bool is_strict, Candidates& candidates) {
+  PLUMB_CHECK(bindings.size() <= PlanKernel::kMost, "cuDNN: a graph has {} tensors; {} at most", bindings.size(),
+              PlanKernel::kMost);
+  const auto graph = std::make_shared<const Graph>(target, std::move(operations));
+  std::vector<int64_t> ids;
+  for (const Binding& b : bindings) ids.push_back(b.id);
+  for (const EngineConfig& config : graph->configs(is_strict)) {
+    candidates.add(
+        config.algorithm,
+        [&target, graph, config, ids, bindings]() -> std::unique_ptr<Kernel> {
+          auto plan = std::make_unique<const Plan>(target, graph, config, ids);
+          if (!plan->is_made()) return nullptr;
+          return std::make_unique<PlanKernel>(std::move(plan), bindings);
+        },
+        config.is_deterministic);
+  }
+}
+
+}  // namespace plumb::cuda

@@ -1,0 +1,77 @@
+// From a graph of cuDNN's operations to plans that run: what its heuristics propose, each proposal a candidate.
+#pragma once
+
+#include <span>
+
+#include "kernels/cuda/vendor/cudnn.h"
+#include "kernels/kernel.h"
+#include "kernels/per_thread.h"
+
+namespace plumb::cuda {
+
+/// An engine with its settings, as a heuristic proposes it for a graph.
+struct EngineConfig {
+  std::shared_ptr<const Descriptor> config;
+  std::string algorithm;  ///< "cudnn_e38", "cudnn_e38_1" for the same engine again, "cudnn_e1_fallback"
+  std::string notes;      ///< what it says of its numbers and of itself: "tensor_core nondeterministic"
+  bool is_deterministic = true;
+};
+
+/// Operations that are connected by their tensors.
+class Graph {
+ public:
+  Graph(const Target& target, std::vector<Descriptor> operations);
+  /// The configs of heuristic mode A, and then those of FALLBACK, that pass their support checks. Where `is_strict`,
+  /// not those that compute with fewer bits than f32 has.
+  std::vector<EngineConfig> configs(bool is_strict) const;
+
+ private:
+  const Target& target_;
+  std::vector<Descriptor> operations_;
+  Descriptor graph_;
+};
+
+/// A config that is made ready to run. Any number of threads may run one at the same time.
+class Plan {
+ public:
+  /// `ids` are those of the graph's tensors, in the order of the pointers of a run.
+  Plan(const Target& target, std::shared_ptr<const Graph> graph, EngineConfig config, std::vector<int64_t> ids);
+  /// False if the library could not make it after all.
+  bool is_made() const { return is_made_; }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  const EngineConfig& config() const { return config_; }
+  /// On a device that is only described, everything but the execution itself.
+  void run(std::span<void* const> pointers, void* workspace, Runtime::Stream stream) const;
+
+ private:
+  // The pointers as the library wants them, kept for the next run, in which they mostly are the same.
+  struct Pack {
+    Descriptor descriptor{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
+    std::vector<void*> pointers;
+    void* workspace = nullptr;
+    bool is_new = true;
+  };
+  void point(Pack& p, std::span<void* const> pointers, void* workspace) const;
+
+  const Target& target_;
+  std::shared_ptr<const Graph> graph_;  // the config refers to it
+  EngineConfig config_;
+  std::vector<int64_t> ids_;
+  Descriptor plan_;
+  bool is_made_ = false;
+  size_t workspace_bytes_ = 0;
+  detail::PerThread<Pack> packs_;
+};
+
+/// Which pointer of a launch a tensor of a graph is.
+struct Binding {
+  enum From { kIn, kOut } from;
+  size_t at;
+  int64_t id;
+};
+/// One candidate for each config of the graph, in the order of the heuristics. Offers what tells the user when cuDNN is
+/// missing.
+void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
+                 bool is_strict, Candidates& candidates);
+
+}  // namespace plumb::cuda
