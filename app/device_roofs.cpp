@@ -23,10 +23,12 @@ std::vector<std::string> described_devices() {
 std::string device_description(const std::string& name_or_file) {
   const auto found = builtin_devices().find(name_or_file);
   if (found != builtin_devices().end()) return found->second;
-  PLUMB_CHECK(name_or_file.ends_with(".json"), "\"{}\" is unknown; use {}, or FILE.json, a description as cuDNN writes it",
-              name_or_file, any_of(described_devices()));
+  PLUMB_CHECK(name_or_file.ends_with(".json"),
+              "\"{}\" is unknown; use {}, or FILE.json, a description as cuDNN writes it", name_or_file,
+              any_of(described_devices()));
   const detail::InputFile file = detail::open_input(name_or_file);
-  PLUMB_CHECK(file.bytes <= kMostBytes, "{} has {} bytes, which is no description of a device", name_or_file, file.bytes);
+  PLUMB_CHECK(file.bytes <= kMostBytes, "{} has {} bytes, which is no description of a device", name_or_file,
+              file.bytes);
   std::string text(static_cast<size_t>(file.bytes), '\0');
   PLUMB_CHECK(std::fread(text.data(), 1, text.size(), file.stream.get()) == text.size(), "{} cannot be read",
               name_or_file);
@@ -45,8 +47,8 @@ double DeviceRoofs::floor(double work_bytes, double work_flops, DType t, MathMod
 
 namespace {
 
-// What a multiprocessor does in a clock: lanes of f32 (NVIDIA, CUDA C++ Programming Guide, arithmetic instructions), and
-// dense FLOPs of its tensor cores in bf16 (the architectures' white papers), of which tf32 is half.
+// What a multiprocessor does in a clock: lanes of f32 (NVIDIA, CUDA C++ Programming Guide, arithmetic instructions),
+// and dense FLOPs of its tensor cores in bf16 (the architectures' white papers), of which tf32 is half.
 struct PerClock {
   int capability;  // from this one on
   double f32_lanes, bf16_flops;
@@ -64,7 +66,9 @@ constexpr Reached kReached[] = {{"NVIDIA H200", 4.3e12, 790e12}};
 
 DeviceRoofs roofs_of(const std::string& description) {
   const auto d = nlohmann::json::parse(description);
-  const auto number = [&](const char* key) { return d.contains(key) && d[key].is_number() ? d[key].get<double>() : 0.0; };
+  const auto number = [&](const char* key) {
+    return d.contains(key) && d[key].is_number() ? d[key].get<double>() : 0.0;
+  };
   DeviceRoofs r;
   const double processors = number("multiProcessorCount"), clock = number("smClockRateKHz") * 1e3;
   r.bytes = 2 * number("memClockRateKHz") * 1e3 * number("memoryBusWidth") / 8;  // two transfers a clock

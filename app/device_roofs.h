@@ -16,9 +16,9 @@ std::vector<std::string> described_devices();
 
 /// Rates of a GPU, in units a second.
 struct DeviceRoofs {
-  double bytes = 0;                        ///< of memory, read and written
-  double f32 = 0, tf32 = 0, bf16 = 0;      ///< FLOPs; those of tensor cores are dense
-  bool is_measured = false;                ///< what a copy and a large product reach, not what clocks and widths give
+  double bytes = 0;                    ///< of memory, read and written
+  double f32 = 0, tf32 = 0, bf16 = 0;  ///< FLOPs; those of tensor cores are dense
+  bool is_measured = false;            ///< what a copy and a large product reach, not what clocks and widths give
   double flops(DType t, MathMode m) const;
   /// The least seconds for this work.
   double floor(double bytes, double flops, DType t, MathMode m) const;

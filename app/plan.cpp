@@ -83,8 +83,8 @@ void print_kernels(const PlannedStep& s) {
              "shapes", "provider", "algorithm", "work MB", "copies", "MB", "GFLOP", "floor us", "notes");
   for (const PlannedKernel& k : s.kernels) {
     fmt::print("{:<23} {:<33} {:<10} {:<20} {:>9.2f} {:>7} {:>9.2f} {:>9.2f} {:>9.1f}  {}\n", k.kind, k.shapes,
-               k.provider, k.algorithm, mb(k.workspace_bytes), copies_text(k), k.bytes / 1e6,
-               k.flops / 1e9, k.floor_seconds * 1e6, k.notes);
+               k.provider, k.algorithm, mb(k.workspace_bytes), copies_text(k), k.bytes / 1e6, k.flops / 1e9,
+               k.floor_seconds * 1e6, k.notes);
   }
 }
 
@@ -100,7 +100,9 @@ void print_beside(const PlannedStep& a, const PlannedStep& b) {
     return fmt::format("{:<18} {:>6.1f} {:>7}", is_own ? "plumb " + k->algorithm : k->algorithm, mb(k->workspace_bytes),
                        copies_text(*k));
   };
-  const auto same = [](const PlannedKernel& x, const PlannedKernel& y) { return x.kind == y.kind && x.shapes == y.shapes; };
+  const auto same = [](const PlannedKernel& x, const PlannedKernel& y) {
+    return x.kind == y.kind && x.shapes == y.shapes;
+  };
   size_t i = 0, j = 0;
   while (i < a.kernels.size() || j < b.kernels.size()) {
     // Where they differ, up to the next kernel that both have.
@@ -134,8 +136,9 @@ void print_totals(const PlannedStep& s) {
              in_mb(static_cast<double>(s.program.arena_bytes)), in_mb(static_cast<double>(s.program.unplanned_bytes)),
              in_mb(static_cast<double>(s.program.workspace_bytes)));
   if (t.converting) {
-    fmt::print("  copies: {} kernels copy operands into another layout (inferred from workspaces; cuDNN does not tell)\n",
-               t.converting);
+    fmt::print(
+        "  copies: {} kernels copy operands into another layout (inferred from workspaces; cuDNN does not tell)\n",
+        t.converting);
   }
   for (const PlannedKernel& k : s.kernels) {
     if (k.is_without_plan)
@@ -151,7 +154,8 @@ void print_totals(const PlannedStep& s) {
   }
   if (left_out) {
     fmt::print(
-        "  determinism: in {} of {} backward convolutions the first choice changes from run to run, and the next one is\n"
+        "  determinism: in {} of {} backward convolutions the first choice changes from run to run, and the next one "
+        "is\n"
         "  taken: {:.1f} MB of workspace together instead of {:.1f}; what it costs in time only the device tells\n",
         left_out, convolutions, after, before);
   }
@@ -167,9 +171,10 @@ std::vector<Layout> layouts_of(const Config& c) {
 void check_algorithm(const Config& c, const PlannedStep& s) {
   if (!c.algorithm.starts_with("cudnn")) return;
   const auto is_it = [&](const PlannedKernel& k) { return k.algorithm.starts_with(c.algorithm); };
-  PLUMB_CHECK(std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
-              "--algorithm {}: cuDNN has no such plan for any kernel of {} in {}; leave it out to see those that it has",
-              c.algorithm, c.model, to_string(s.layout));
+  PLUMB_CHECK(
+      std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
+      "--algorithm {}: cuDNN has no such plan for any kernel of {} in {}; leave it out to see those that it has",
+      c.algorithm, c.model, to_string(s.layout));
 }
 
 void plan(Config c) {
@@ -182,17 +187,17 @@ void plan(Config c) {
   const DeviceRoofs roofs = roofs_of(description);
   const DeviceProperties& p = runtime_of(device).properties();
   const std::vector<std::string> libraries = device_library_versions(device);
+  std::vector<PlannedStep> steps;
+  for (const Layout layout : layouts_of(c)) {
+    steps.push_back(plan_step(c, layout, device, roofs));
+    check_algorithm(c, steps.back());
+  }
   fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model, c.optimizer,
              c.batch, c.dtype, p.name);
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
   fmt::print("roofs: {:.2f} TB/s, {:.0f} TFLOP/s f32, {:.0f} tf32, {:.0f} bf16 ({})\n", roofs.bytes / 1e12,
              roofs.f32 / 1e12, roofs.tf32 / 1e12, roofs.bf16 / 1e12,
              roofs.is_measured ? "memory and bf16 as reached by a copy and a large product" : "by clocks and widths");
-  std::vector<PlannedStep> steps;
-  for (const Layout layout : layouts_of(c)) {
-    steps.push_back(plan_step(c, layout, device, roofs));
-    check_algorithm(c, steps.back());
-  }
   if (steps.size() == 2) {
     print_beside(steps[0], steps[1]);
   } else {
@@ -205,8 +210,11 @@ void plan(Config c) {
   j["libraries"] = libraries;
   j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = c.dtype, j["optimizer"] = c.optimizer;
   j["algorithm"] = c.algorithm;
-  j["roofs"] = {{"bytes_per_s", roofs.bytes}, {"f32_flops", roofs.f32},   {"tf32_flops", roofs.tf32},
-                {"bf16_flops", roofs.bf16},   {"measured", roofs.is_measured}};
+  j["roofs"] = {{"bytes_per_s", roofs.bytes},
+                {"f32_flops", roofs.f32},
+                {"tf32_flops", roofs.tf32},
+                {"bf16_flops", roofs.bf16},
+                {"measured", roofs.is_measured}};
   j["steps"] = Json::array();
   for (const PlannedStep& s : steps) j["steps"].push_back(json_of(s));
   write_json(c.json, j);

@@ -97,8 +97,8 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const D
   Generator generator(0);
   const Shape& in = network->input();
   const DType dtype = c.dtype == "bf16" ? DType::kBf16 : DType::kF32;
-  const Tensor images = Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout),
-                                      MemoryClass::kInput, device);
+  const Tensor images =
+      Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout), MemoryClass::kInput, device);
   const Tensor labels = Tensor::empty(TensorSpec(Shape{c.batch}, DType::kI64), MemoryClass::kInput, device);
   const Program program = capture([&] {
     TensorList result = forward_backward(*network, models::Pass::training(generator), images, labels);

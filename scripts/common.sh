@@ -37,6 +37,28 @@ clang_format_14() {
   return 1
 }
 
+# cuda_toolkit: the folder of a CUDA toolkit that will do, 12.4 or newer with cuDNN 9.8 or a newer 9: the one that scripts/setup
+# --cuda leaves, or the machine's. Fails without one.
+cuda_toolkit() {
+  local compiler folder release header
+  for compiler in build/deps/cuda/bin/nvcc "${CUDACXX:-}" nvcc /usr/local/cuda/bin/nvcc; do
+    compiler=$(type -P "$compiler") || continue
+    folder=$(cd "$(dirname "$(realpath "$compiler")")/.." && pwd)
+    release=$("$compiler" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+    for header in "$folder" /usr /usr/local; do
+      header=$header/include/cudnn_version.h
+      if [ -f "$header" ] && version_is_at_least 12.4 "$release" &&
+        version_is_at_least 9.8 "$(sed -n 's/^#define CUDNN_\(MAJOR\|MINOR\) //p' "$header" | paste -sd.)"; then
+        echo "$folder"
+        return
+      fi
+    done
+  done
+  return 1
+}
+# version_is_at_least LEAST VERSION: compares 12.4 and 12.10 as numbers, part by part.
+version_is_at_least() { [ "$2" ] && printf '%s\n' "$1" "$2" | sort -V -C; }
+
 # build PRESET [TARGET...]: configures build/PRESET and builds it, or some targets of it.
 build() {
   local preset=$1

@@ -103,7 +103,7 @@ builds() { (cd "$repo" && find build -mindepth 1 -not -path 'build/cpu*' -not -p
 
 # ---- what was asked for is not there
 ready_machine
-options="use --download, --ccache, --format, --onednn3 or none"
+options="use --download, --ccache, --format, --cuda, --onednn3 or none"
 refuses_at_once "an option" "the argument --what is unknown; $options" setup --what
 refuses_at_once "a second argument" "the argument x is unknown; $options" setup --format x
 refuses_at_once "an option" "the argument --what is unknown; use --download, --synthetic or none" demo --what

@@ -1,5 +1,5 @@
-// cuDNN's graph API: the library, opened at first use, and descriptors that own themselves. Describing and planning need
-// no device.
+// cuDNN's graph API: the library, opened at first use, and descriptors that own themselves. Describing and planning
+// need no device.
 #pragma once
 
 #include <cudnn.h>
@@ -71,8 +71,7 @@ class Target {
   ~Target();
   bool is_present() const { return description_ == nullptr; }
   /// Says to a heuristic or a plan which device it is for.
-  void tell(Descriptor& d, cudnnBackendAttributeName_t handle_name,
-            cudnnBackendAttributeName_t description_name) const;
+  void tell(Descriptor& d, cudnnBackendAttributeName_t handle_name, cudnnBackendAttributeName_t description_name) const;
   void tell_graph(Descriptor& graph) const;
   /// Runs a plan on the stream. A handle a thread: the library allows no two threads in one.
   void execute(const Descriptor& plan, const Descriptor& pointers, Runtime::Stream stream) const;

@@ -104,8 +104,7 @@ void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Probl
       operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &bias, has_relu ? biased : y));
       bindings.push_back({Binding::kIn, 2, kBias});
     }
-    if (has_relu)
-      operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, has_bias ? biased : product, nullptr, y));
+    if (has_relu) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, has_bias ? biased : product, nullptr, y));
   }
   const bool is_strict = s.x.dtype == DType::kF32 && p.math != MathMode::kTf32;
   offer_plans(*target, std::move(operations), bindings, is_strict, candidates);

@@ -117,9 +117,7 @@ class CudaRuntime final : public Runtime {
                            arguments, 0, static_cast<cudaStream_t>(s)),
           c.work);
   }
-  void do_wait(Stream s) override {
-    check(cudaStreamSynchronize(static_cast<cudaStream_t>(s)), "work on the device");
-  }
+  void do_wait(Stream s) override { check(cudaStreamSynchronize(static_cast<cudaStream_t>(s)), "work on the device"); }
   void do_wait_for(const RuntimeEvent& e) override { check(cudaEventSynchronize(event_of(e)), "work on the device"); }
   void do_replay(const RuntimeGraph& g, Stream s) override {
     select();
