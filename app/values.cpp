@@ -82,7 +82,8 @@ std::vector<std::string> convention_choices() {
 }
 
 const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> names{"measured", "heuristic", "direct", "winograd", "cudnn", "deterministic"};
+  static const std::vector<std::string> names{"measured", "heuristic", "direct",       "winograd",
+                                              "cudnn",    "cublaslt",  "deterministic"};
   return names;
 }
 

@@ -2,7 +2,8 @@
 if(TARGET plumb_app)
   file(GLOB sources CONFIGURE_DEPENDS plan/*_test.cpp)
   plumb_add_tests(plumb_test_plan plan ${sources} plan/command.cpp ${PROJECT_SOURCE_DIR}/bench/allocations.cpp)
-  target_link_libraries(plumb_test_plan PRIVATE plumb_app ${CMAKE_DL_LIBS})
+  # The library itself: a test asks it what it was told.
+  target_link_libraries(plumb_test_plan PRIVATE plumb_app ${CMAKE_DL_LIBS} CUDA::cublasLt)
   target_include_directories(plumb_test_plan SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${PLUMB_CUDNN_INCLUDE})
   set_property(SOURCE plan/command.cpp APPEND PROPERTY COMPILE_DEFINITIONS PLUMB_COMMAND="$<TARGET_FILE:plumb>")
   add_dependencies(plumb_test_plan plumb)

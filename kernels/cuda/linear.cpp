@@ -2,6 +2,7 @@
 #include "kernels/linear.h"
 
 #include "kernels/cuda/gemm.h"
+#include "kernels/cuda/vendor/offers.h"
 
 namespace plumb {
 namespace {
@@ -44,21 +45,43 @@ void offer(const char* name, const Problem<Params>& p, const Operand& a, const O
                  [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
 }
 
+cuda::LtMatrix transposed(size_t input, const TensorSpec& m) { return {input, m.shape[1], m.shape[0]}; }
+
 }  // namespace
 
-// Rows are outputs, so that each has one bias.
+// cuBLASLt sees a row-major matrix as its transpose, so that y^T = w x^T, dx^T = w^T dy^T and dw^T = x^T dy.
 void LinearForward::cuda(const Problem<Params>& p, Candidates& c) {
-  offer("plumb:linear_forward", p, by_rows(p.in[1]), by_rows(p.in[0]), 1, p.in[1].shape[0],
-        p.params.activation == Activation::kRelu, {1, 0, p.in.size() == 3 ? 2 : -1}, c);
+  const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
+  const bool relu = p.params.activation == Activation::kRelu;
+  const int bias = p.in.size() == 3 ? 2 : -1;
+  cuda::offer_cublaslt({.a = transposed(1, w),
+                        .b = transposed(0, x),
+                        .d = transposed(0, y),
+                        .depth = x.shape[1],
+                        .transpose_a = true,
+                        .relu = relu,
+                        .bias = bias},
+                       y.dtype, p.math, p.device, c);
+  // Rows are outputs, so that each has one bias.
+  offer("plumb:linear_forward", p, by_rows(w), by_rows(x), 1, w.shape[0], relu, {1, 0, bias}, c);
 }
 
 void LinearBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
-  offer("plumb:linear_backward_input", p, by_rows(p.in[0]), by_columns(p.in[1]), p.in[1].shape[1], 1, false, {0, 1}, c);
+  const TensorSpec &dy = p.in[0], &w = p.in[1], &dx = p.out[0];
+  cuda::offer_cublaslt({.a = transposed(1, w), .b = transposed(0, dy), .d = transposed(0, dx), .depth = dy.shape[1]},
+                       dx.dtype, p.math, p.device, c);
+  offer("plumb:linear_backward_input", p, by_rows(dy), by_columns(w), w.shape[1], 1, false, {0, 1}, c);
 }
 
 void LinearBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
-  offer("plumb:linear_backward_weight", p, by_columns(p.in[0]), by_columns(p.in[1]), p.in[1].shape[1], 1, false, {0, 1},
-        c);
+  const TensorSpec &dy = p.in[0], &x = p.in[1], &dw = p.out[0];
+  cuda::offer_cublaslt({.a = transposed(1, x),
+                        .b = transposed(0, dy),
+                        .d = transposed(0, dw),
+                        .depth = dy.shape[0],
+                        .transpose_b = true},
+                       dw.dtype, p.math, p.device, c);
+  offer("plumb:linear_backward_weight", p, by_columns(dy), by_columns(x), x.shape[1], 1, false, {0, 1}, c);
 }
 
 }  // namespace plumb

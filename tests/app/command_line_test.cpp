@@ -70,7 +70,8 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
           {"lenet --convention jax", "--convention: \"jax\" is unknown; use pytorch, keras or tensorflow1"},
           {"lenet --layout nhcw", "--layout: \"nhcw\" is unknown; use auto, nchw, nhwc or chwn"},
           {"lenet --algorithm fft",
-           "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd, cudnn or deterministic"},
+           "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd, cudnn, cublaslt or "
+           "deterministic"},
           {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32 or bf16"},
           {"lenet --mode traced", "--mode: \"traced\" is unknown; use eager or captured"},
           {"lenet --device tpu", "--device: \"tpu\" is unknown; use cpu"},
@@ -152,7 +153,7 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   for (const char* choices :
        {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg",
         "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
-        "f32 or bf16", "measured, heuristic, direct, winograd, cudnn or deterministic",
+        "f32 or bf16", "measured, heuristic, direct, winograd, cudnn, cublaslt or deterministic",
         "where FRAMEWORK is ref, this one"}) {
     EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;
   }

@@ -6,8 +6,11 @@ namespace plumb::cuda {
 namespace {
 
 TEST(WhyNoDeviceTest, OneSentenceEach) {
-  const Found found{.status = 100, .status_text = "no CUDA-capable device is detected", .driver = 13000,
-                    .runtime = 13000, .oldest = 80};
+  const Found found{.status = 100,
+                    .status_text = "no CUDA-capable device is detected",
+                    .driver = 13000,
+                    .runtime = 13000,
+                    .oldest = 80};
   EXPECT_EQ(why_no_device(found), "CUDA finds no GPU (no CUDA-capable device is detected)");
 
   Found f = found;

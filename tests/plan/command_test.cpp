@@ -42,7 +42,8 @@ TEST_F(PlanCommandTest, RefusesInOneSentence) {
 }
 
 TEST_F(PlanCommandTest, RefusesADescriptionThatCudnnDoesNotTake) {
-  write("small.json", R"({"deviceName": "x", "deviceVer": 900, "multiProcessorCount": 9, "totalGlobalMem": 9999999999})");
+  write("small.json",
+        R"({"deviceName": "x", "deviceVer": 900, "multiProcessorCount": 9, "totalGlobalMem": 9999999999})");
   EXPECT_TRUE(test::is_refusal(run("plan lenet --on small.json"), "refuses the description of the device"));
   write("cut.json", "{\"deviceName\": ");
   EXPECT_TRUE(test::is_refusal(run("plan lenet --on cut.json"), "is not an object of JSON"));

@@ -39,7 +39,8 @@ const std::vector<Gpu>& gpus() {
 
 PlannedStep plan(const Gpu& gpu, const std::string& model, const char* dtype, Layout layout,
                  const char* algorithm = "heuristic") {
-  return plan_step({.model = model, .dtype = dtype, .algorithm = algorithm, .batch = 32}, layout, gpu.device, gpu.roofs);
+  return plan_step({.model = model, .dtype = dtype, .algorithm = algorithm, .batch = 32}, layout, gpu.device,
+                   gpu.roofs);
 }
 
 // What tables are kept for: cuDNN's version, as it names itself.

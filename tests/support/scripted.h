@@ -11,7 +11,7 @@ namespace plumb::test {
 /// Its memory is the host's, and holds zeros that no launch changes; copies are made. A script says what goes wrong.
 class ScriptedRuntime final : public Runtime {
  public:
-  ScriptedRuntime() : Runtime({"scripted", 90, 2, size_t{1} << 34, ""}) {}
+  explicit ScriptedRuntime(DeviceProperties p = {"scripted", 90, 2, size_t{1} << 34}) : Runtime(std::move(p)) {}
 
   // ---- the script
   static constexpr int64_t kNever = int64_t{1} << 60;

@@ -10,10 +10,28 @@ struct ConvSpecs {
   TensorSpec x, w, y;
 };
 
+/// A matrix of a product as cuBLASLt sees it, columns one after another: what is row-major is transposed to it.
+struct LtMatrix {
+  size_t input = 0;  ///< which input of the kernel it is
+  int64_t rows = 0, columns = 0;
+  int64_t stride = 0;  ///< elements to the next of a batch; 0: all the same
+};
+/// d = op(a) op(b), + bias a row, ReLU; d is output 0.
+struct LtProduct {
+  LtMatrix a, b, d;
+  int64_t depth = 0, count = 1;
+  bool transpose_a = false, transpose_b = false, relu = false;
+  int bias = -1;  ///< the input that is, or -1
+};
+
 #ifdef PLUMB_HAS_VENDOR
+/// What cuBLASLt has for a product of f32, f64 or bf16; on a device that is only described one candidate, "cublaslt",
+/// that stands for what the device would tell.
+void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device device, Candidates&);
 /// What cuDNN plans for the problem's device, be it there or only described, in the order of its heuristics.
 void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& specs, const Problem<Conv2dParams>& p, Candidates&);
 #else
+inline void offer_cublaslt(const LtProduct&, DType, MathMode, Device, Candidates&) {}
 inline void offer_cudnn_conv2d(ConvDirection, const ConvSpecs&, const Problem<Conv2dParams>&, Candidates&) {}
 #endif
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "kernels/cuda/vendor/cublaslt.h"
 #include "kernels/cuda/vendor/cudnn.h"
 #include "kernels/cuda/vendor/why_no_device.h"
 
@@ -152,7 +153,9 @@ namespace plumb::detail {
 
 const char plumb_cuda_kernels = 0;
 
-std::vector<std::string> vendor_versions() { return {"cuDNN " + cuda::cudnn_version()}; }
+std::vector<std::string> vendor_versions() {
+  return {"cuDNN " + cuda::cudnn_version(), "cuBLASLt " + cuda::cublaslt_version()};
+}
 
 std::vector<std::unique_ptr<Runtime>> make_runtimes(std::string& why_none) {
   std::vector<std::unique_ptr<Runtime>> all;

@@ -1,0 +1,229 @@
+#include "kernels/cuda/vendor/cublaslt.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "core/error.h"
+#include "core/runtime.h"
+#include "kernels/cuda/vendor/offers.h"
+#include "kernels/cuda/vendor/shared_library.h"
+
+#define PLUMB_TEXT_OF(x) #x
+#define PLUMB_TEXT(x) PLUMB_TEXT_OF(x)
+
+namespace plumb::cuda {
+namespace {
+
+// Its numbers are the toolkit's, and a library of another major version has another name.
+constexpr char kFile[] = "libcublasLt.so." PLUMB_TEXT(CUBLAS_VER_MAJOR);
+
+CublasLt open() {
+  const SharedLibrary library(kFile, "cuBLASLt");
+  CublasLt c{};
+  const auto take = [&]<class F>(F& to, const char* name) { to = reinterpret_cast<F>(library.symbol(name)); };
+  take(c.version, "cublasLtGetVersion");
+  take(c.status_string, "cublasLtGetStatusString");
+  take(c.create, "cublasLtCreate");
+  take(c.matmul, "cublasLtMatmul");
+  take(c.init_operation, "cublasLtMatmulDescInit_internal");
+  take(c.set_operation, "cublasLtMatmulDescSetAttribute");
+  take(c.init_layout, "cublasLtMatrixLayoutInit_internal");
+  take(c.set_layout, "cublasLtMatrixLayoutSetAttribute");
+  take(c.init_preference, "cublasLtMatmulPreferenceInit_internal");
+  take(c.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  take(c.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  take(c.algorithm_attribute, "cublasLtMatmulAlgoConfigGetAttribute");
+  return c;
+}
+
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
+    return;
+  fail("cuBLASLt {} refuses {}: {}", cublaslt_version(), what, cublaslt().status_string(status));
+}
+
+// One a device, which any thread may use; never freed: kernels outlive statics.
+cublasLtHandle_t handle_of(Device device) {
+  static std::mutex mutex;
+  static auto* all = new std::map<int, cublasLtHandle_t>;
+  const std::lock_guard lock(mutex);
+  cublasLtHandle_t& handle = (*all)[device.index];
+  if (!handle) {
+    runtime_of(device).make_current();
+    check(cublaslt().create(&handle), "a handle");
+  }
+  return handle;
+}
+
+// What a product may use while it runs: what NVIDIA recommends for Hopper and later, and for what came before.
+size_t workspace_of(Device device) { return size_t{runtime_of(device).properties().capability >= 90 ? 32u : 4u} << 20; }
+
+cudaDataType_t cuda_dtype(DType t) {
+  return t == DType::kF64 ? CUDA_R_64F : t == DType::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+cublasComputeType_t compute_type(DType t, MathMode math) {
+  if (t == DType::kF64) return CUBLAS_COMPUTE_64F;
+  return t == DType::kF32 && math == MathMode::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+// A product in the library's terms. Plain bytes: a run takes a copy to tell it where the bias lies.
+struct Operation {
+  cublasLtMatmulDescOpaque_t operation;
+  cublasLtMatrixLayoutOpaque_t a, b, d;
+};
+
+template <class T>
+void set(cublasLtMatmulDescOpaque_t& operation, cublasLtMatmulDescAttributes_t name, T value) {
+  check(cublaslt().set_operation(&operation, name, &value, sizeof value), "an attribute of a product");
+}
+
+cublasLtMatrixLayoutOpaque_t layout_of(DType dtype, const LtMatrix& m, int64_t count) {
+  cublasLtMatrixLayoutOpaque_t l;
+  check(cublaslt().init_layout(&l, sizeof l, cuda_dtype(dtype), static_cast<uint64_t>(m.rows),
+                               static_cast<uint64_t>(m.columns), std::max<int64_t>(1, m.rows)),
+        "a matrix");
+  if (count > 1) {
+    const auto batch = static_cast<int32_t>(count);
+    check(cublaslt().set_layout(&l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), "a batch");
+    check(cublaslt().set_layout(&l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof m.stride),
+          "a batch");
+  }
+  return l;
+}
+
+Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
+  Operation o;
+  check(cublaslt().init_operation(&o.operation, sizeof o.operation, compute_type(dtype, math),
+                                  dtype == DType::kF64 ? CUDA_R_64F : CUDA_R_32F),
+        "a product");
+  set(o.operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(o.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  const bool has_bias = p.bias >= 0;
+  set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
+      has_bias ? p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
+      : p.relu ? CUBLASLT_EPILOGUE_RELU
+               : CUBLASLT_EPILOGUE_DEFAULT);
+  o.a = layout_of(dtype, p.a, p.count);
+  o.b = layout_of(dtype, p.b, p.count);
+  o.d = layout_of(dtype, p.d, p.count);
+  return o;
+}
+
+std::vector<cublasLtMatmulHeuristicResult_t> proposals(const Operation& o, Device device) {
+  cublasLtMatmulPreferenceOpaque_t preference;
+  check(cublaslt().init_preference(&preference, sizeof preference), "a preference");
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
+    check(cublaslt().set_preference(&preference, name, &value, sizeof value), "a preference");
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_of(device));
+  for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    prefer(name, uint32_t{16});
+  std::vector<cublasLtMatmulHeuristicResult_t> results(8);
+  int count = 0;
+  Operation copy = o;
+  const auto status = cublaslt().heuristic(handle_of(device), &copy.operation, &copy.a, &copy.b, &copy.d, &copy.d,
+                                           &preference, static_cast<int>(results.size()), results.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check(status, "to propose algorithms");
+  results.resize(static_cast<size_t>(count));
+  std::erase_if(results, [](const auto& r) { return r.state != CUBLAS_STATUS_SUCCESS; });
+  return results;
+}
+
+// "cublaslt_a66_t20_s7_k1": algorithm, tile, stages and split of the depth, which name it in any process.
+std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
+  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t name) {
+    int32_t v = 0;
+    size_t written = 0;
+    cublaslt().algorithm_attribute(&algorithm, name, &v, sizeof v, &written);
+    return v;
+  };
+  return message("cublaslt_a{}_t{}_s{}_k{}", number(CUBLASLT_ALGO_CONFIG_ID), number(CUBLASLT_ALGO_CONFIG_TILE_ID),
+                 number(CUBLASLT_ALGO_CONFIG_STAGES_ID), number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+}
+
+class LtKernel final : public Kernel {
+ public:
+  LtKernel(std::string algorithm, const LtProduct& p, const Operation& o, const cublasLtMatmulHeuristicResult_t& r,
+           DType dtype, MathMode math, Device device)
+      : Kernel("cublaslt:" + algorithm.substr(sizeof("cublaslt_") - 1)),
+        p_(p),
+        operation_(o),
+        algorithm_(r.algo),
+        is_f64_(dtype == DType::kF64),
+        handle_(handle_of(device)),
+        runtime_(runtime_of(device)) {
+    info().workspace_bytes = r.workspaceSize;
+    info().launches = 1;
+    if (math == MathMode::kTf32 && dtype == DType::kF32) info().notes = "tf32";
+  }
+  void run(const Launch& l) const override {
+    Operation o = operation_;
+    if (p_.bias >= 0)
+      set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(l.in[static_cast<size_t>(p_.bias)]));
+    constexpr float kOne = 1, kZero = 0;
+    constexpr double kOne64 = 1, kZero64 = 0;
+    const void* const one = is_f64_ ? static_cast<const void*>(&kOne64) : &kOne;
+    const void* const zero = is_f64_ ? static_cast<const void*>(&kZero64) : &kZero;
+    runtime_.make_current();
+    check(cublaslt().matmul(handle_, &o.operation, one, l.in[p_.a.input], &o.a, l.in[p_.b.input], &o.b, zero, l.out[0],
+                            &o.d, l.out[0], &o.d, &algorithm_, l.workspace, info().workspace_bytes,
+                            static_cast<cudaStream_t>(l.stream)),
+          "to run a product");
+  }
+
+ private:
+  LtProduct p_;
+  Operation operation_;
+  cublasLtMatmulAlgo_t algorithm_;
+  bool is_f64_;
+  cublasLtHandle_t handle_;
+  Runtime& runtime_;
+};
+
+// On a device that is only described: which algorithm it will be, only a device tells.
+class UnknownLtKernel final : public Kernel {
+ public:
+  explicit UnknownLtKernel(Device device) : Kernel("cublaslt:needs_a_device") {
+    info().workspace_bytes = workspace_of(device);
+    info().launches = 1;
+    info().notes = "which_algorithm_only_a_device_tells";
+  }
+  void run(const Launch&) const override {}
+};
+
+}  // namespace
+
+CublasLt& cublaslt() {
+  static CublasLt* c = new CublasLt(open());
+  return *c;
+}
+
+std::string cublaslt_version() {
+  const size_t v = cublaslt().version();
+  return message("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
+}
+
+void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device device, Candidates& candidates) {
+  const Runtime& runtime = runtime_of(device);
+  if (!runtime.properties().is_gpu()) return;
+  if (dtype != DType::kF32 && dtype != DType::kF64 && dtype != DType::kBf16) return;
+  if (p.d.rows == 0 || p.d.columns == 0 || p.depth == 0 || p.count == 0) return;  // matrices have no extents of 0
+  if (!runtime.is_present()) {
+    candidates.add("cublaslt", [=] { return std::make_unique<UnknownLtKernel>(device); });
+    return;
+  }
+  const Operation o = operation_of(p, dtype, math);
+  std::set<std::string> names;
+  for (const auto& r : proposals(o, device)) {
+    std::string name = name_of(r.algo);
+    if (!names.insert(name).second) continue;  // one that differs in smaller things
+    candidates.add(name, [=] { return std::make_unique<LtKernel>(name, p, o, r, dtype, math, device); });
+  }
+}
+
+}  // namespace plumb::cuda

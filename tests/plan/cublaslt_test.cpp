@@ -1,0 +1,200 @@
+// What cuBLASLt is asked for: products are done by the definition, from what the library is told of them, on a device
+// whose memory is the host's.
+#include "kernels/cuda/vendor/cublaslt.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "bench/allocations.h"
+#include "core/context.h"
+#include "kernels/gate.h"
+#include "kernels/linear.h"
+#include "kernels/matmul.h"
+#include "ops/convert.h"
+#include "ops/linear.h"
+#include "ops/matmul.h"
+#include "ops/random.h"
+#include "tests/support/compare.h"
+#include "tests/support/scripted.h"
+
+namespace plumb {
+namespace {
+
+int proposed, multiplied;
+cublasComputeType_t computed_in;
+
+template <class T>
+T of_operation(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name) {
+  T v{};
+  size_t written = 0;
+  EXPECT_EQ(cublasLtMatmulDescGetAttribute(d, name, &v, sizeof v, &written), CUBLAS_STATUS_SUCCESS);
+  return v;
+}
+template <class T>
+T of_layout(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t name) {
+  T v{};
+  size_t written = 0;
+  EXPECT_EQ(cublasLtMatrixLayoutGetAttribute(l, name, &v, sizeof v, &written), CUBLAS_STATUS_SUCCESS);
+  return v;
+}
+
+// A matrix by columns, as the library is told of it.
+struct Matrix {
+  int64_t rows, columns, ld, stride;
+  int32_t count;
+  cudaDataType_t type;
+  explicit Matrix(cublasLtMatrixLayout_t l)
+      : rows(of_layout<int64_t>(l, CUBLASLT_MATRIX_LAYOUT_ROWS)),
+        columns(of_layout<int64_t>(l, CUBLASLT_MATRIX_LAYOUT_COLS)),
+        ld(of_layout<int64_t>(l, CUBLASLT_MATRIX_LAYOUT_LD)),
+        stride(of_layout<int64_t>(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)),
+        count(of_layout<int32_t>(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)),
+        type(of_layout<cudaDataType_t>(l, CUBLASLT_MATRIX_LAYOUT_TYPE)) {}
+  int64_t at(int64_t batch, int64_t row, int64_t column) const {
+    EXPECT_TRUE(row < rows && column < columns);
+    return batch * stride + column * ld + row;
+  }
+};
+
+double number(double v) { return v; }
+double number(Bfloat16 v) { return static_cast<float>(v); }
+template <class T>
+T rounded(double v) {
+  if constexpr (std::is_same_v<T, double>) return v;
+  return static_cast<T>(static_cast<float>(v));
+}
+
+template <class T>
+void multiply(cublasLtMatmulDesc_t op, const void* a_data, const Matrix& a, const void* b_data, const Matrix& b,
+              void* d_data, const Matrix& d) {
+  const bool ta = of_operation<int32_t>(op, CUBLASLT_MATMUL_DESC_TRANSA) == CUBLAS_OP_T;
+  const bool tb = of_operation<int32_t>(op, CUBLASLT_MATMUL_DESC_TRANSB) == CUBLAS_OP_T;
+  const auto epilogue = of_operation<uint32_t>(op, CUBLASLT_MATMUL_DESC_EPILOGUE);
+  const auto* bias = static_cast<const T*>(of_operation<const void*>(op, CUBLASLT_MATMUL_DESC_BIAS_POINTER));
+  const int64_t depth = ta ? a.rows : a.columns;
+  ASSERT_EQ(depth, tb ? b.columns : b.rows);
+  ASSERT_EQ(d.rows, ta ? a.columns : a.rows);
+  ASSERT_EQ(d.columns, tb ? b.rows : b.columns);
+  for (int64_t n = 0; n < d.count; ++n) {
+    for (int64_t i = 0; i < d.rows; ++i) {
+      for (int64_t j = 0; j < d.columns; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          sum += number(static_cast<const T*>(a_data)[ta ? a.at(n, k, i) : a.at(n, i, k)]) *
+                 number(static_cast<const T*>(b_data)[tb ? b.at(n, j, k) : b.at(n, k, j)]);
+        }
+        if (epilogue & CUBLASLT_EPILOGUE_BIAS) sum += number(bias[i]);
+        if ((epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0) sum = 0;
+        static_cast<T*>(d_data)[d.at(n, i, j)] = rounded<T>(sum);
+      }
+    }
+  }
+}
+
+// A GPU to all who ask, with the host's memory, and a library in front of cuBLASLt that needs no device.
+class CublasLtTest : public ::testing::Test {
+ protected:
+  static Device device() {
+    static const Device d = add_device(std::make_unique<test::ScriptedRuntime>(
+        DeviceProperties{.name = "scripted GPU", .capability = 90, .memory_bytes = size_t{1} << 34, .ordinal = 0}));
+    return d;
+  }
+  void SetUp() override {
+    real_ = cuda::cublaslt();
+    cuda::CublasLt& library = cuda::cublaslt();
+    library.create = [](cublasLtHandle_t* handle) {
+      *handle = reinterpret_cast<cublasLtHandle_t>(8);
+      return CUBLAS_STATUS_SUCCESS;
+    };
+    library.heuristic = [](cublasLtHandle_t, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                           cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                           cublasLtMatmulHeuristicResult_t* results, int* count) {
+      ++proposed;
+      computed_in = of_operation<cublasComputeType_t>(op, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
+      results[0] = {};
+      results[0].state = CUBLAS_STATUS_SUCCESS;
+      *count = 1;
+      return CUBLAS_STATUS_SUCCESS;
+    };
+    library.matmul = [](cublasLtHandle_t, cublasLtMatmulDesc_t op, const void*, const void* a,
+                        cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout, const void*,
+                        const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
+                        const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
+      ++multiplied;
+      const Matrix first(a_layout), second(b_layout), result(d_layout);
+      if (result.type == CUDA_R_32F) multiply<float>(op, a, first, b, second, d, result);
+      if (result.type == CUDA_R_64F) multiply<double>(op, a, first, b, second, d, result);
+      if (result.type == CUDA_R_16BF) multiply<Bfloat16>(op, a, first, b, second, d, result);
+      return CUBLAS_STATUS_SUCCESS;
+    };
+    proposed = multiplied = 0;
+  }
+  void TearDown() override { cuda::cublaslt() = real_; }
+  cuda::CublasLt real_;
+};
+
+TEST_F(CublasLtTest, LinearIsThatOfTheHost) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBf16}) {
+    const Tensor x = uniform(TensorSpec(Shape{5, 7}, dtype), -1, 1, 1);
+    const Tensor w = uniform(TensorSpec(Shape{3, 7}, dtype), -1, 1, 2);
+    const Tensor b = uniform(TensorSpec(Shape{3}, dtype), -1, 1, 3);
+    const Tensor dy = uniform(TensorSpec(Shape{5, 3}, dtype), -1, 1, 4);
+    const Tensor x_there = to(x, device()), w_there = to(w, device()), dy_there = to(dy, device());
+    const double tolerance = dtype == DType::kBf16 ? 2e-2 : 1e-5;
+    const auto same = [&](const Tensor& there, const Tensor& here) {
+      EXPECT_TRUE(test::close(to(there, Device()), here, tolerance)) << to_string(dtype);
+    };
+    for (const Activation act : {Activation::kNone, Activation::kRelu}) {
+      const LinearParams p{.activation = act};
+      const TensorSpec out(Shape{5, 3}, dtype);
+      same(run<LinearForward>(p, {x_there, w_there}, out), run<LinearForward>(p, {x, w}, out));
+      same(run<LinearForward>(p, {x_there, w_there, to(b, device())}, out), run<LinearForward>(p, {x, w, b}, out));
+    }
+    same(run<LinearBackwardInput>({}, {dy_there, w_there}, x.spec()),
+         run<LinearBackwardInput>({}, {dy, w}, x.spec()));
+    same(run<LinearBackwardWeight>({}, {dy_there, x_there}, w.spec()),
+         run<LinearBackwardWeight>({}, {dy, x}, w.spec()));
+  }
+  EXPECT_EQ(multiplied, 3 * 6) << "nothing else did it";
+}
+
+TEST_F(CublasLtTest, MatmulIsThatOfTheHost) {
+  const Shape batches[][2] = {{{}, {}}, {{4}, {4}}, {{4}, {1}}, {{1}, {4}}, {{2, 3}, {2, 3}}, {{2, 3}, {}}};
+  for (const auto& [of_a, of_b] : batches) {
+    for (int transposed = 0; transposed < 4; ++transposed) {
+      const auto shape = [](Shape batch, int64_t rows, int64_t columns, bool t) {
+        std::vector<int64_t> e(batch.begin(), batch.end());
+        e.push_back(t ? columns : rows), e.push_back(t ? rows : columns);
+        return Shape(std::span<const int64_t>(e));
+      };
+      const bool ta = transposed & 1, tb = transposed & 2;
+      const Tensor a = uniform(shape(of_a, 5, 6, ta), -1, 1, 1), b = uniform(shape(of_b, 6, 7, tb), -1, 1, 2);
+      const int before = multiplied;
+      const Tensor there = matmul(to(a, device()), to(b, device()), ta, tb);
+      EXPECT_EQ(multiplied, before + 1);
+      EXPECT_TRUE(test::close(to(there, Device()), matmul(a, b, ta, tb), 1e-5)) << to_string(a.shape()) << transposed;
+    }
+  }
+}
+
+TEST_F(CublasLtTest, Tf32IsAskedForByName) {
+  const Tensor x = to(uniform(Shape{4, 9}, -1, 1, 1), device());
+  matmul(x, x, false, true);
+  EXPECT_EQ(computed_in, CUBLAS_COMPUTE_32F);
+  const ChoiceScope tf32({.math = MathMode::kTf32});
+  matmul(x, x, false, true);
+  EXPECT_EQ(computed_in, CUBLAS_COMPUTE_32F_FAST_TF32);
+}
+
+TEST_F(CublasLtTest, AWarmProductPlansNothing) {
+  const Tensor x = to(uniform(Shape{5, 8}, -1, 1, 1), device()), w = to(uniform(Shape{3, 8}, -1, 1, 2), device());
+  const Tensor b = to(uniform(Shape{3}, -1, 1, 3), device());
+  for (int i = 0; i < 3; ++i) linear(x, w, b);
+  const int planned = proposed;
+  linear(x, w, b);
+  EXPECT_EQ(proposed, planned);
+}
+
+}  // namespace
+}  // namespace plumb
