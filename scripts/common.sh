@@ -38,17 +38,17 @@ clang_format_14() {
 }
 
 # cuda_toolkit: the folder of a CUDA toolkit that will do, 12.4 or newer with cuDNN 9.8 or a newer 9: the one that scripts/setup
-# --cuda leaves, or the machine's. Fails without one.
+# --cuda leaves, that of CUDACXX, or the one on the path, as CMake finds it. Fails without one.
 cuda_toolkit() {
   local compiler folder release header
-  for compiler in build/deps/cuda/bin/nvcc "${CUDACXX:-}" nvcc /usr/local/cuda/bin/nvcc; do
+  for compiler in build/deps/cuda/bin/nvcc "${CUDACXX:-}" nvcc; do
     compiler=$(type -P "$compiler") || continue
     folder=$(cd "$(dirname "$(realpath "$compiler")")/.." && pwd)
     release=$("$compiler" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
     for header in "$folder" /usr /usr/local; do
       header=$header/include/cudnn_version.h
       if [ -f "$header" ] && version_is_at_least 12.4 "$release" &&
-        version_is_at_least 9.8 "$(sed -n 's/^#define CUDNN_\(MAJOR\|MINOR\) //p' "$header" | paste -sd.)"; then
+        version_is_at_least 9.8 "$(sed -n 's/^#define CUDNN_\(MAJOR\|MINOR\) //p' "$header" | xargs | tr ' ' .)"; then
         echo "$folder"
         return
       fi

@@ -151,8 +151,7 @@ TEST_F(CublasLtTest, LinearIsThatOfTheHost) {
       same(run<LinearForward>(p, {x_there, w_there}, out), run<LinearForward>(p, {x, w}, out));
       same(run<LinearForward>(p, {x_there, w_there, to(b, device())}, out), run<LinearForward>(p, {x, w, b}, out));
     }
-    same(run<LinearBackwardInput>({}, {dy_there, w_there}, x.spec()),
-         run<LinearBackwardInput>({}, {dy, w}, x.spec()));
+    same(run<LinearBackwardInput>({}, {dy_there, w_there}, x.spec()), run<LinearBackwardInput>({}, {dy, w}, x.spec()));
     same(run<LinearBackwardWeight>({}, {dy_there, x_there}, w.spec()),
          run<LinearBackwardWeight>({}, {dy, x}, w.spec()));
   }

@@ -36,7 +36,7 @@ libraries+=" libbenchmark-dev"
 all="g++ cmake ninja-build $libraries"
 # bare_machine PACKAGE...: root's, with these packages and nothing to build with.
 bare_machine() {
-  remove g++ cmake ninja ctest curl wget clang-format clang-format-14 git sudo md5sum xz
+  remove g++ cmake ninja ctest nvcc curl wget clang-format clang-format-14 git sudo md5sum xz
   rm -rf "$repo/build"
   printf '%s\n' "$@" >"$work/installed"
   stub id 'echo 0'
@@ -45,8 +45,14 @@ bare_machine() {
   stub apt-get '[[ $* != *install* ]] || printf "%s\n" "$@" >>"$WORK/installed"'
   stub python3 "$unpack"
 }
-# What python3 makes of wheels: oneDNN 3.2, and a clang-format that notes its arguments.
+# What python3 makes of wheels: oneDNN 3.2, a CUDA toolkit, and a clang-format that notes its arguments.
 unpack='[[ $* = *zipfile* ]] || exit 0
+if [[ $* = *deps/cuda* ]]; then
+  mkdir -p "${!#}"/nvidia/{cudnn/{include,lib},cu13/{bin,include,lib,nvvm/bin}}
+  printf "#define CUDNN_%s\n" "MAJOR 9" "MINOR 19" >"${!#}/nvidia/cudnn/include/cudnn_version.h"
+  touch "${!#}"/nvidia/cudnn/lib/libcudnn.so.9 "${!#}"/nvidia/cu13/nvvm/bin/cicc
+  cp "$WORK/nvcc" "${!#}/nvidia/cu13/bin" && exit
+fi
 if [[ $* = *onednn3* ]]; then mkdir -p "${!#}/x.data/data/lib" && exit; fi
 bin=${!#}/clang_format/data/bin
 mkdir -p "$bin" && cp "$WORK/clang-format" "$bin"'
@@ -54,6 +60,10 @@ mkdir -p "$bin" && cp "$WORK/clang-format" "$bin"'
 clang_format() { stub "$1" '[ "$1" != --version ] || echo "clang-format version '"$2"'"'; }
 clang_format clang-format 14.0.6
 mv "$work/bin/clang-format" "$work/clang-format" && chmod -x "$work/clang-format"  # as it comes out of a wheel
+# nvcc VERSION: a stub.
+nvcc() { stub nvcc 'echo "Cuda compilation tools, release '"$1"', V0"'; }
+nvcc 13.0
+mv "$work/bin/nvcc" "$work/nvcc" && chmod -x "$work/nvcc"
 # ready_machine: with all that the build needs. The build makes a plumb that notes its arguments.
 ready_machine() {
   # shellcheck disable=SC2086 # one word a package
@@ -183,6 +193,30 @@ no_wheel="pip could not fetch the packages of scripts/clang-format.txt; its reas
 refuses "pip fails" "$no_wheel" setup --format
 refuses "pip failed" "$no_format" format --check
 
+unset CUDACXX
+fetched_cuda="pip download .*--require-hashes .*-r scripts/cuda.txt\$"
+ready_machine
+accepts "--cuda" setup --cuda
+check "--cuda" says "fetching the CUDA toolkit 13.0 with cuDNN 9.19 (1.0 GB, which become 2.0 GB)"
+check "--cuda" called "$fetched_cuda"
+check "--cuda" [ -x "$repo/build/deps/cuda/bin/nvcc" ]
+check "--cuda" [ "$(cd "$repo/build/deps/cuda/lib64" && echo *)" = "libcudnn.so libcudnn.so.9" ]
+check "--cuda" [ "$(cd "$repo/build/deps" && echo *)" = cuda ]
+accepts "--cuda, and there it is" setup --cuda
+check "--cuda, and there it is" never_called "$fetched_cuda"
+check "--cuda, and there it is" says "taking the CUDA toolkit in $repo/build/deps/cuda"
+mv "$repo/build/deps/cuda" "$work/toolkit"
+export CUDACXX=$work/toolkit/bin/nvcc
+accepts "--cuda with a toolkit" setup --cuda
+check "--cuda with a toolkit" never_called "$fetched_cuda"
+sed -i 's/release 13.0/release 12.3/' "$work/toolkit/bin/nvcc"
+accepts "--cuda with an old toolkit" setup --cuda
+check "--cuda with an old toolkit" called "$fetched_cuda"
+unset CUDACXX
+ready_machine && stub python3 '[[ $* != *download* ]]'
+refuses "pip fails" "pip could not fetch the packages of scripts/cuda.txt; its reason is above" setup --cuda
+check "pip fails" [ ! -e "$repo/build/deps/cuda" ]
+
 bare_machine && stub apt-get 'exit 100'
 refuses "apt-get fails" "apt-get could not install: $all; its reason is above" setup
 bare_machine && remove apt-get
@@ -247,6 +281,7 @@ accepts_ci() {
   check "$1" says "$2"
   check "$1" [ "$(grep -cx "tested on $3" "$work/called")" = 4 ]
   check "$1" called "^clang-format --dry-run a.cpp\$"
+  check "$1" says "there is no CUDA toolkit: what needs one is left out (scripts/setup --cuda brings it)"
   for part in setup {cpu,asan,tsan,onednn3}\ {build,tests} format demo; do check "$1" grep -q "^$part .* s\$" <<<"$output"; done
 }
 accepts_ci "no data sets" "there are no real data sets, PLUMB_DATA being unset: their tests will be skipped" none

@@ -16,7 +16,7 @@ struct Found {
   int driver = 0, runtime = 0;    ///< versions of CUDA, 13000 for 13.0; a driver of 0 is none
   const char* visible = nullptr;  ///< the variable CUDA_VISIBLE_DEVICES
   int oldest = 0;                 ///< the least capability that the kernels run on
-  std::optional<DeviceProperties> too_old;
+  std::optional<DeviceProperties> too_old{};
 };
 
 inline std::string why_no_device(const Found& f) {
