@@ -7,6 +7,7 @@
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/vendor/offers.h"
 
 namespace plumb {
 namespace {
@@ -209,6 +210,7 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<max_forward_kernel<T>, T>("plumb:max_pool2d", p.device, w, w.y.count, false, has_index, is_wide, c);
   });
+  if (!has_index) cuda::offer_cudnn_pool2d(cuda::PoolOperation::kMaxForward, p, c);
 }
 
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
@@ -232,6 +234,7 @@ void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<avg_forward_kernel<T>, T>("plumb:avg_pool2d", p.device, w, w.y.count, false, false, false, c);
   });
+  cuda::offer_cudnn_pool2d(cuda::PoolOperation::kAvgForward, p, c);
 }
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
@@ -239,6 +242,7 @@ void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p.device, w, w.x.count, false, false, false, c);
   });
+  cuda::offer_cudnn_pool2d(cuda::PoolOperation::kAvgBackward, p, c);
 }
 
 }  // namespace plumb

@@ -14,7 +14,7 @@ cp -r scripts .ci "$repo"
 mkdir "$repo/bench" && cp -r bench/peers "$repo/bench"
 failures=0
 
-scripts=(scripts/{common.sh,setup,demo,test,format} .ci/run tests/*/*.sh bench/peers/*.sh)
+scripts=(scripts/{common.sh,setup,demo,test,format,gpu_suite} .ci/run tests/*/*.sh bench/peers/*.sh)
 for script in "${scripts[@]}"; do bash -n "$script" || failures=$((failures + 1)); done
 if command -v shellcheck >/dev/null; then shellcheck -x -S warning "${scripts[@]}" || failures=$((failures + 1)); fi
 
@@ -291,6 +291,33 @@ PLUMB_DATA=data accepts_ci "PLUMB_DATA" "taking the real data sets of $work/data
 SECONDS=3601 call ../.ci/run
 check "an hour and more" [ "$status" = 1 ]
 check "an hour and more" [ "$errors" = "run: that is more than 60 minutes; make it shorter" ]
+
+# ---- the suite for a GPU
+ready_machine
+stub timeout '"${@:2}"' && stub tail '' && ln -sf "$(type -P basename)" "$work/bin"
+programs=$work/programs
+mkdir "$programs"
+where="say where to: scripts/gpu_suite OUT, or scripts/gpu_suite OUT --programs DIR"
+refuses_at_once "no folder" "$where" gpu_suite
+refuses_at_once "another option" "$where" gpu_suite out --what x
+refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, or name a folder by --programs" gpu_suite out \
+  --programs programs
+for program in plumb plumb_test_gpu_cases plumb_test_gpu_golden; do
+  stub $program '' && mv "$work/bin/$program" "$programs"
+done
+accepts "a GPU" gpu_suite out --programs programs
+check "a GPU" called "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.json\$"
+check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
+check "a GPU" [ "$(cat "$work/out/golden.done")" = "status 0, 0 s" ]
+accepts "parts that are done" gpu_suite out --programs programs
+check "parts that are done" never_called "^(timeout|plumb_test)"
+rm "$work/out/cases.done"
+stub plumb_test_gpu_cases 'exit 1' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
+refuses "a part that fails" "parts that failed: 1; their .log says why" gpu_suite out --programs programs
+check "a part that fails" [ "$(cat "$work/out/cases.done")" = "status 1, 0 s" ]
+stub plumb 'exit 2' && mv "$work/bin/plumb" "$programs"
+refuses "no GPU" "there is no GPU to run on; the reason is above" gpu_suite elsewhere --programs programs
+check "no GPU" [ ! -e "$work/elsewhere" ]
 
 # ---- the comparison with libtorch
 overhead=../bench/peers/overhead.sh

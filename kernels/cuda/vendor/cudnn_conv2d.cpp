@@ -1,4 +1,5 @@
 // Convolution by cuDNN's graphs: three directions, forward with bias and ReLU in one where there is a plan for it.
+#include "core/block.h"
 #include "kernels/cuda/vendor/cudnn_plan.h"
 #include "kernels/cuda/vendor/offers.h"
 
@@ -70,6 +71,13 @@ std::vector<Binding> bindings_of(ConvDirection d) {
   return {};
 }
 
+std::shared_ptr<void> zeros_of(size_t bytes, Device device) {
+  const std::vector<char> zeros(bytes);
+  std::shared_ptr<void> there = detail::block_of(bytes, MemoryClass::kWorkspace, device);
+  detail::copy_bytes(there.get(), device, zeros.data(), {}, bytes);
+  return there;
+}
+
 }  // namespace
 
 void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Problem<Conv2dParams>& p,
@@ -93,21 +101,25 @@ void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Probl
   };
   std::vector<Binding> bindings = bindings_of(direction);
   const bool has_bias = p.in.size() == 3, has_relu = p.params.activation == Activation::kRelu;
+  std::shared_ptr<void> zeros;
   if (!has_bias && !has_relu) {
     convolve_to(y);
   } else {  // what lies between the operations is f32, and never in memory
-    const TensorSpec wide = s.y.with(DType::kF32);
+    const TensorSpec wide = s.y.with(DType::kF32), of_channels(Shape{1, s.y.shape[1], 1, 1}, s.y.dtype, s.y.layout);
     const Descriptor product = tensor(wide, kProduct, true), biased = tensor(wide, kBiased, true);
+    const Descriptor bias = tensor(of_channels, kBias);
     convolve_to(product);
+    operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &bias, has_relu ? biased : y));
+    if (has_relu) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, biased, nullptr, y));
     if (has_bias) {
-      const Descriptor bias = tensor(TensorSpec(Shape{1, s.y.shape[1], 1, 1}, s.y.dtype, s.y.layout), kBias);
-      operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &bias, has_relu ? biased : y));
       bindings.push_back({Binding::kIn, 2, kBias});
+    } else {  // there is no plan for a convolution with ReLU alone
+      bindings.push_back({Binding::kZeros, 0, kBias});
+      zeros = zeros_of(of_channels.bytes(), p.device);
     }
-    if (has_relu) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, has_bias ? biased : product, nullptr, y));
   }
   const bool is_strict = s.x.dtype == DType::kF32 && p.math != MathMode::kTf32;
-  offer_plans(*target, std::move(operations), bindings, is_strict, candidates);
+  offer_plans(*target, std::move(operations), bindings, is_strict, candidates, std::move(zeros));
 }
 
 }  // namespace plumb::cuda

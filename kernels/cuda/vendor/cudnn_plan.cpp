@@ -145,8 +145,11 @@ namespace {
 
 class PlanKernel final : public Kernel {
  public:
-  PlanKernel(std::unique_ptr<const Plan> plan, std::vector<Binding> bindings)
-      : Kernel("cudnn:" + plan->config().algorithm.substr(6)), plan_(std::move(plan)), bindings_(std::move(bindings)) {
+  PlanKernel(std::unique_ptr<const Plan> plan, std::vector<Binding> bindings, std::shared_ptr<void> zeros)
+      : Kernel("cudnn:" + plan->config().algorithm.substr(sizeof("cudnn_") - 1)),
+        plan_(std::move(plan)),
+        bindings_(std::move(bindings)),
+        zeros_(std::move(zeros)) {
     info().workspace_bytes = plan_->workspace_bytes();
     info().notes = plan_->config().notes;
     info().launches = 1;
@@ -155,7 +158,7 @@ class PlanKernel final : public Kernel {
     std::array<void*, kMost> pointers;
     for (size_t i = 0; i < bindings_.size(); ++i) {
       const Binding& b = bindings_[i];
-      pointers[i] = b.from == Binding::kIn ? l.in[b.at] : l.out[b.at];
+      pointers[i] = b.from == Binding::kIn ? l.in[b.at] : b.from == Binding::kOut ? l.out[b.at] : zeros_.get();
     }
     plan_->run({pointers.data(), bindings_.size()}, l.workspace, l.stream);
   }
@@ -165,12 +168,13 @@ class PlanKernel final : public Kernel {
  private:
   std::unique_ptr<const Plan> plan_;
   std::vector<Binding> bindings_;
+  std::shared_ptr<void> zeros_;
 };
 
 }  // namespace
 
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
-                 bool is_strict, Candidates& candidates) {
+                 bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros) {
   PLUMB_CHECK(bindings.size() <= PlanKernel::kMost, "cuDNN: a graph has {} tensors; {} at most", bindings.size(),
               PlanKernel::kMost);
   const auto graph = std::make_shared<const Graph>(target, std::move(operations));
@@ -179,10 +183,10 @@ void offer_plans(const Target& target, std::vector<Descriptor> operations, const
   for (const EngineConfig& config : graph->configs(is_strict)) {
     candidates.add(
         config.algorithm,
-        [&target, graph, config, ids, bindings]() -> std::unique_ptr<Kernel> {
+        [&target, graph, config, ids, bindings, zeros]() -> std::unique_ptr<Kernel> {
           auto plan = std::make_unique<const Plan>(target, graph, config, ids);
           if (!plan->is_made()) return nullptr;
-          return std::make_unique<PlanKernel>(std::move(plan), bindings);
+          return std::make_unique<PlanKernel>(std::move(plan), bindings, zeros);
         },
         config.is_deterministic);
   }

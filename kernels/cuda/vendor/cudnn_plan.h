@@ -63,15 +63,15 @@ class Plan {
   detail::PerThread<Pack> packs_;
 };
 
-/// Which pointer of a launch a tensor of a graph is.
+/// Which pointer of a launch a tensor of a graph is, or that it is the zeros that come with the graph.
 struct Binding {
-  enum From { kIn, kOut } from;
+  enum From { kIn, kOut, kZeros } from;
   size_t at;
   int64_t id;
 };
-/// One candidate for each config of the graph, in the order of the heuristics. Offers what tells the user when cuDNN is
-/// missing.
+/// One candidate for each config of the graph, in the order of the heuristics. `zeros` is memory of the device, full of
+/// zeros, where a binding needs it.
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
-                 bool is_strict, Candidates& candidates);
+                 bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros = nullptr);
 
 }  // namespace plumb::cuda

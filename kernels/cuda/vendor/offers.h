@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/conv2d.h"
+#include "kernels/pool2d.h"
 
 namespace plumb::cuda {
 
@@ -9,6 +10,9 @@ enum class ConvDirection { kForward, kBackwardInput, kBackwardWeight };
 struct ConvSpecs {
   TensorSpec x, w, y;
 };
+
+/// Those poolings that cuDNN may have plans for.
+enum class PoolOperation { kMaxForward, kAvgForward, kAvgBackward };
 
 /// A matrix of a product as cuBLASLt sees it, columns one after another: what is row-major is transposed to it.
 struct LtMatrix {
@@ -25,12 +29,15 @@ struct LtProduct {
 };
 
 #ifdef PLUMB_HAS_VENDOR
+/// What cuDNN plans for a pooling: without positions of maxima.
+void offer_cudnn_pool2d(PoolOperation operation, const Problem<Pool2dParams>& p, Candidates&);
 /// What cuBLASLt has for a product of f32, f64 or bf16; on a device that is only described one candidate, "cublaslt",
 /// that stands for what the device would tell.
 void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device device, Candidates&);
 /// What cuDNN plans for the problem's device, be it there or only described, in the order of its heuristics.
 void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& specs, const Problem<Conv2dParams>& p, Candidates&);
 #else
+inline void offer_cudnn_pool2d(PoolOperation, const Problem<Pool2dParams>&, Candidates&) {}
 inline void offer_cublaslt(const LtProduct&, DType, MathMode, Device, Candidates&) {}
 inline void offer_cudnn_conv2d(ConvDirection, const ConvSpecs&, const Problem<Conv2dParams>&, Candidates&) {}
 #endif

@@ -1,0 +1,102 @@
+// Which shapes cuDNN has plans for, beyond those of the networks.
+#include <gtest/gtest.h>
+
+#include "app/device_roofs.h"
+#include "core/described.h"
+#include "core/print.h"
+#include "kernels/conv2d.h"
+#include "kernels/pool2d.h"
+#include "ops/conv2d.h"
+#include "ops/pool2d.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+Device h200() {
+  static const Device d = describe_device(app::device_description("h200"));
+  return d;
+}
+
+// How many deterministic candidates are cuDNN's.
+template <class K>
+int plans(const typename K::Params& params, std::vector<TensorSpec> in, const TensorSpec& out) {
+  Candidates candidates;
+  K::cuda({params, in, {&out, 1}, 1, MathMode::kStrict, h200()}, candidates);
+  int n = 0;
+  for (const auto& c : candidates.all()) n += c.algorithm.starts_with("cudnn_") && c.deterministic ? 1 : 0;
+  return n;
+}
+
+TEST(PlannedShapesTest, EveryKindOfConvolutionHasAPlan) {
+  struct Case {
+    const char* name;
+    Shape x, w;
+    Conv2dParams p;
+  };
+  const Case cases[] = {
+      {"plain", {8, 16, 14, 14}, {32, 16, 3, 3}, {.padding = 1}},
+      {"1x1", {8, 16, 14, 14}, {32, 16, 1, 1}, {}},
+      {"one pixel", {1, 1, 1, 1}, {1, 1, 1, 1}, {}},
+      {"odd", {3, 7, 15, 13}, {5, 7, 4, 2}, {.stride = {2, 1}}},
+      {"strided", {8, 16, 14, 14}, {32, 16, 3, 3}, {.stride = 2, .padding = 1}},
+      {"asymmetric", {8, 16, 14, 14}, {32, 16, 3, 3}, {.padding = {0, 1, 2, 1}}},
+      {"asymmetric, strided", {8, 16, 14, 14}, {32, 16, 3, 3}, {.stride = 2, .padding = {0, 1, 0, 1}}},
+      {"dilated", {8, 16, 14, 14}, {32, 16, 3, 3}, {.dilation = 2, .padding = 2}},
+      {"grouped", {8, 16, 14, 14}, {32, 4, 3, 3}, {.padding = 1, .groups = 4}},
+      {"depthwise", {8, 16, 14, 14}, {16, 1, 3, 3}, {.padding = 1, .groups = 16}},
+      {"grouped, dilated, strided", {8, 16, 14, 14}, {32, 4, 3, 3}, {.stride = 2, .dilation = 2, .padding = 2, .groups = 4}},
+      {"wide padding", {8, 16, 14, 14}, {32, 16, 3, 3}, {.padding = 4}},
+  };
+  for (const Case& c : cases) {
+    for (const DType dtype : {DType::kF32, DType::kBf16}) {
+      for (const Layout layout : kPublicLayouts) {
+        const TensorSpec x(c.x, dtype, layout), w(c.w, dtype), b(Shape{c.w[0]}, dtype);
+        const TensorSpec y = conv2d_output(c.p, x, w);
+        Conv2dParams relu = c.p;
+        relu.activation = Activation::kRelu;
+        const std::string what = std::string(c.name) + " " + to_string(x);
+        EXPECT_GT(plans<Conv2dForward>(c.p, {x, w}, y), 0) << what;
+        EXPECT_GT(plans<Conv2dForward>(c.p, {x, w, b}, y), 0) << what << ", bias";
+        EXPECT_GT(plans<Conv2dForward>(relu, {x, w, b}, y), 0) << what << ", bias and ReLU";
+        EXPECT_GT(plans<Conv2dForward>(relu, {x, w}, y), 0) << what << ", ReLU alone";
+        EXPECT_GT(plans<Conv2dBackwardInput>(c.p, {y, w}, x), 0) << what;
+        EXPECT_GT(plans<Conv2dBackwardWeight>(c.p, {y, x}, w), 0) << what;
+      }
+    }
+  }
+}
+
+TEST(PlannedShapesTest, OtherDtypesAndEmptyTensorsAreLeftToOurKernels) {
+  const TensorSpec w(Shape{4, 2, 3, 3}, DType::kF64), x(Shape{2, 2, 9, 9}, DType::kF64);
+  EXPECT_EQ(plans<Conv2dForward>({}, {x, w}, conv2d_output({}, x, w)), 0);
+  const TensorSpec none(Shape{0, 2, 9, 9}), f32(Shape{4, 2, 3, 3});
+  EXPECT_EQ(plans<Conv2dForward>({}, {none, f32}, conv2d_output({}, none, f32)), 0);
+}
+
+TEST(PlannedShapesTest, PoolingHasPlansInNchw) {
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    for (const int64_t counts_padding : {0, 1}) {
+      for (Pool2dParams p : {Pool2dParams{.kernel = 2, .stride = 2}, Pool2dParams{.kernel = 3, .stride = 2, .padding = 1},
+                             Pool2dParams{.kernel = {3, 2}, .stride = {1, 2}, .padding = {0, 1, 1, 0}}}) {
+        p.count_include_pad = counts_padding;
+        const TensorSpec x(Shape{8, 16, 14, 15}, dtype);
+        const TensorSpec y = pool2d_output("pool2d", p, x);
+        EXPECT_GT(plans<MaxPool2dForward>(p, {x}, y), 0);
+        EXPECT_GT(plans<AvgPool2dForward>(p, {x}, y), 0);
+        EXPECT_GT(plans<AvgPool2dBackward>(p, {y}, x), 0);
+      }
+    }
+  }
+}
+
+// With zeros in the place of the bias that the plan wants.
+TEST(PlannedShapesTest, ReluWithoutBiasRuns) {
+  const DeviceScope on(h200());
+  const Tensor x = Tensor::empty(TensorSpec(Shape{8, 16, 14, 14}), MemoryClass::kInput, h200());
+  const Tensor w = Tensor::empty(TensorSpec(Shape{32, 16, 3, 3}), MemoryClass::kParameter, h200());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(conv2d(x, w, {.activation = Activation::kRelu}).shape(), (Shape{8, 32, 12, 12}));
+}
+
+}  // namespace
+}  // namespace plumb
