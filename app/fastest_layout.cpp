@@ -4,6 +4,7 @@
 
 #include "app/train_step.h"
 #include "app/values.h"
+#include "core/runtime.h"
 #include "core/stopwatch.h"
 #include "kernels/choices.h"
 #include "ops/random.h"
@@ -23,7 +24,10 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
     for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: packs are renewed
-    const double seconds = detail::seconds_of([&] { forward_backward(network, pass, images, labels); });
+    const double seconds = detail::seconds_of([&] {
+      const TensorList result = forward_backward(network, pass, images, labels);
+      if (!network.device().is_cpu()) result[0].item();  // waits for the device
+    });
     if (i > 0) best = std::min(best, seconds);  // the first one prepares
   }
   for (size_t i = 0; i < saved.size(); ++i) {
@@ -35,17 +39,27 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 
 }  // namespace
 
+// cuDNN's kernels for strict f32 read NCHW, and those for tensor cores NHWC; others are converted to inside.
+Layout usual_layout(Device device, DType dtype) {
+  const bool is_strict = dtype == DType::kF32 && detail::ctx.choice.math == MathMode::kStrict;
+  const bool is_gpu = !device.is_cpu() && runtime_of(device).properties().is_gpu();
+  return is_gpu && is_strict ? Layout::kNchw : Layout::kNhwc;
+}
+
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
   const Device device = network.device();
   const std::string work =
-      message("layout of {} batch {} {} threads {} search {} among {}", network.name(), batch, dtype, threads(),
-              static_cast<int>(detail::ctx.choice.search), algorithm_name(detail::ctx.choice.algorithm));
+      message("layout of {} batch {} {} math {} threads {} search {} among {}", network.name(), batch, dtype,
+              static_cast<int>(detail::ctx.choice.math), threads(), static_cast<int>(detail::ctx.choice.search),
+              algorithm_name(detail::ctx.choice.algorithm));
   const std::vector<std::string> names = layout_choices();
   const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
   if (const auto known = detail::remembered_choice(device, work, is_layout)) return layout_from_string(*known);
-  Layout best = Layout::kNhwc;
+  Layout best = usual_layout(device, dtype);
   double best_seconds = 1e30;
-  for (const Layout l : {Layout::kNhwc, Layout::kNchw, Layout::kChwn}) {
+  std::vector<Layout> layouts{Layout::kNhwc, Layout::kNchw, Layout::kChwn};
+  std::ranges::stable_partition(layouts, [&](Layout l) { return l == best; });
+  for (const Layout l : layouts) {
     const double seconds = time_of_layout(network, l, dtype, batch);
     detail::release_idle_memory();  // the next layout takes blocks of other sizes
     if (seconds < best_seconds) {

@@ -22,7 +22,7 @@ struct LayoutConfig {
 
 Program training_step(const models::Network& network, Layout layout, const LayoutConfig& c) {
   const Shape& in = network.input();
-  const TensorSpec spec(Shape{c.batch, in[0], in[1], in[2]}, dtype_from_string(c.dtype), layout);
+  const TensorSpec spec(Shape{c.batch, in[0], in[1], in[2]}, precision_of(c.dtype).activations, layout);
   const Tensor images = uniform(spec, 0, 1, 1);
   const Tensor labels =
       uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
@@ -84,7 +84,8 @@ void print_totals(const Json& totals) {
 
 void layout(const LayoutConfig& c) {
   check_outputs({{"--json", c.json}});
-  const ChoiceScope choice(choice_of(c.algorithm));
+  check_precision(c.dtype, device_from_string(c.device));
+  const ChoiceScope choice(choice_of(c.algorithm, c.dtype));
   const DeviceScope on(device_from_string(c.device));
   const auto network = models::make_network(c.model);
   Json report{{"model", network->name()},

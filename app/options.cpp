@@ -55,7 +55,8 @@ void add_device_option(const CommandLine& line, std::string& device, const char*
 }
 
 void add_dtype_option(const CommandLine& line, std::string& dtype) {
-  add_choice(line, "--dtype", dtype, {"f32", "bf16"}, "Of activations, parameters being f32: ");
+  add_choice(line, "--dtype", dtype, precision_names(),
+             "Of activations, parameters being f32; tf32 is f32 with products by tensor cores of a GPU: ");
 }
 
 void add_threads_option(const CommandLine& line) {

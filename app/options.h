@@ -35,7 +35,7 @@ void add_limit_option(const CommandLine& line, int64_t& limit, const char* about
 void add_algorithm_option(const CommandLine& line, std::string& algorithm);
 /// --device, the name of one that this process has.
 void add_device_option(const CommandLine& line, std::string& device, const char* about);
-/// --dtype of training: f32 or bf16.
+/// --dtype of training, a name for precision_of.
 void add_dtype_option(const CommandLine& line, std::string& dtype);
 /// --threads, which sets the number of threads as soon as it is read.
 void add_threads_option(const CommandLine& line);

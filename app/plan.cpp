@@ -229,8 +229,7 @@ void add_plan(const CommandLine& plumb) {
   cmd.add("--on", c->on, "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it")
       .required();
   add_choice(cmd, "--layout", c->layout, layout_choices(), "Of the images, [nchw beside nhwc]: ");
-  add_choice(cmd, "--dtype", c->dtype, {"f32", "tf32", "bf16"},
-             "f32 is strict; tf32 rounds the factors of products; bf16 is of activations: ");
+  add_dtype_option(cmd, c->dtype);
   add_batch_option(cmd, c->batch, "Images of a step");
   add_algorithm_option(cmd, c->algorithm);
   cmd.add("--json", c->json, "Write all of it to this file");

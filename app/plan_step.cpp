@@ -87,16 +87,15 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const D
   PlannedStep step;
   step.layout = layout;
   const DeviceScope on(device);
-  Choice choice = choice_of(c.algorithm);
+  Choice choice = choice_of(c.algorithm, c.dtype);
   if (choice.search == Search::kMeasured) choice.search = Search::kHeuristic;  // there is nothing to measure on
-  choice.math = c.dtype == "tf32" ? MathMode::kTf32 : MathMode::kStrict;
   const ChoiceScope chosen(choice);
   memory_of(device).reset_peaks();
   const auto network = models::make_network(c.model);
   const auto optimizer = optim::make(c.optimizer, network->trainable(), {});
   Generator generator(0);
   const Shape& in = network->input();
-  const DType dtype = c.dtype == "bf16" ? DType::kBf16 : DType::kF32;
+  const DType dtype = precision_of(c.dtype).activations;
   const Tensor images =
       Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout), MemoryClass::kInput, device);
   const Tensor labels = Tensor::empty(TensorSpec(Shape{c.batch}, DType::kI64), MemoryClass::kInput, device);

@@ -119,14 +119,16 @@ ChosenLayout layout_of(const TrainConfig& c, const std::optional<Checkpoint>& re
     return {layout, is_auto ? " (the checkpoint's)" : ""};
   }
   if (!is_auto) return {layout_from_string(c.layout)};
-  if (c.algorithm == "deterministic") return {Layout::kNhwc};  // the clock must not decide
-  return {fastest_layout(network, dtype_from_string(c.dtype), std::min(c.batch, images)), " (fastest measured)"};
+  const DType dtype = precision_of(c.dtype).activations;
+  if (c.algorithm == "deterministic") return {usual_layout(network.device(), dtype)};  // the clock must not decide
+  return {fastest_layout(network, dtype, std::min(c.batch, images)), " (fastest measured)"};
 }
 
 void train(TrainConfig c) {
   check(c);
   if (c.model == "vgg") c.model = "vgg16";
-  const ChoiceScope choice(choice_of(c.algorithm));
+  check_precision(c.dtype, device_from_string(c.device));
+  const ChoiceScope choice(choice_of(c.algorithm, c.dtype));
   const DeviceScope on(device_from_string(c.device));
   auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
   if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));

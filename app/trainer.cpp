@@ -4,6 +4,7 @@
 
 #include "app/data_source.h"
 #include "app/evaluation.h"
+#include "app/values.h"
 #include "core/stopwatch.h"
 #include "models/weights.h"
 #include "optim/make.h"
@@ -15,7 +16,7 @@ datasets::LoaderOptions loader_options(const TrainConfig& c, Layout layout, bool
   datasets::LoaderOptions o;
   o.batch = c.batch;
   o.shuffle = train;
-  o.dtype = dtype_from_string(c.dtype);
+  o.dtype = precision_of(c.dtype).activations;
   o.layout = layout;
   o.device = device_from_string(c.device);
   o.seed = c.seed;

@@ -6,6 +6,7 @@
 
 #include "core/convention.h"
 #include "core/layout.h"
+#include "core/runtime.h"
 #include "kernels/kernel.h"
 #include "models/network.h"
 
@@ -98,9 +99,26 @@ void check_algorithm_name(const std::string& algorithm) {
   if (!is_engine(algorithm)) check_choice(algorithm, algorithm_names());
 }
 
-Choice choice_of(const std::string& algorithm) {
+const std::vector<std::string>& precision_names() {
+  static const std::vector<std::string> names{"f32", "tf32", "bf16"};
+  return names;
+}
+
+Precision precision_of(const std::string& dtype) {
+  check_choice(dtype, precision_names());
+  return {dtype == "bf16" ? DType::kBf16 : DType::kF32, dtype == "tf32" ? MathMode::kTf32 : MathMode::kStrict};
+}
+
+void check_precision(const std::string& dtype, Device device) {
+  const bool is_gpu = !device.is_cpu() && runtime_of(device).properties().is_gpu();
+  PLUMB_CHECK(is_gpu || precision_of(dtype).math != MathMode::kTf32,
+              "--dtype {}: {} has no tensor cores; use f32 or bf16", dtype, device);
+}
+
+Choice choice_of(const std::string& algorithm, const std::string& dtype) {
   check_algorithm_name(algorithm);
   Choice choice = detail::ctx.choice;
+  choice.math = precision_of(dtype).math;
   choice.algorithm = 0;
   choice.search = algorithm == "heuristic"       ? Search::kHeuristic
                   : algorithm == "deterministic" ? Search::kDeterministic

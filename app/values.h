@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/context.h"
+#include "core/dtype.h"
 #include "core/error.h"
 #include "core/file.h"
 
@@ -50,7 +51,17 @@ const std::vector<std::string>& algorithm_names();
 /// Throws unless it is one of these, or names an engine of cuDNN ("cudnn_e38", "cudnn_e38_1", "cudnn_e1_fallback").
 /// Which engines there are, only cuDNN knows, when it plans.
 void check_algorithm_name(const std::string& algorithm);
+/// What --dtype says: the dtype of activations, and how products of f32 are computed.
+struct Precision {
+  DType activations = DType::kF32;
+  MathMode math = MathMode::kStrict;
+};
+/// The names of --dtype: f32 (strict), tf32, bf16.
+const std::vector<std::string>& precision_names();
+Precision precision_of(const std::string& dtype);
+/// Throws where a device does not have it: tf32 is a GPU's.
+void check_precision(const std::string& dtype, Device device);
 /// The choice of kernels behind such a name; throws on another.
-Choice choice_of(const std::string& algorithm);
+Choice choice_of(const std::string& algorithm, const std::string& dtype = "f32");
 
 }  // namespace plumb::app

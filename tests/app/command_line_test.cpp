@@ -55,7 +55,8 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
       {"info --model lenet5", "\"lenet5\" is unknown; use alexnet, vgg16, lenet"},
       {"layout lenet5", "\"lenet5\" is unknown"},
       {"layout lenet --algorithm fft", "--algorithm: \"fft\" is unknown"},
-      {"layout lenet --dtype f64", "--dtype: \"f64\" is unknown; use f32 or bf16"},
+      {"layout lenet --dtype tf32", "--dtype tf32: cpu has no tensor cores; use f32 or bf16"},
+      {"layout lenet --dtype f64", "--dtype: \"f64\" is unknown; use f32, tf32 or bf16"},
       {"eval lenet --data synthetic", "--weights is required"},
       {"eval lenet --weights w", "--data is required"},
   });
@@ -72,7 +73,7 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
           {"lenet --algorithm fft",
            "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd, cudnn, cublaslt or "
            "deterministic"},
-          {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32 or bf16"},
+          {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32, tf32 or bf16"},
           {"lenet --mode traced", "--mode: \"traced\" is unknown; use eager or captured"},
           {"lenet --device tpu", "--device: \"tpu\" is unknown; use cpu"},
           {"lenet --convention tensorflow1", "tensorflow1 has no default learning rate"},
@@ -153,7 +154,7 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   for (const char* choices :
        {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg",
         "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
-        "f32 or bf16", "measured, heuristic, direct, winograd, cudnn, cublaslt or deterministic",
+        "f32, tf32 or bf16", "measured, heuristic, direct, winograd, cudnn, cublaslt or deterministic",
         "where FRAMEWORK is ref, this one"}) {
     EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;
   }

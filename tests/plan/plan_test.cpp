@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/fastest_layout.h"
 #include "app/values.h"
 #include "core/described.h"
 #include "core/runtime.h"
@@ -121,6 +122,15 @@ TEST(PlanTest, OneEngineByItsName) {
   for (const PlannedKernel& k : plan(gpus()[1], "lenet", "f32", Layout::kNchw, "direct").kernels) {
     EXPECT_NE(k.provider, "cudnn") << k.kind;
   }
+}
+
+TEST(PlanTest, LayoutsBeginWithWhatCudnnReads) {
+  const Device gpu = gpus()[1].device;
+  EXPECT_EQ(usual_layout(gpu, DType::kF32), Layout::kNchw);
+  EXPECT_EQ(usual_layout(gpu, DType::kBf16), Layout::kNhwc);
+  EXPECT_EQ(usual_layout({}, DType::kF32), Layout::kNhwc);
+  const ChoiceScope tf32(choice_of("heuristic", "tf32"));
+  EXPECT_EQ(usual_layout(gpu, DType::kF32), Layout::kNhwc);
 }
 
 TEST(PlanTest, FloorsAreThoseOfTheDevice) {

@@ -45,7 +45,10 @@ TEST(PlannedShapesTest, EveryKindOfConvolutionHasAPlan) {
       {"dilated", {8, 16, 14, 14}, {32, 16, 3, 3}, {.dilation = 2, .padding = 2}},
       {"grouped", {8, 16, 14, 14}, {32, 4, 3, 3}, {.padding = 1, .groups = 4}},
       {"depthwise", {8, 16, 14, 14}, {16, 1, 3, 3}, {.padding = 1, .groups = 16}},
-      {"grouped, dilated, strided", {8, 16, 14, 14}, {32, 4, 3, 3}, {.stride = 2, .dilation = 2, .padding = 2, .groups = 4}},
+      {"grouped, dilated, strided",
+       {8, 16, 14, 14},
+       {32, 4, 3, 3},
+       {.stride = 2, .dilation = 2, .padding = 2, .groups = 4}},
       {"wide padding", {8, 16, 14, 14}, {32, 16, 3, 3}, {.padding = 4}},
   };
   for (const Case& c : cases) {
@@ -77,8 +80,9 @@ TEST(PlannedShapesTest, OtherDtypesAndEmptyTensorsAreLeftToOurKernels) {
 TEST(PlannedShapesTest, PoolingHasPlansInNchw) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const int64_t counts_padding : {0, 1}) {
-      for (Pool2dParams p : {Pool2dParams{.kernel = 2, .stride = 2}, Pool2dParams{.kernel = 3, .stride = 2, .padding = 1},
-                             Pool2dParams{.kernel = {3, 2}, .stride = {1, 2}, .padding = {0, 1, 1, 0}}}) {
+      for (Pool2dParams p :
+           {Pool2dParams{.kernel = 2, .stride = 2}, Pool2dParams{.kernel = 3, .stride = 2, .padding = 1},
+            Pool2dParams{.kernel = {3, 2}, .stride = {1, 2}, .padding = {0, 1, 1, 0}}}) {
         p.count_include_pad = counts_padding;
         const TensorSpec x(Shape{8, 16, 14, 15}, dtype);
         const TensorSpec y = pool2d_output("pool2d", p, x);
@@ -95,7 +99,8 @@ TEST(PlannedShapesTest, ReluWithoutBiasRuns) {
   const DeviceScope on(h200());
   const Tensor x = Tensor::empty(TensorSpec(Shape{8, 16, 14, 14}), MemoryClass::kInput, h200());
   const Tensor w = Tensor::empty(TensorSpec(Shape{32, 16, 3, 3}), MemoryClass::kParameter, h200());
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(conv2d(x, w, {.activation = Activation::kRelu}).shape(), (Shape{8, 32, 12, 12}));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(conv2d(x, w, {.activation = Activation::kRelu}).shape(), (Shape{8, 32, 12, 12}));
 }
 
 }  // namespace

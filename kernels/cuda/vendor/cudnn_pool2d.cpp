@@ -9,13 +9,14 @@ namespace {
 enum Id : int64_t { kX = 1, kY };
 
 Descriptor resample(PoolOperation o, const Pool2dParams& p) {
-  const cudnnResampleMode_t mode = o == PoolOperation::kMaxForward  ? CUDNN_RESAMPLE_MAXPOOL
-                                   : p.count_include_pad != 0 ? CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING
-                                                              : CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
+  const cudnnResampleMode_t mode = o == PoolOperation::kMaxForward ? CUDNN_RESAMPLE_MAXPOOL
+                                   : p.count_include_pad != 0      ? CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING
+                                                                   : CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
   const cudnnPaddingMode_t padding = o == PoolOperation::kMaxForward ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
   const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
   const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
-  const cudnnFraction_t window[] = {{p.kernel[0], 1}, {p.kernel[1], 1}}, stride[] = {{p.stride[0], 1}, {p.stride[1], 1}};
+  const cudnnFraction_t window[] = {{p.kernel[0], 1}, {p.kernel[1], 1}},
+                        stride[] = {{p.stride[0], 1}, {p.stride[1], 1}};
   const cudnnFraction_t before[] = {{p.padding[0], 1}, {p.padding[2], 1}};
   const cudnnFraction_t after[] = {{p.padding[1], 1}, {p.padding[3], 1}};
   Descriptor d(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
@@ -56,7 +57,8 @@ void offer_cudnn_pool2d(PoolOperation o, const Problem<Pool2dParams>& p, Candida
     op.set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, window);
     op.finalize("a pooling of these shapes");
   }
-  const std::vector<Binding> bindings = {{Binding::kIn, 0, is_forward ? kX : kY}, {Binding::kOut, 0, is_forward ? kY : kX}};
+  const std::vector<Binding> bindings = {{Binding::kIn, 0, is_forward ? kX : kY},
+                                         {Binding::kOut, 0, is_forward ? kY : kX}};
   offer_plans(*target, std::move(operations), bindings, from.dtype == DType::kF32, candidates);
 }
 
