@@ -71,6 +71,10 @@ endif()
 
 # Kernels are compiled once, for the oldest GPU that we take, and that code is lowered to each of the real ones.
 set(PLUMB_NVCC_OPTIONS -std=c++20 --expt-relaxed-constexpr)
-list(TRANSFORM PLUMB_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE codes)
+set(codes ${PLUMB_CUDA_ARCHITECTURES})
+if(PLUMB_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)  # which does not know those GPUs yet
+  list(FILTER codes EXCLUDE REGEX "^1[0-9][0-9]")
+endif()
+list(TRANSFORM codes PREPEND "sm_")
 string(REPLACE ";" "," codes "${codes};compute_80")
 list(APPEND PLUMB_NVCC_OPTIONS "--generate-code=arch=compute_80,code=[${codes}]")
