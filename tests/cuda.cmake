@@ -20,5 +20,7 @@ function(plumb_add_gpu_tests name)
   set_tests_properties(gpu.${name} PROPERTIES LABELS gpu TIMEOUT 900 SKIP_RETURN_CODE 77 RUN_SERIAL TRUE ${PLUMB_TEST_ENVIRONMENT})
 endfunction()
 plumb_add_gpu_tests(plumb_test_gpu_cases op_cases_test.cpp ops/random_test.cpp kernels/augment_test.cpp ${cases})
+file(GLOB sources CONFIGURE_DEPENDS gpu/*_test.cpp)
+plumb_add_gpu_tests(plumb_test_gpu ${sources})
 plumb_add_gpu_tests(plumb_test_gpu_golden ops/golden_test.cpp optim/golden_test.cpp models/golden_test.cpp
   models/golden_statistics_test.cpp models/golden.cpp)

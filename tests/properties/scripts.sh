@@ -302,7 +302,7 @@ refuses_at_once "no folder" "$where" gpu_suite
 refuses_at_once "another option" "$where" gpu_suite out --what x
 refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, or name a folder by --programs" gpu_suite out \
   --programs programs
-for program in plumb plumb_test_gpu_cases plumb_test_gpu_golden; do
+for program in plumb plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
   stub $program '' && mv "$work/bin/$program" "$programs"
 done
 accepts "a GPU" gpu_suite out --programs programs

@@ -1,0 +1,60 @@
+#include "tests/support/trainings.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "graph/program.h"
+#include "models/network.h"
+#include "ops/convert.h"
+#include "ops/random.h"
+#include "optim/make.h"
+#include "tests/support/compare.h"
+#include "tests/support/training.h"
+
+namespace plumb::test {
+
+Trained train(const Training& run, Device device, bool is_captured) {
+  const DeviceScope on(device);
+  const auto network = models::make_network(run.model, 7);
+  optim::Settings settings;
+  settings.learning_rate = 1e-3;
+  if (std::string_view(run.optimizer) != "adam") settings.momentum = 0.9;
+  const auto optimizer = optim::make(run.optimizer, network->trainable(), settings);
+  Generator generator(3);
+  const auto step = [&](std::span<const Tensor> in) { return train_step(*network, *optimizer, generator, in); };
+  StaticFunction replayed(step);
+  Trained t;
+  const Shape& image = network->input();
+  for (int i = 0; i < run.steps; ++i) {
+    if (i == run.steps / 2) optimizer->set_learning_rate(2e-4);
+    const int64_t n = run.batch - (run.batch > 2 && i % 3 == 2);
+    const auto seed = static_cast<uint64_t>(i);
+    const Tensor images = uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, run.layout), 0, 1, seed);
+    const std::vector<Tensor> in{to(images, run.dtype), uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000)};
+    t.losses.push_back((is_captured ? replayed(in) : step(in))[0].item());
+  }
+  for (const auto* list : {&network->parameters(), &network->buffers()}) {
+    for (const auto& named : *list) t.state.push_back(on_host(named.tensor));
+  }
+  for (const auto& [name, tensor] : optimizer->state()) t.state.push_back(on_host(tensor));
+  return t;
+}
+
+void expect_same(const Trained& got, const Trained& expected) {
+  EXPECT_EQ(got.losses, expected.losses);
+  ASSERT_EQ(got.state.size(), expected.state.size());
+  for (size_t i = 0; i < got.state.size(); ++i)
+    EXPECT_TRUE(bitwise_equal(got.state[i], expected.state[i])) << "tensor " << i;
+}
+
+void expect_close(const Trained& got, const Trained& expected, double bound) {
+  ASSERT_EQ(got.losses.size(), expected.losses.size());
+  for (size_t i = 0; i < got.losses.size(); ++i)
+    EXPECT_NEAR(got.losses[i], expected.losses[i], bound * 10) << "loss " << i;
+  ASSERT_EQ(got.state.size(), expected.state.size());
+  for (size_t i = 0; i < got.state.size(); ++i)
+    EXPECT_TRUE(close(got.state[i], expected.state[i], bound)) << "tensor " << i;
+}
+
+}  // namespace plumb::test
