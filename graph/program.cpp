@@ -52,7 +52,10 @@ std::unique_ptr<RuntimeGraph> graph_of(Runtime& r, const auto& steps) {
       s.kernel->run(l);
     }
   } catch (...) {
-    r.end_capture();
+    try {
+      r.end_capture();
+    } catch (const Error&) {  // which the first one led to
+    }
     throw;
   }
   return r.end_capture();

@@ -4,6 +4,7 @@
 #include "app/device_roofs.h"
 #include "core/described.h"
 #include "core/print.h"
+#include "kernels/cache.h"
 #include "kernels/conv2d.h"
 #include "kernels/pool2d.h"
 #include "ops/conv2d.h"
@@ -92,6 +93,21 @@ TEST(PlannedShapesTest, PoolingHasPlansInNchw) {
       }
     }
   }
+}
+
+TEST(PlannedShapesTest, PlansThatNeedTooMuchMemoryAreLeftOut) {
+  std::string text = app::device_description("h200");
+  const std::string memory = "\"totalGlobalMem\": 150754820096";
+  ASSERT_NE(text.find(memory), std::string::npos);
+  text.replace(text.find(memory), memory.size(), "\"totalGlobalMem\": 67108864");
+  const TensorSpec x(Shape{8, 64, 56, 56}, DType::kF32, Layout::kNhwc), w(Shape{64, 64, 3, 3});
+  const Conv2dParams p{.padding = 1};
+  const auto workspace = [&](Device d) {
+    const DeviceScope on(d);
+    return prepare<Conv2dForward>(p, {x, w}, {conv2d_output(p, x, w)})->kernel->info().workspace_bytes;
+  };
+  EXPECT_GT(workspace(h200()), size_t{8} << 20);
+  EXPECT_LE(workspace(describe_device(text)), size_t{8} << 20);
 }
 
 // With zeros in the place of the bias that the plan wants.

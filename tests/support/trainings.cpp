@@ -30,7 +30,8 @@ Trained train(const Training& run, Device device, bool is_captured) {
     if (i == run.steps / 2) optimizer->set_learning_rate(2e-4);
     const int64_t n = run.batch - (run.batch > 2 && i % 3 == 2);
     const auto seed = static_cast<uint64_t>(i);
-    const Tensor images = uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, run.layout), 0, 1, seed);
+    const Tensor images =
+        uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, run.layout), 0, 1, seed);
     const std::vector<Tensor> in{to(images, run.dtype), uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000)};
     t.losses.push_back((is_captured ? replayed(in) : step(in))[0].item());
   }

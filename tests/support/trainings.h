@@ -1,4 +1,5 @@
-// A few steps of training in full: what is held against the same in another mode, in another layout or on another device.
+// A few steps of training in full: what is held against the same in another mode, in another layout or on another
+// device.
 #pragma once
 
 #include <vector>

@@ -70,6 +70,8 @@ class Target {
   explicit Target(Runtime& runtime);
   ~Target();
   bool is_present() const { return description_ == nullptr; }
+  /// Plans that need more are not worth the memory that they take from the tensors.
+  size_t most_workspace_bytes() const { return runtime_.properties().memory_bytes / 8; }
   /// Says to a heuristic or a plan which device it is for.
   void tell(Descriptor& d, cudnnBackendAttributeName_t handle_name, cudnnBackendAttributeName_t description_name) const;
   void tell_graph(Descriptor& graph) const;

@@ -185,7 +185,7 @@ void offer_plans(const Target& target, std::vector<Descriptor> operations, const
         config.algorithm,
         [&target, graph, config, ids, bindings, zeros]() -> std::unique_ptr<Kernel> {
           auto plan = std::make_unique<const Plan>(target, graph, config, ids);
-          if (!plan->is_made()) return nullptr;
+          if (!plan->is_made() || plan->workspace_bytes() > target.most_workspace_bytes()) return nullptr;
           return std::make_unique<PlanKernel>(std::move(plan), bindings, zeros);
         },
         config.is_deterministic);
