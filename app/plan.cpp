@@ -182,11 +182,12 @@ void plan(Config c) {
   if (c.model == "vgg") c.model = "vgg16";
   const std::string description = device_description(c.on);
   const Device device = describe_device(description);
-  PLUMB_CHECK(detail::has_cuda_kernels(),
-              "plan: this program was built without CUDA; build preset cuda (scripts/setup --cuda brings the toolkit)");
   const DeviceRoofs roofs = roofs_of(description);
   const DeviceProperties& p = runtime_of(device).properties();
   const std::vector<std::string> libraries = device_library_versions(device);
+  PLUMB_CHECK(
+      !libraries.empty(),
+      "plan: this program was built without cuDNN; build preset cuda (scripts/setup --cuda brings the toolkit)");
   std::vector<PlannedStep> steps;
   for (const Layout layout : layouts_of(c)) {
     steps.push_back(plan_step(c, layout, device, roofs));

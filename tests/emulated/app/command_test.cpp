@@ -83,5 +83,9 @@ TEST_F(EmulatedCommandTest, RefusesDevicesThatAreNotThere) {
   EXPECT_TRUE(refuses(lenet_ + "--device gpu", "\"gpu\" is unknown; use cpu, cuda or cuda:N"));
 }
 
+TEST_F(EmulatedCommandTest, PlansNothing) {
+  EXPECT_TRUE(refuses("plan lenet --on h200", "plan: this program was built without cuDNN; build preset cuda"));
+}
+
 }  // namespace
 }  // namespace plumb::app
