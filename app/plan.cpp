@@ -7,6 +7,7 @@
 #include "app/command.h"
 #include "app/options.h"
 #include "app/plan_step.h"
+#include "app/planning_driver.h"
 #include "app/report.h"
 #include "core/described.h"
 #include "core/runtime.h"
@@ -182,6 +183,7 @@ void plan(Config c) {
   if (c.model == "vgg") c.model = "vgg16";
   const std::string description = device_description(c.on);
   const Device device = describe_device(description);
+  const char* const driver = open_planning_driver();
   const DeviceRoofs roofs = roofs_of(description);
   const DeviceProperties& p = runtime_of(device).properties();
   const std::vector<std::string> libraries = device_library_versions(device);
@@ -196,6 +198,8 @@ void plan(Config c) {
   fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model, c.optimizer,
              c.batch, c.dtype, p.name);
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
+  fmt::print("driver: {}{}\n", driver,
+             driver == std::string_view("none") ? "; engines that are compiled at run time are left out" : "");
   fmt::print("roofs: {:.2f} TB/s, {:.0f} TFLOP/s f32, {:.0f} tf32, {:.0f} bf16 ({})\n", roofs.bytes / 1e12,
              roofs.f32 / 1e12, roofs.tf32 / 1e12, roofs.bf16 / 1e12,
              roofs.is_measured ? "memory and bf16 as reached by a copy and a large product" : "by clocks and widths");
@@ -209,6 +213,7 @@ void plan(Config c) {
   if (c.json.empty()) return;
   Json j = environment_json(device);
   j["libraries"] = libraries;
+  j["driver"] = driver;
   j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = c.dtype, j["optimizer"] = c.optimizer;
   j["algorithm"] = c.algorithm;
   j["roofs"] = {{"bytes_per_s", roofs.bytes},

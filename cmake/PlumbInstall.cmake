@@ -38,4 +38,7 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
 if(TARGET plumb)
   set_target_properties(plumb PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)  # a oneDNN outside of the system's folders
   install(TARGETS plumb RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET plumb_standin_driver)
+    install(TARGETS plumb_standin_driver LIBRARY DESTINATION ${PLUMB_STANDIN_FOLDER})
+  endif()
 endif()

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "app/fastest_layout.h"
+#include "app/planning_driver.h"
 #include "app/values.h"
 #include "core/described.h"
 #include "core/runtime.h"
@@ -18,6 +19,9 @@
 
 namespace plumb::app {
 namespace {
+
+// For all tests of this program, before cuDNN is opened.
+const char* const driver = open_planning_driver();
 
 constexpr const char* kDtypes[] = {"f32", "tf32", "bf16"};
 
@@ -89,6 +93,8 @@ TEST(PlanTest, EveryConvolutionHasThePlanOfTheTable) {
   }
   EXPECT_EQ(lines.size(), expected.size());
 }
+
+TEST(PlanTest, ThereIsADriverToPlanWith) { EXPECT_STRNE(driver, "none"); }
 
 TEST(PlanTest, StrictArithmeticStaysOffTensorCoresAndEveryChoiceHasTheSameBits) {
   for (const Gpu& gpu : gpus()) {

@@ -78,7 +78,8 @@ TEST(PlannedShapesTest, OtherDtypesAndEmptyTensorsAreLeftToOurKernels) {
   EXPECT_EQ(plans<Conv2dForward>({}, {none, f32}, conv2d_output({}, none, f32)), 0);
 }
 
-TEST(PlannedShapesTest, PoolingHasPlansInNchw) {
+// Those of NHWC are compiled at run time: for f32 there is none of the average's gradient.
+TEST(PlannedShapesTest, PoolingHasPlans) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const int64_t counts_padding : {0, 1}) {
       for (Pool2dParams p :
@@ -90,6 +91,9 @@ TEST(PlannedShapesTest, PoolingHasPlansInNchw) {
         EXPECT_GT(plans<MaxPool2dForward>(p, {x}, y), 0);
         EXPECT_GT(plans<AvgPool2dForward>(p, {x}, y), 0);
         EXPECT_GT(plans<AvgPool2dBackward>(p, {y}, x), 0);
+        const TensorSpec last = x.with(Layout::kNhwc);
+        EXPECT_GT(plans<MaxPool2dForward>(p, {last}, y.with(Layout::kNhwc)), 0);
+        EXPECT_GT(plans<AvgPool2dForward>(p, {last}, y.with(Layout::kNhwc)), 0);
       }
     }
   }
