@@ -1,6 +1,6 @@
-// A driver of CUDA that drives nothing, for planning where there is none: cuDNN leaves out the engines that it would compile
-// at run time if it finds no driver to load them with. It says that there is no device, and that all else went well. The
-// functions are those that cuDNN 9 looks up; what they are told they ignore.
+// A driver of CUDA that drives nothing, for planning where there is none: cuDNN leaves out the engines that it would
+// compile at run time if it finds no driver to load them with. It says that there is no device, and that all else went
+// well. The functions are those that cuDNN 9 looks up; what they are told they ignore.
 #include <cstdint>
 
 namespace {
