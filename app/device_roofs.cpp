@@ -4,8 +4,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/repeated.h"
+#include "app/roofs.h"
 #include "app/values.h"
 #include "core/file.h"
+#include "kernels/cache.h"
+#include "kernels/matmul.h"
 
 namespace plumb::app {
 
@@ -37,6 +41,7 @@ std::string device_description(const std::string& name_or_file) {
 
 double DeviceRoofs::flops(DType t, MathMode m) const {
   if (t == DType::kBf16 || t == DType::kF16) return bf16;
+  if (t == DType::kF64 && f64 > 0) return f64;
   return t == DType::kF32 && m == MathMode::kTf32 ? tf32 : f32;
 }
 
@@ -85,6 +90,71 @@ DeviceRoofs roofs_of(const std::string& description) {
   }
   r.tf32 = r.bf16 / 2;
   return r;
+}
+
+namespace {
+
+// FLOPs a second of the best product, by the kernel that is the fastest for it.
+double best_product(Device device, DType t, MathMode math) {
+  const DeviceScope there(device);
+  Choice choice = detail::ctx.choice;
+  choice.search = Search::kMeasured;
+  choice.algorithm = 0;
+  choice.math = math;
+  const ChoiceScope measured(choice);
+  double best = 0;
+  for (const int64_t n : {128, 512, 2048, 8192}) {
+    const TensorSpec s(Shape{n, n}, t);
+    const auto product = prepare<Matmul>({}, {s, s}, {s});
+    detail::Scratch scratch(product->in(), product->out(), {}, device);
+    const detail::Trial trial(scratch, product->in(), *product->kernel);
+    const double seconds = Repeated(device, [&](Runtime::Stream stream) { trial.run(stream); }).best_seconds(5);
+    const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+    best = std::max(best, 2 * cubed / seconds);
+    if (seconds > 0.02) break;  // what starting costs is long out of sight: a larger one would only take time
+  }
+  return best;
+}
+
+}  // namespace
+
+void raise_arithmetic(DeviceRoofs& r, Device device) {
+  r.f32 = std::max(r.f32, best_product(device, DType::kF32, MathMode::kStrict));
+  if (runtime_of(device).properties().is_gpu())
+    r.tf32 = std::max(r.tf32, best_product(device, DType::kF32, MathMode::kTf32));
+  r.bf16 = std::max(r.bf16, best_product(device, DType::kBf16, MathMode::kStrict));
+  r.f64 = std::max(r.f64, best_product(device, DType::kF64, MathMode::kStrict));
+}
+
+DeviceRoofs measure_roofs(Device device) {
+  DeviceRoofs r;
+  r.is_measured = true;
+  raise_arithmetic(r, device);
+  const DeviceProperties& p = runtime_of(device).properties();
+  const size_t bytes = std::max(size_t{16} << 20, std::min(16 * p.cache_bytes, p.memory_bytes / 8));
+  r.bytes = static_cast<double>(bytes) / DeviceCopy(device, bytes).best_seconds();
+  return r;
+}
+
+DeviceCopy::DeviceCopy(Device device, size_t bytes)
+    : runtime_(runtime_of(device)), half_(std::max<size_t>(sizeof(float), bytes / 2)) {
+  const TensorSpec numbers(Shape{static_cast<int64_t>((half_ + sizeof(float) - 1) / sizeof(float))});
+  for (int i = 0; i < sets_beyond_caches(bytes, device); ++i) {
+    sets_.push_back(
+        std::make_unique<detail::Scratch>(std::span(&numbers, 1), std::span(&numbers, 1), detail::Values{}, device));
+  }
+}
+
+void DeviceCopy::run(Runtime::Stream stream) {
+  const detail::Scratch& s = *sets_[next_];
+  runtime_.copy(s.out()[0], s.in()[0], half_, Runtime::Direction::kWithin, stream);
+  if (++next_ == sets_.size()) next_ = 0;
+}
+
+double DeviceCopy::best_seconds(int rounds) {
+  return Repeated(
+             sets_[0]->device(), [&](Runtime::Stream stream) { run(stream); }, sets())
+      .best_seconds(rounds);
 }
 
 }  // namespace plumb::app

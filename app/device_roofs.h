@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/context.h"
 #include "core/dtype.h"
 #include "core/runtime.h"
+#include "kernels/trial.h"
 
 namespace plumb::app {
 
@@ -18,6 +20,7 @@ std::vector<std::string> described_devices();
 struct DeviceRoofs {
   double bytes = 0;                    ///< of memory, read and written
   double f32 = 0, tf32 = 0, bf16 = 0;  ///< FLOPs; those of tensor cores are dense
+  double f64 = 0;                      ///< where it is measured
   bool is_measured = false;            ///< what a copy and a large product reach, not what clocks and widths give
   double flops(DType t, MathMode m) const;
   /// The least seconds for this work.
@@ -25,5 +28,25 @@ struct DeviceRoofs {
 };
 /// Of the device of a description; what is not known of it is 0.
 DeviceRoofs roofs_of(const std::string& description);
+/// What a copy of much memory and the best of a few products reach on a device that is here; takes a few seconds.
+DeviceRoofs measure_roofs(Device device);
+/// Measures the products once more and keeps what is higher.
+void raise_arithmetic(DeviceRoofs& roofs, Device device);
+
+/// The time of a device's own copy: half of the bytes read, and as many written, past the caches.
+class DeviceCopy {
+ public:
+  DeviceCopy(Device device, size_t bytes);
+  void run(Runtime::Stream stream);
+  /// Of buffers to go through before the first comes round.
+  int sets() const { return static_cast<int>(sets_.size()); }
+  double best_seconds(int rounds = 10);
+
+ private:
+  Runtime& runtime_;
+  size_t half_;
+  std::vector<std::unique_ptr<detail::Scratch>> sets_;
+  size_t next_ = 0;
+};
 
 }  // namespace plumb::app

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
+#include "app/device_roofs.h"
 #include "app/options.h"
 #include "app/report.h"
 #include "app/roofs.h"
@@ -80,14 +81,27 @@ Json print_machine() {
   return j;
 }
 
-// A device beside the host, by what it says of itself.
+// A device beside the host, by what it says of itself and what it reaches.
 Json print_device(Device d) {
   const DeviceProperties& p = runtime_of(d).properties();
   const double gib = static_cast<double>(p.memory_bytes) / 0x1p30;
   fmt::print("device      {}\nname        {}\ncapability  {}.{}\n", to_string(d), p.name, p.capability / 10,
              p.capability % 10);
   fmt::print("processors  {}\nmemory      {:.1f} GiB\n", p.multiprocessors, gib);
+  const DeviceRoofs roofs = measure_roofs(d);
+  Json rates;
+  const auto rate = [&](const char* dtype, double flops) {
+    if (flops > 0) fmt::print("roof        {:.4g} GFLOP/s {} (the best of a few products)\n", flops / 1e9, dtype);
+    rates[fmt::format("{}_gflops", dtype)] = flops / 1e9;
+  };
+  rate("f32", roofs.f32);
+  rate("tf32", roofs.tf32);
+  rate("bf16", roofs.bf16);
+  rate("f64", roofs.f64);
+  fmt::print("copy        {:.4g} GB/s, read and written\n", roofs.bytes / 1e9);
+  rates["copy_gbytes_per_second"] = roofs.bytes / 1e9;
   Json j = environment_json(d);
+  j["roofs"] = rates;
   j["capability"] = p.capability;
   j["multiprocessors"] = p.multiprocessors;
   j["memory_bytes"] = p.memory_bytes;

@@ -154,7 +154,7 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
 Timing time_of(const Piece& piece) {
   const Prepared& p = *piece.kernel;
   detail::Scratch scratch(p.in(), p.out(), {}, p.choice.device);
-  const detail::Trial trial(scratch, p.in(), *p.kernel);
+  detail::Trial trial(scratch, p.in(), *p.kernel);
   Timing t;
   t.seconds = best_of([&] { return trial(); });
   if (p.kernel->info().algorithm.find("winograd") != std::string::npos) {
@@ -163,7 +163,8 @@ Timing time_of(const Piece& piece) {
   if (p.kernel->info().conversions) {
     t.conversions = inner_conversions(piece);
   } else if (!p.kernel->info().packs.empty()) {
-    t.conversions = best_of([&] { return seconds_of([&] { trial.pack(); }); });
+    Timer timer(p.choice.device);
+    t.conversions = best_of([&] { return timer.seconds_of([&] { trial.pack(); }); });
   }
   return t;
 }

@@ -99,9 +99,13 @@ void raise_arithmetic(Roofs& roofs) {
   roofs.matmul_bf16_gflops = std::max(roofs.matmul_bf16_gflops, matmul_gflops(DType::kBf16));
 }
 
-int sets_beyond_caches(size_t bytes) {
-  const long last_level = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  const size_t caches = last_level > 0 ? static_cast<size_t>(last_level) : size_t{32} << 20;
+int sets_beyond_caches(size_t bytes, Device device) {
+  size_t caches = size_t{32} << 20;
+  if (!device.is_cpu()) {
+    caches = runtime_of(device).properties().cache_bytes;
+  } else if (const long last_level = sysconf(_SC_LEVEL3_CACHE_SIZE); last_level > 0) {
+    caches = static_cast<size_t>(last_level);
+  }
   if (bytes > 2 * caches) return 1;
   return static_cast<int>(std::min<size_t>(64, 2 * caches / std::max<size_t>(bytes, 1) + 1));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/block.h"
+#include "core/device.h"
 #include "core/dtype.h"
 
 namespace plumb::app {
@@ -26,8 +27,9 @@ Roofs measure_roofs();
 void raise_arithmetic(Roofs& roofs);
 
 /// How many sets of buffers of `bytes` bytes in all to use in turn, so that each has left the caches when it comes
-/// round; 1 if a single one is larger than these. Small sets stay in the caches even so: there are at most 64.
-int sets_beyond_caches(size_t bytes);
+/// round; 1 if a single one is larger than these, or nothing is known of them. Small sets stay in the caches even so:
+/// there are at most 64.
+int sets_beyond_caches(size_t bytes, Device device = {});
 
 /// The least that any work with so many bytes of input and output must do: read the ones and write the others, once, in
 /// the fastest of several plain ways, from and to memory beyond the caches (sets_beyond_caches).

@@ -109,9 +109,10 @@ Precision precision_of(const std::string& dtype) {
   return {dtype == "bf16" ? DType::kBf16 : DType::kF32, dtype == "tf32" ? MathMode::kTf32 : MathMode::kStrict};
 }
 
+bool has_tensor_cores(Device device) { return !device.is_cpu() && runtime_of(device).properties().is_gpu(); }
+
 void check_precision(const std::string& dtype, Device device) {
-  const bool is_gpu = !device.is_cpu() && runtime_of(device).properties().is_gpu();
-  PLUMB_CHECK(is_gpu || precision_of(dtype).math != MathMode::kTf32,
+  PLUMB_CHECK(has_tensor_cores(device) || precision_of(dtype).math != MathMode::kTf32,
               "--dtype {}: {} has no tensor cores; use f32 or bf16", dtype, device);
 }
 

@@ -59,6 +59,8 @@ struct Precision {
 /// The names of --dtype: f32 (strict), tf32, bf16.
 const std::vector<std::string>& precision_names();
 Precision precision_of(const std::string& dtype);
+/// Whether a device is a GPU, which has products in tf32.
+bool has_tensor_cores(Device device);
 /// Throws where a device does not have it: tf32 is a GPU's.
 void check_precision(const std::string& dtype, Device device);
 /// The choice of kernels behind such a name; throws on another.

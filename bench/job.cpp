@@ -1,6 +1,7 @@
 #include "bench/job.h"
 
 #include "app/conv2d_error.h"
+#include "app/device_roofs.h"
 #include "app/roofs.h"
 
 namespace plumb::bench {
@@ -10,17 +11,24 @@ namespace {
 
 double flops_of(const Job& j) { return j.kind->flops(j.params.data(), j.in, j.out); }
 
-Choice choice_for(const std::string& algorithm) {
-  Choice c = detail::ctx.choice;
+Choice choice_for(const Job& j, const std::string& algorithm) {
+  Choice c = j.choice;
   c.search = algorithm == "measured" ? Search::kMeasured : Search::kHeuristic;
   c.algorithm = algorithm == "measured" ? uint16_t{0} : algorithm_id(algorithm);
   return c;
 }
 
 Ref<Prepared> prepared(const Job& j, const std::string& algorithm) {
-  const ChoiceScope choice(choice_for(algorithm));
+  const ChoiceScope choice(choice_for(j, algorithm));
   return detail::prepare_kernel(*j.kind, j.params.data(), j.in, j.out);
 }
+
+bool is_winograd(const KernelInfo& info) {
+  return (info.algorithm + " " + info.notes).find("winograd") != std::string::npos;
+}
+
+// Work without products is in tf32 what it is in f32.
+bool is_twice(const Job& j) { return j.choice.math == MathMode::kTf32 && flops_of(j) == 0; }
 
 // Several sets of buffers, used in turn.
 struct Rotation {
@@ -34,6 +42,7 @@ struct Rotation {
 
 Work described(const Job& j) {
   Work w;
+  w.math = j.choice.math;
   w.dtype = j.in.empty() ? j.out[0].dtype : j.in[0].dtype;
   w.flops = flops_of(j);
   w.read_bytes = bytes_of(j.in);
@@ -44,7 +53,7 @@ Work described(const Job& j) {
 
 std::vector<std::string> algorithms_of(const Job& j) {
   Candidates candidates;
-  j.kind->offer(j.params.data(), j.in, j.out, detail::ctx.choice, threads(), candidates);
+  j.kind->offer(j.params.data(), j.in, j.out, j.choice, threads(), candidates);
   std::vector<std::string> names;
   for (const auto& c : candidates.all()) names.push_back(c.algorithm);
   if (names.size() > 1) std::erase(names, "reference");
@@ -59,20 +68,24 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   const KernelInfo& info = r->kernel->kernel->info();
   if (algorithm != "measured" && info.algorithm != algorithm) return {};
   Work w = described(j);
-  const int sets = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes));
-  for (int i = 0; i < sets; ++i) {
-    r->scratches.push_back(std::make_unique<detail::Scratch>(j.in, j.out, j.values));
+  const Device device = j.choice.device;
+  w.turns = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes), device);
+  // A device's copy reads as much as it writes; what does mostly one of them may be somewhat faster.
+  if (w.flops == 0 && !device.is_cpu())
+    w.judged = std::max(w.read_bytes, w.written_bytes) < 4 * std::min(w.read_bytes, w.written_bytes);
+  for (int i = 0; i < w.turns; ++i) {
+    r->scratches.push_back(std::make_unique<detail::Scratch>(j.in, j.out, j.values, device));
     r->trials.emplace_back(*r->scratches.back(), j.in, *r->kernel->kernel);
     w.held_bytes += r->scratches.back()->bytes();
   }
   w.label = info.algorithm + " " + info.name;
-  w.nominal = info.algorithm.find("winograd") != std::string::npos;
-  if (w.nominal) {
+  w.nominal = is_winograd(info);
+  if (w.nominal && device.is_cpu()) {
     w.error = [r] { return app::conv2d_error(*r->kernel, r->scratches[0]->in(), r->scratches[0]->out()[0]); };
   }
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
-  w.run = [r] {
-    r->trials[r->next].run();
+  w.run = [r](Runtime::Stream stream) {
+    r->trials[r->next].run(stream);
     if (++r->next == r->trials.size()) r->next = 0;
   };
   return w;
@@ -83,11 +96,12 @@ Work eager_work(const Job& j, std::function<void()> run) {
   const KernelInfo& info = p->kernel->info();
   Work w = described(j);
   w.label = info.algorithm + " " + info.name;
-  w.nominal = info.algorithm.find("winograd") != std::string::npos;
+  w.nominal = is_winograd(info);
+  w.can_be_captured = false;  // the memory of its output is found while it runs
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.held_bytes = w.read_bytes + w.written_bytes;
   w.judged = w.flops > 0;  // its output is the same memory every time
-  w.run = [run = std::move(run), choice = choice_for("measured")] {
+  w.run = [run = std::move(run), choice = choice_for(j, "measured")](Runtime::Stream) {
     const ChoiceScope scope(choice);
     const NoGrad no_grad;
     run();
@@ -96,6 +110,7 @@ Work eager_work(const Job& j, std::function<void()> run) {
 }
 
 void add_kernel_rows(const Path& path, const Job& j) {
+  if (is_twice(j)) return;
   add_row(path("measured"), [j] { return kernel_work(j, "measured"); });
   const auto names = algorithms_of(j);
   if (names.size() < 2) return;
@@ -111,16 +126,25 @@ void add_eager_row(const Path& path, const Job& j, std::function<std::function<v
 void add_floor_row(const Path& path, const Work& work) {
   add_row(path("copy_floor"), [work] {
     Work w = work;
-    auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
-    w.label = floor->way();
     w.judged = false;
     w.held_bytes = w.read_bytes + w.written_bytes;
-    w.run = [floor] { floor->run(); };
+    const Device device = detail::ctx.choice.device;
+    if (device.is_cpu()) {
+      auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
+      w.label = floor->way();
+      w.run = [floor](Runtime::Stream) { floor->run(); };
+    } else {
+      auto copy = std::make_shared<app::DeviceCopy>(device, w.read_bytes + w.written_bytes);
+      w.label = "the device's own copy";
+      w.turns = copy->sets();
+      w.run = [copy](Runtime::Stream stream) { copy->run(stream); };
+    }
     return w;
   });
 }
 
 void add_memory_rows(const Path& path, const Job& j) {
+  if (is_twice(j)) return;
   add_kernel_rows(path, j);
   add_floor_row(path, described(j));
 }

@@ -14,6 +14,7 @@ struct Job {
   std::vector<TensorSpec> in, out;
   detail::Values values{};
   size_t updated_bytes = 0;  ///< of the inputs, which are written as well; there are no outputs then
+  Choice choice = detail::ctx.choice;
 };
 
 template <class K>

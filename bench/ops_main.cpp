@@ -16,6 +16,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> shapes, layouts{"nhwc", "nchw", "chwn"}, dtypes{"f32", "bf16"};
+  std::string device = "cpu";
   int64_t batch = 0;
 };
 
@@ -24,11 +25,13 @@ void add_options(const app::CommandLine& line, Options& o) {
            "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
   app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say").with_default("");
   app::add_choices(line, "--layouts", o.layouts, app::layout_choices(), "Some, between commas, of ");
-  app::add_choices(line, "--dtypes", o.dtypes, {"f32", "bf16", "f64"}, "Some, between commas, of ");
+  app::add_choices(line, "--dtypes", o.dtypes, {"f32", "tf32", "bf16", "f64"}, "Some, between commas, of ");
+  app::add_device_option(line, o.device, "Where the ops run");
   app::add_threads_option(line);
   line.footer(std::string(kAboutFlags) +
-              "\nRows are OP/DIRECTION/cpu/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
-              "library's by name; eager (the public op); raw_same and raw_best (oneDNN alone); copy_floor.\n"
+              "\nRows are OP/DIRECTION/DEVICE/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
+              "library's by name; eager (the public op); raw_same and raw_best (oneDNN, cuDNN or cuBLASLt alone); "
+              "copy_floor. On cuda, times are those between two events.\n"
               "Exit status: 1 if rows failed, 3 if a row passed the roof of the machine, which then is wrong.");
   line.allow_others();
 }
@@ -36,18 +39,35 @@ void add_options(const app::CommandLine& line, Options& o) {
 Axes axes_of(const Options& o) {
   Axes axes;
   for (const auto& name : o.layouts) axes.layouts.push_back(layout_from_string(name));
-  for (const auto& name : o.dtypes) axes.dtypes.push_back(dtype_from_string(name));
+  for (const auto& name : o.dtypes) {
+    if (name != "tf32") axes.dtypes.push_back(dtype_from_string(name));
+  }
   if (o.shapes.empty()) axes.problems.read(builtin_shapes(), "the built-in shapes", o.batch);
   for (const auto& file : o.shapes) axes.problems.read_file(file, o.batch);
   return axes;
 }
 
-void add_context() {
+// Those of f32 again, on tensor cores.
+void add_tf32_rows(Axes axes) {
+  axes.dtypes = {DType::kF32};
+  Choice choice = detail::ctx.choice;
+  choice.math = MathMode::kTf32;
+  const ChoiceScope tf32(choice);
+  RowSource::add_all(axes);
+}
+
+void add_context(Device device) {
   benchmark::AddCustomContext("plumbline", version());
   benchmark::AddCustomContext("processor", cpu_model());
   benchmark::AddCustomContext("isa", cpu_isa());
   benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));
-  for (const std::string& library : library_versions()) {
+  benchmark::AddCustomContext("device", to_string(device));
+  std::vector<std::string> libraries = library_versions();
+  if (!device.is_cpu()) {
+    benchmark::AddCustomContext("device_name", runtime_of(device).properties().name);
+    for (std::string& library : device_library_versions(device)) libraries.push_back(std::move(library));
+  }
+  for (const std::string& library : libraries) {
     const size_t space = library.rfind(' ');
     benchmark::AddCustomContext("library_" + library.substr(0, space), library.substr(space + 1));
   }
@@ -64,14 +84,24 @@ int run(int argc, char** argv) {
   check_flags(flags, shapes);
   initialize(argv[0], flags);
 
-  RowSource::add_all(axes_of(o));
+  const Device device = device_from_string(o.device);
+  for (const std::string& dtype : o.dtypes) {
+    PLUMB_CHECK(dtype != "tf32" || app::has_tensor_cores(device), "--dtypes {}: {} has no tensor cores; leave it out",
+                dtype, device);
+  }
+  const DeviceScope there(device);
+  const Axes axes = axes_of(o);
+  if (!axes.dtypes.empty()) RowSource::add_all(axes);
+  if (axes.dtypes.size() < o.dtypes.size()) add_tf32_rows(axes);
   const std::vector<std::string> selected = register_rows(benchmark::GetBenchmarkFilter());
   check_selected(selected, benchmark::GetBenchmarkFilter());
   if (const std::string list = flag(flags, "benchmark_list_tests", "false"); list != "false" && list != "0") {
     for (const std::string& path : selected) std::puts(path.c_str());
     return 0;
   }
-  add_context();
+  add_context(device);
+  benchmark::SetBenchmarkFilter(
+      ".");  // those that are registered were selected by their paths, which are not its names
   benchmark::JSONReporter json;
   RoofReporter display(benchmark::CreateDefaultDisplayReporter(),
                        flag(flags, "benchmark_format", "console") != "console");

@@ -55,6 +55,7 @@ void RoofReporter::ReportRuns(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (declined(run.run_name.function_name)) continue;
     kept.push_back(run);
+    kept.back().run_name.time_type.clear();  // "manual_time" of all on a device: a row is named by its path
     const Work* w = facts_of(run.run_name.function_name);
     const benchmark::Counter* rate = rate_of(run);
     if (!w || !rate || run.run_type != Run::RT_Iteration) continue;

@@ -7,14 +7,21 @@
 #include <map>
 #include <set>
 
+#include "app/repeated.h"
 #include "bench/allocations.h"
 #include "bench/flags.h"
 
 namespace plumb::bench {
 namespace {
 
+struct Ready {
+  std::string path;
+  Work work;
+  std::unique_ptr<app::Repeated> repeated;  // on a device
+};
+
 struct State {
-  std::list<std::pair<std::string, Work>> ready;  // the most recent first
+  std::list<Ready> ready;  // the most recent first
   std::map<std::string, Work> facts;
   std::set<std::string> declined;
   int failed = 0;
@@ -28,47 +35,81 @@ State& global() {
 
 // Google Benchmark calls a row several times; repetitions in random order come back to it. Work is kept while there is
 // room.
-Work& ready(const std::string& path, const Prepare& prepare) {
+Ready& ready(const std::string& path, const Prepare& prepare) {
   constexpr size_t kRoom = size_t{3} << 30;
   auto& all = global().ready;
   for (auto it = all.begin(); it != all.end(); ++it) {
-    if (it->first != path) continue;
+    if (it->path != path) continue;
     all.splice(all.begin(), all, it);
-    return all.front().second;
+    return all.front();
   }
   Work fresh = prepare();
   size_t held = fresh.held_bytes;
   for (auto it = all.begin(); it != all.end();) {
-    held += it->second.held_bytes;
+    held += it->work.held_bytes;
     it = held > kRoom ? all.erase(it) : std::next(it);
   }
-  all.emplace_front(path, std::move(fresh));
-  Work& w = all.front().second;
-  for (int i = 0; w.run && i < 2; ++i) w.run();
-  return w;
+  Ready& r = all.emplace_front(path, std::move(fresh), nullptr);
+  const Work& w = r.work;
+  if (!w.run) return r;
+  const Device device = detail::ctx.choice.device;
+  if (device.is_cpu()) {
+    for (int i = 0; i < 2; ++i) w.run(nullptr);
+  } else {
+    r.repeated = std::make_unique<app::Repeated>(device, w.run, w.turns, w.can_be_captured);
+  }
+  return r;
 }
 
-void measure(benchmark::State& state, Work& w) {
+struct Measured {
+  double seconds, fastest, allocations;
+};
+
+Measured measure_host(benchmark::State& state, const Work& w) {
   using Clock = std::chrono::steady_clock;
   const int64_t allocations = allocation_count();
   double fastest = 1e30;
   const Clock::time_point start = Clock::now();
   Clock::time_point last = start;
   for (auto _ : state) {
-    w.run();
+    w.run(nullptr);
     const Clock::time_point now = Clock::now();
     fastest = std::min(fastest, std::chrono::duration<double>(now - last).count());
     last = now;
   }
   const auto n = static_cast<double>(state.iterations());
-  const double seconds = std::chrono::duration<double>(last - start).count() / n;
-  state.counters["allocations"] = static_cast<double>(allocation_count() - allocations) / n;
+  return {std::chrono::duration<double>(last - start).count() / n, fastest,
+          static_cast<double>(allocation_count() - allocations) / n};
+}
+
+// Many runs at a time, by the events of the device.
+Measured measure_device(benchmark::State& state, const Work& w, app::Repeated& repeated) {
+  Runtime& runtime = runtime_of(detail::ctx.choice.device);
+  const int64_t allocations = allocation_count();
+  w.run(runtime.stream());
+  Measured m{0, 1e30, static_cast<double>(allocation_count() - allocations)};
+  runtime.wait(runtime.stream());
+  const int times = repeated.times();
+  while (state.KeepRunningBatch(times)) {
+    const double seconds = repeated.seconds();
+    state.SetIterationTime(seconds * times);
+    m.seconds += seconds * times;
+    m.fastest = std::min(m.fastest, seconds);
+  }
+  m.seconds /= static_cast<double>(state.iterations());
+  return m;
+}
+
+void measure(benchmark::State& state, const Ready& r) {
+  const Work& w = r.work;
+  const Measured m = r.repeated ? measure_device(state, w, *r.repeated) : measure_host(state, w);
+  state.counters["allocations"] = m.allocations;
   state.counters["conversions"] = w.conversions;
-  state.counters["min_us"] = fastest * 1e6;
+  state.counters["min_us"] = m.fastest * 1e6;
   if (w.flops > 0) {
-    state.counters["GFLOP/s"] = w.flops / seconds / 1e9;
+    state.counters["GFLOP/s"] = w.flops / m.seconds / 1e9;
   } else {
-    state.counters["GB/s"] = static_cast<double>(w.read_bytes + w.written_bytes) / seconds / 1e9;
+    state.counters["GB/s"] = static_cast<double>(w.read_bytes + w.written_bytes) / m.seconds / 1e9;
   }
   if (w.error) state.counters["error_f64"] = w.error();
   state.SetLabel(w.label);
@@ -77,7 +118,8 @@ void measure(benchmark::State& state, Work& w) {
 void run_row(benchmark::State& state, const std::string& path, const Prepare& prepare) {
   State& g = global();
   try {
-    Work& w = ready(path, prepare);
+    const Ready& r = ready(path, prepare);
+    const Work& w = r.work;
     if (!w.run) {
       g.declined.insert(path);
       state.SkipWithError("declined");
@@ -87,7 +129,7 @@ void run_row(benchmark::State& state, const std::string& path, const Prepare& pr
     facts.run = nullptr;
     facts.error = nullptr;
     g.facts.insert_or_assign(path, facts);
-    measure(state, w);
+    measure(state, r);
   } catch (const std::exception& e) {
     ++g.failed;
     state.SkipWithError(e.what());
@@ -105,7 +147,8 @@ std::vector<std::string> register_rows(const std::string& filter) {
     if (!wanted.selects(path)) continue;
     selected.push_back(path);
     const auto run = [&row = path, &make = prepare](benchmark::State& state) { run_row(state, row, make); };
-    benchmark::RegisterBenchmark(path.c_str(), run)->Unit(benchmark::kMicrosecond);
+    auto* const row = benchmark::RegisterBenchmark(path.c_str(), run)->Unit(benchmark::kMicrosecond);
+    if (!detail::ctx.choice.device.is_cpu()) row->UseManualTime();
   }
   return selected;
 }
@@ -120,6 +163,7 @@ bool declined(const std::string& path) { return global().declined.contains(path)
 RowCounts row_counts() { return {static_cast<int>(global().declined.size()), global().failed}; }
 
 void Axes::for_each_tensor(const std::function<void(const TensorSpec&, const std::string&)>& f) const {
+  if (detail::ctx.choice.math == MathMode::kTf32) return;
   const std::vector<Layout> row_major{Layout::kNchw};
   for (const TensorProblem& p : problems.tensor) {
     for (const Layout layout : p.shape.rank() == 4 ? layouts : row_major) {
@@ -131,12 +175,14 @@ void Axes::for_each_tensor(const std::function<void(const TensorSpec&, const std
 Path::Path(std::string op_, std::string direction_, const TensorSpec& x, std::string problem_)
     : op(std::move(op_)),
       direction(std::move(direction_)),
+      device(to_string(detail::ctx.choice.device)),
       layout(to_string(x.layout)),
-      dtype(to_string(x.dtype)),
+      dtype(x.dtype == DType::kF32 && detail::ctx.choice.math == MathMode::kTf32 ? "tf32" : to_string(x.dtype)),
       problem(std::move(problem_)) {}
 
 std::string Path::operator()(std::string_view algorithm) const {
-  return op + "/" + direction + "/cpu/" + layout + "/" + dtype + "/" + std::string(algorithm) + "/" + problem;
+  return op + "/" + direction + "/" + device + "/" + layout + "/" + dtype + "/" + std::string(algorithm) + "/" +
+         problem;
 }
 
 RowSource::RowSource(Add add) { global().sources.push_back(add); }

@@ -6,15 +6,19 @@
 #include <vector>
 
 #include "bench/problems.h"
+#include "core/context.h"
+#include "core/runtime.h"
 #include "core/spec.h"
 
 namespace plumb::bench {
 
 /// Work that is ready to run, and what its row says of it.
 struct Work {
-  std::function<void()> run;  ///< empty: this way does not take the problem, and the row is left out
-  std::string label;          ///< the algorithm and the implementation
+  /// On this stream of a device; none on the host. Empty: this way does not take the problem, and the row is left out.
+  std::function<void(Runtime::Stream)> run;
+  std::string label;  ///< the algorithm and the implementation
   DType dtype = DType::kF32;
+  MathMode math = MathMode::kStrict;
   double flops = 0;      ///< by definition; 0 for work that memory bounds
   bool nominal = false;  ///< less arithmetic is done than the definition says (Winograd): no part of the roof
   std::function<double()> error{};  ///< of a Winograd kernel: its distance from f64, once it has run
@@ -24,6 +28,8 @@ struct Work {
   int conversions = 0;              ///< of formats in one run, packing of weights included
   size_t held_bytes = 0;            ///< memory that it keeps
   bool judged = true;  ///< by its share of the roof; the copy that is the roof is not, nor is work in the caches
+  int turns = 1;       ///< runs after which its buffers come round
+  bool can_be_captured = true;  ///< whether a device may replay it: launches alone, always the same
 };
 using Prepare = std::function<Work()>;
 
@@ -49,14 +55,16 @@ struct Axes {
   std::vector<DType> dtypes;
   /// Calls f(x, name of the problem) for every tensor problem, in every layout in which a tensor of its rank can be
   /// (all for rank 4, row-major otherwise), of every dtype.
+  /// None while rows are of tf32: these have no products.
   void for_each_tensor(const std::function<void(const TensorSpec& x, const std::string& problem)>& f) const;
 };
 
-/// The parts of a row's path.
+/// The parts of a row's path: the device and the mathematics are those of the context.
 struct Path {
   std::string op, direction;
+  std::string device;
   std::string layout;
-  std::string dtype;
+  std::string dtype;  ///< "tf32" for f32 in that mode
   std::string problem;
   Path(std::string op, std::string direction, const TensorSpec& x, std::string problem);
   /// "conv2d/forward/cpu/nhwc/f32/measured/vgg16.conv1_1" for the algorithm "measured".

@@ -37,6 +37,8 @@ DeviceProperties properties_of(const std::string& text) {
       10;
   p.multiprocessors = static_cast<int>(std::min(kMost, number("multiProcessorCount", "how many there are")));
   p.memory_bytes = static_cast<size_t>(number("totalGlobalMem", "its memory in bytes"));
+  const auto cache = d.find("l2CacheSize");
+  if (cache != d.end() && cache->is_number_unsigned()) p.cache_bytes = cache->get<size_t>();
   p.description = text;
   return p;
 }

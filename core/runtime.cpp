@@ -49,6 +49,7 @@ Runtime::~Runtime() = default;
 
 void Runtime::copy(void* to, const void* from, size_t bytes, Direction direction, Stream stream) {
   if (bytes == 0) return;
+  if (stream != this->stream()) return do_copy(to, from, bytes, direction, stream);  // captured, and no event is
   const std::lock_guard lock(mutex_);
   Transfers& sum = direction == Direction::kToDevice ? counts_.to_device
                    : direction == Direction::kToHost ? counts_.to_host

@@ -49,6 +49,7 @@ struct DeviceProperties {
   size_t memory_bytes = 0;
   std::string description{};  ///< cuDNN's JSON, of a device that is only described
   int ordinal = -1;           ///< CUDA's number of a GPU
+  size_t cache_bytes = 0;     ///< of its last cache before the memory; 0: not known
   /// Whether it is a GPU, here or only described, that the vendor's libraries know.
   bool is_gpu() const { return ordinal >= 0 || !description.empty(); }
 };
@@ -131,7 +132,8 @@ class Runtime {
   virtual void release_pinned(void* block, size_t bytes) noexcept = 0;
 
   /// Copies bytes in the order of the stream. The host's side must stay as it is until then, unless it is not pinned,
-  /// in which case it is read before this returns. To the host: wait before reading.
+  /// in which case it is read before this returns. To the host: wait before reading. Copies that are captured are not
+  /// among the counts.
   void copy(void* to, const void* from, size_t bytes, Direction, Stream);
   void launch(const KernelCall&, Stream);
   /// Waits until all work of the stream is done, and throws what went wrong in it.

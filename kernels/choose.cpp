@@ -36,10 +36,9 @@ size_t fastest(const Prepared& p, const std::vector<Made>& made) {
   Scratch scratch(p.in(), p.out(), {}, p.choice.device);
   std::vector<const Kernel*> kernels;
   for (const Made& m : made) kernels.push_back(m.kernel.get());
-  const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
+  std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
   std::vector<double> best;
-  for (const Trial& t :
-       trials) {  // several short runs: one slow moment, or a cold start, is no reason to drop a kernel
+  for (Trial& t : trials) {  // several short runs: one slow moment, or a cold start, is no reason to drop a kernel
     double spent = t();
     best.push_back(spent);
     for (int i = 0; i < 4 && spent < 0.02; ++i) {

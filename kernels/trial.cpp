@@ -7,7 +7,9 @@
 
 #include "core/random.h"
 #include "core/stopwatch.h"
+#include "kernels/cache.h"
 #include "kernels/pack.h"
+#include "kernels/random.h"
 
 namespace plumb::detail {
 Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values, Device device)
@@ -30,22 +32,29 @@ void* Scratch::filled(const TensorSpec& s, Values values) {
   if (!is_floating(s.dtype)) values.low = 0, values.high = static_cast<double>(values.most);
   if (device_.is_cpu()) {
     fill_uniform(data, s.dtype, s.numel(), values.low, values.high, ++seed_);
-  } else {
-    const Block numbers = block_of(s.bytes());
-    fill_uniform(numbers.get(), s.dtype, s.numel(), values.low, values.high, ++seed_);
-    copy_bytes(data, device_, numbers.get(), {}, s.bytes());
+  } else if (s.numel() > 0) {
+    fill_there(data, s, uniform_distribution(s.dtype, values.low, values.high), ++seed_);
   }
   return data;
 }
 
+// By the device's own kernel. Not by way of the cache, which may wait for this very measurement.
+void Scratch::fill_there(void* data, const TensorSpec& s, const Distribution& d, uint64_t seed) const {
+  const RandomParams params{d.first, d.range, d.is_normal, seed};
+  Choice choice;
+  choice.device = device_;
+  Candidates candidates;
+  kind_of<RandomFill>.offer(&params, {}, {&s, 1}, choice, 1, candidates);
+  const auto kernel = candidates.all().front().make();
+  kernel->run({nullptr, &data, nullptr, runtime_of(device_).stream()});
+}
+
 Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound)
-    : kernel_(&kernel), in_(scratch.in()), out_(scratch.out()), device_(scratch.device()) {
-  if (!device_.is_cpu()) {
-    Runtime& r = runtime_of(device_);
-    stream_ = r.stream();
-    from_ = r.make_event();
-    to_ = r.make_event();
-  }
+    : kernel_(&kernel),
+      in_(scratch.in()),
+      out_(scratch.out()),
+      stream_(scratch.device().is_cpu() ? nullptr : runtime_of(scratch.device()).stream()),
+      timer_(scratch.device()) {
   for (const PackRequest& r : kernel.info().packs) {
     const auto i = static_cast<size_t>(r.input);
     packers_.push_back({make_packer(in[i], r.layout), i, pack_bytes(r.layout), in_[i], nullptr, nullptr});
@@ -87,19 +96,14 @@ void Trial::bind(void* memory) {
   }
 }
 
-void Trial::pack() const {
-  for (const Packer& p : packers_) p.kernel->run({&p.plain, &p.pack, p.workspace, stream_});
+void Trial::pack(Runtime::Stream stream) const {
+  for (const Packer& p : packers_) p.kernel->run({&p.plain, &p.pack, p.workspace, stream});
 }
 
-double Trial::operator()() const {
-  if (!device_.is_cpu()) {
-    Runtime& r = runtime_of(device_);
-    r.record(*from_, stream_);
-    run();
-    r.record(*to_, stream_);
-    return r.seconds_between(*from_, *to_);
-  }
-  return seconds_of([&] { run(); });
+double Trial::operator()() {
+  timer_.start();
+  run();
+  return timer_.stop();
 }
 
 }  // namespace plumb::detail

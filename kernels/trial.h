@@ -2,6 +2,8 @@
 #pragma once
 
 #include "../core/block.h"
+#include "../core/random.h"
+#include "../core/timer.h"
 #include "kernel.h"
 
 namespace plumb::detail {
@@ -27,6 +29,7 @@ class Scratch {
 
  private:
   void* filled(const TensorSpec& s, Values values);
+  void fill_there(void* data, const TensorSpec& s, const Distribution& d, uint64_t seed) const;
   Device device_;
   std::vector<void*> in_, out_;
   std::vector<Block> blocks_;
@@ -43,16 +46,18 @@ class Trial {
   static std::vector<Trial> in_turn(Scratch& scratch, std::span<const TensorSpec> in,
                                     std::span<const Kernel* const> kernels);
   /// Makes the packs anew.
-  void pack() const;
+  void pack() const { pack(stream_); }
   /// One run on the packs as they are.
-  void compute() const { kernel_->run({in_.data(), out_.data(), workspace_, stream_}); }
+  void compute() const { compute(stream_); }
   /// Both.
-  void run() const {
-    pack();
-    compute();
+  void run() const { run(stream_); }
+  /// Both, on another stream of the device: one on which work is captured.
+  void run(Runtime::Stream stream) const {
+    pack(stream);
+    compute(stream);
   }
   /// Seconds of one run: by the clock of the host, or between two events of the device.
-  double operator()() const;
+  double operator()();
 
  private:
   struct Packer {
@@ -67,13 +72,14 @@ class Trial {
   Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound);
   size_t bytes() const;
   void bind(void* memory);
+  void pack(Runtime::Stream stream) const;
+  void compute(Runtime::Stream stream) const { kernel_->run({in_.data(), out_.data(), workspace_, stream}); }
   const Kernel* kernel_;
   std::vector<void*> in_, out_;
   std::vector<Packer> packers_;
   void* workspace_ = nullptr;
-  Device device_;
-  void* stream_ = nullptr;  // of a device
-  std::shared_ptr<RuntimeEvent> from_, to_;
+  Runtime::Stream stream_ = nullptr;  // of a device
+  Timer timer_;
 };
 
 }  // namespace plumb::detail

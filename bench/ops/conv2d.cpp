@@ -38,6 +38,14 @@ std::function<void()> eager(Direction d, const Conv2dParams& p, const TensorSpec
   return {};
 }
 
+// The layouts of activations that cuDNN has its kernels in.
+template <class Make>
+std::vector<Job> in_all_layouts(const TensorSpec& x, const TensorSpec& y, Make&& make) {
+  std::vector<Job> jobs;
+  for (const Layout l : {Layout::kNchw, Layout::kNhwc}) jobs.push_back(make(x.with(l), y.with(l)));
+  return jobs;
+}
+
 // A layer as networks have it: bias and ReLU in the kernel of the convolution.
 void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const ConvProblem& c) {
   const TensorSpec b(Shape{w.shape[0]}, w.dtype);
@@ -52,7 +60,10 @@ void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, co
       conv2d(x, w, b, p);
     };
   });
-  add_raw_rows(path, work, app::RawConv2d{Direction::kForward, x, w, y, p, true});
+  add_raw_rows(path, work, app::RawConv2d{Direction::kForward, x, w, y, p, true},
+               in_all_layouts(x, y, [&](const TensorSpec& xs, const TensorSpec& ys) {
+                 return job<Conv2dForward>(p, {xs, w, b}, {ys});
+               }));
 }
 
 void add(const Axes& axes) {
@@ -65,7 +76,10 @@ void add(const Axes& axes) {
           const Job work = job_of(d, c.params, x, w, y);
           add_kernel_rows(path, work);
           add_eager_row(path, work, [=, p = c.params] { return eager(d, p, x, w, y); });
-          add_raw_rows(path, work, app::RawConv2d{d, x, w, y, c.params});
+          add_raw_rows(path, work, app::RawConv2d{d, x, w, y, c.params},
+                       in_all_layouts(x, y, [&](const TensorSpec& xs, const TensorSpec& ys) {
+                         return job_of(d, c.params, xs, w, ys);
+                       }));
         }
         add_fused(x, w, y, c);
       }

@@ -33,7 +33,7 @@ Work sleeping(double flops, size_t bytes) {
   w.flops = flops;
   w.read_bytes = bytes;
   w.conversions = 2;
-  w.run = [] {
+  w.run = [](Runtime::Stream) {
     void* volatile block = std::malloc(8);
     std::free(block);
     std::this_thread::sleep_for(std::chrono::microseconds(200));

@@ -302,12 +302,13 @@ refuses_at_once "no folder" "$where" gpu_suite
 refuses_at_once "another option" "$where" gpu_suite out --what x
 refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, or name a folder by --programs" gpu_suite out \
   --programs programs
-for program in plumb plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
+for program in plumb plumb_bench_ops plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
   stub $program '' && mv "$work/bin/$program" "$programs"
 done
 accepts "a GPU" gpu_suite out --programs programs
 check "a GPU" called "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.json\$"
 check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
+check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16_tf32.json "
 check "a GPU" grep -q "^status 0, [0-9]* s\$" "$work/out/golden.done"
 accepts "parts that are done" gpu_suite out --programs programs
 check "parts that are done" never_called "^(timeout|plumb_test)"

@@ -171,7 +171,12 @@ std::vector<std::unique_ptr<Runtime>> make_runtimes(std::string& why_none) {
   for (int i = 0; found.status == cudaSuccess && i < count; ++i) {
     cudaDeviceProp p{};
     if (cudaGetDeviceProperties(&p, i) != cudaSuccess) continue;
-    const DeviceProperties properties{p.name, p.major * 10 + p.minor, p.multiProcessorCount, p.totalGlobalMem, "", i};
+    const DeviceProperties properties{.name = p.name,
+                                      .capability = p.major * 10 + p.minor,
+                                      .multiprocessors = p.multiProcessorCount,
+                                      .memory_bytes = p.totalGlobalMem,
+                                      .ordinal = i,
+                                      .cache_bytes = static_cast<size_t>(std::max(0, p.l2CacheSize))};
     if (properties.capability >= cuda::kOldestCapability) {
       all.push_back(std::make_unique<cuda::CudaRuntime>(properties));
     } else {

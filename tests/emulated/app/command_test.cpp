@@ -57,6 +57,8 @@ TEST_F(EmulatedCommandTest, ShowsTheDeviceAndItsLayers) {
   const auto device = report_of("info --device cuda");
   EXPECT_EQ(device["device"], "cuda:0");
   EXPECT_EQ(device["device_name"], "emulated");
+  for (const char* roof : {"f32_gflops", "bf16_gflops", "copy_gbytes_per_second"})
+    EXPECT_GT(device["roofs"][roof].get<double>(), 0) << roof;
   const auto layers = report_of("layout lenet --batch 2 --device cuda --algorithm heuristic");
   EXPECT_GT(layers["rows"].size(), 30u);
   for (const auto& row : layers["rows"])

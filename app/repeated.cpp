@@ -1,0 +1,47 @@
+#include "app/repeated.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace plumb::app {
+
+Repeated::Repeated(Device device, Run run, int turns, bool can_be_captured)
+    : runtime_(runtime_of(device)), run_(std::move(run)), timer_(device) {
+  constexpr double kLong = 500e-6;  // seconds, beside an event's half a microsecond
+  constexpr double kMost = 256;
+  const Runtime::Stream stream = runtime_.stream();
+  run_(stream);  // loads what is loaded at first use
+  const double once = std::max(1e-7, timer_.seconds_of([&] { run_(stream); }));
+  times_ = std::max(turns, static_cast<int>(std::min(kMost, std::ceil(kLong / once))));
+  if (!can_be_captured) return;
+  const Runtime::Stream capturing = runtime_.begin_capture();
+  try {
+    for (int i = 0; i < times_; ++i) run_(capturing);
+  } catch (...) {
+    try {
+      runtime_.end_capture();
+    } catch (const Error&) {  // which the first one led to
+    }
+    throw;
+  }
+  graph_ = runtime_.end_capture();
+  seconds();  // the first replay brings the graph to the device
+}
+
+double Repeated::seconds() {
+  const double all = timer_.seconds_of([&] {
+    if (graph_) return runtime_.replay(*graph_, runtime_.stream());
+    for (int i = 0; i < times_; ++i) run_(runtime_.stream());
+  });
+  return all / times_;
+}
+
+double Repeated::best_seconds(int rounds) {
+  double best = seconds();
+  for (int i = 1; i < rounds; ++i) best = std::min(best, seconds());
+  return best;
+}
+
+}  // namespace plumb::app
