@@ -20,7 +20,7 @@ bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") 
 
 std::string direction_of(std::string_view kernel) {
   for (const std::string_view d : {"backward_input", "backward_weight", "backward", "forward"}) {
-    if (kernel.ends_with(d)) return std::string(d);
+    if (kernel.find(d) != kernel.npos) return std::string(d);  // "linear_backward_weight_bias" has the weights', too
   }
   return "";
 }

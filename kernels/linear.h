@@ -42,6 +42,16 @@ struct LinearBackwardWeight {
   static double flops(const Problem<Params>&);
 };
 
+/// {dw, db} from {dy, x}: the gradient by the bias (OUT) sums the rows of dy. On devices whose products bring it along;
+/// the host has it from a reduction.
+struct LinearBackwardWeightBias {
+  static constexpr char kName[] = "linear_backward_weight_bias";
+  using Params = LinearParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
 /// {dx, dw} from {dy, x, w} in one pass, which reads w while it writes dw.
 struct LinearBackward {
   static constexpr char kName[] = "linear_backward";

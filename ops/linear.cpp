@@ -37,10 +37,30 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool need
   return {std::move(dx), std::move(dw), std::move(db)};
 }
 
+// Of a device: the product that gives dw sums dy on its way.
+Gradients backward_there(const Tensor& dy, const Tensor& x, const Tensor& w, const Needs<3>& needs) {
+  Tensor dx = needs[0] ? linear_backward_input(dy, w) : Tensor();
+  if (detail::ctx.recording || !needs[1] || !needs[2]) {
+    return {std::move(dx), needs[1] ? linear_backward_weight(dy, x) : Tensor(), needs[2] ? sum(dy, {0}) : Tensor()};
+  }
+  const TensorSpec of_w(Shape{dy.shape()[1], x.shape()[1]}, dy.dtype()), of_b(Shape{dy.shape()[1]}, dy.dtype());
+  auto [dw, db] = run<LinearBackwardWeightBias>({}, {dy, x}, {of_w, of_b});
+  return {std::move(dx), std::move(dw), std::move(db)};
+}
+
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
   static constexpr char kName[] = "linear";
   const bool is_free = detail::ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
   const bool is_host = x.device().is_cpu();                // where one pass over a large matrix is worth a kernel
+  if (!is_host && w.requires_grad() && b && b.requires_grad()) {
+    const Tensor none;
+    return record_joint<3>(
+        std::move(y), {&x, &w, &b},
+        [x = Kept(x, kName), w = Kept(x.requires_grad() ? w : none, kName)](const Tensor& dy, const Needs<3>& needs) {
+          return backward_there(dy, x(), w(), needs);
+        },
+        kName);
+  }
   if (is_host && is_free && x.requires_grad() && w.requires_grad() &&
       detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(

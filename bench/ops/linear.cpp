@@ -53,6 +53,15 @@ void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, co
   add_raw_rows(path, work, app::RawLinear{Direction::kForward, x, w, y, true, Activation::kRelu});
 }
 
+// The gradients by weights and bias, which a device has from one product.
+void add_weight_and_bias(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const std::string& problem) {
+  const TensorSpec b(Shape{w.shape[0]}, w.dtype);
+  const Path path("linear", "backward_weight_bias", x, problem);
+  const Job work = job<LinearBackwardWeightBias>({}, {y, x}, {w, b});
+  add_kernel_rows(path, work);
+  add_device_raw_rows(path, work, {work});
+}
+
 void add(const Axes& axes) {
   for (const LinearProblem& l : axes.problems.linear) {
     for (const DType t : axes.dtypes) {
@@ -65,6 +74,7 @@ void add(const Axes& axes) {
         add_raw_rows(path, work, app::RawLinear{d, x, w, y});
       }
       add_fused(x, w, y, l.name);
+      if (!detail::ctx.choice.device.is_cpu()) add_weight_and_bias(x, w, y, l.name);
       if (!detail::ctx.choice.device.is_cpu() || !detail::prefers_joint_backward(x, w)) continue;
       const Path path("linear", "backward", x, l.name);
       const Job work = job<LinearBackward>({}, {y, x, w}, {x, w});

@@ -1,5 +1,6 @@
 #include "kernels/linear.h"
 
+#include "kernels/reduce.h"
 #include "kernels/reference/product.h"
 
 namespace plumb {
@@ -33,6 +34,24 @@ class BothProducts final : public Kernel {
   std::unique_ptr<Kernel> dx_, dw_;
 };
 
+class WeightAndBias final : public Kernel {
+ public:
+  WeightAndBias(const reference::ProductSpec& dw, const TensorSpec& dy)
+      : Kernel("reference:weight_and_bias"), dw_(reference::product_kernel(dw)) {
+    const TensorSpec db = dy.with(Shape{1, dy.shape[1]});
+    Candidates sums;
+    Reduce::reference({{Reduction::kSum, 1}, {&dy, 1}, {&db, 1}, 1, {}, {}}, sums);
+    db_ = sums.all().front().make();
+  }
+  void run(const Launch& l) const override {
+    dw_->run({l.in, l.out, nullptr});
+    db_->run({l.in, l.out + 1, nullptr});
+  }
+
+ private:
+  std::unique_ptr<Kernel> dw_, db_;
+};
+
 }  // namespace
 
 void LinearForward::reference(const Problem<Params>& p, Candidates& candidates) {
@@ -54,6 +73,11 @@ void LinearBackwardWeight::reference(const Problem<Params>& p, Candidates& candi
   candidates.add("reference", [s] { return reference::product_kernel(s); });
 }
 
+void LinearBackwardWeightBias::reference(const Problem<Params>& p, Candidates& candidates) {
+  const reference::ProductSpec dw = weight_product(p.in[1], p.out[0]);
+  candidates.add("reference", [dw, dy = p.in[0]] { return std::make_unique<WeightAndBias>(dw, dy); });
+}
+
 void LinearBackward::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec dx = input_product(p.in[0], p.out[0]), dw = weight_product(p.in[1], p.out[1]);
   candidates.add("reference", [dx, dw] { return std::make_unique<BothProducts>(dx, dw); });
@@ -62,6 +86,7 @@ void LinearBackward::reference(const Problem<Params>& p, Candidates& candidates)
 double LinearForward::flops(const Problem<Params>& p) { return products(p.in[0].shape, p.in[1].shape); }
 double LinearBackwardInput::flops(const Problem<Params>& p) { return products(p.in[0].shape, p.in[1].shape); }
 double LinearBackwardWeight::flops(const Problem<Params>& p) { return products(p.in[1].shape, p.out[0].shape); }
+double LinearBackwardWeightBias::flops(const Problem<Params>& p) { return products(p.in[1].shape, p.out[0].shape); }
 double LinearBackward::flops(const Problem<Params>& p) { return 2 * products(p.in[1].shape, p.out[1].shape); }
 
 }  // namespace plumb

@@ -12,9 +12,11 @@
 #include "kernels/linear.h"
 #include "kernels/matmul.h"
 #include "ops/convert.h"
+#include "ops/grad.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
+#include "ops/reduce.h"
 #include "tests/support/compare.h"
 #include "tests/support/scripted.h"
 
@@ -90,6 +92,13 @@ void multiply(cublasLtMatmulDesc_t op, const void* a_data, const Matrix& a, cons
       }
     }
   }
+  if (epilogue != CUBLASLT_EPILOGUE_BGRADB) return;
+  for (int64_t j = 0; j < d.columns; ++j) {
+    double sum = 0;
+    for (int64_t k = 0; k < depth; ++k)
+      sum += number(static_cast<const T*>(b_data)[tb ? b.at(0, j, k) : b.at(0, k, j)]);
+    const_cast<T*>(bias)[j] = rounded<T>(sum);
+  }
 }
 
 // A GPU to all who ask, with the host's memory, and a library in front of cuBLASLt that needs no device.
@@ -156,6 +165,22 @@ TEST_F(CublasLtTest, LinearIsThatOfTheHost) {
          run<LinearBackwardWeight>({}, {dy, x}, w.spec()));
   }
   EXPECT_EQ(multiplied, 3 * 6) << "nothing else did it";
+}
+
+TEST_F(CublasLtTest, TheProductThatGivesTheWeightsGradientGivesTheBiasesToo) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBf16}) {
+    const Tensor x = uniform(TensorSpec(Shape{5, 7}, dtype), -1, 1, 1);
+    const Tensor dy = uniform(TensorSpec(Shape{5, 3}, dtype), -1, 1, 4);
+    const Tensor w = to(uniform(TensorSpec(Shape{3, 7}, dtype), -1, 1, 2), device()).require_grad();
+    const Tensor b = to(uniform(TensorSpec(Shape{3}, dtype), -1, 1, 3), device()).require_grad();
+    const Tensor y = linear(to(x, device()), w, b);
+    const int before = multiplied;
+    const auto gradients = grad(y, {w, b}, to(dy, device()));
+    EXPECT_EQ(multiplied, before + 1) << to_string(dtype);
+    const double tolerance = dtype == DType::kBf16 ? 2e-2 : 1e-5;
+    EXPECT_TRUE(test::close(to(gradients[0], Device()), linear_backward_weight(dy, x), tolerance));
+    EXPECT_TRUE(test::close(to(gradients[1], Device()), sum(dy, {0}), tolerance));
+  }
 }
 
 TEST_F(CublasLtTest, MatmulIsThatOfTheHost) {

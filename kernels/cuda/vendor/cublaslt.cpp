@@ -103,9 +103,12 @@ Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
   set(o.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   const bool has_bias = p.bias >= 0;
   set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
-      has_bias ? p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
-      : p.relu ? CUBLASLT_EPILOGUE_RELU
-               : CUBLASLT_EPILOGUE_DEFAULT);
+      p.gives_bias ? CUBLASLT_EPILOGUE_BGRADB
+      : has_bias   ? p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
+      : p.relu     ? CUBLASLT_EPILOGUE_RELU
+                   : CUBLASLT_EPILOGUE_DEFAULT);
+  if (has_bias || p.gives_bias)  // where it lies a run says; that there is one, and aligned, the heuristic may ask
+    set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{256}));
   o.a = layout_of(dtype, p.a, p.count);
   o.b = layout_of(dtype, p.b, p.count);
   o.d = layout_of(dtype, p.d, p.count);
@@ -163,6 +166,7 @@ class LtKernel final : public Kernel {
   }
   void run(const Launch& l) const override {
     Operation o = operation_;
+    if (p_.gives_bias) set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(l.out[1]));
     if (p_.bias >= 0)
       set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(l.in[static_cast<size_t>(p_.bias)]));
     constexpr float kOne = 1, kZero = 0;

@@ -25,7 +25,8 @@ struct LtProduct {
   LtMatrix a, b, d;
   int64_t depth = 0, count = 1;
   bool transpose_a = false, transpose_b = false, relu = false;
-  int bias = -1;  ///< the input that is, or -1
+  int bias = -1;            ///< the input that is, or -1
+  bool gives_bias = false;  ///< output 1 is the sum of op(b) over the depth, which is the gradient by a bias
 };
 
 #ifdef PLUMB_HAS_VENDOR
