@@ -51,6 +51,12 @@ uint16_t algorithm_id(std::string_view name);
 uint16_t register_algorithm(std::string_view name);
 /// The name behind a number; throws on a number that was never given.
 std::string_view algorithm_name(uint16_t id);
+/// Whether an algorithm is the one that is named, or of the family of that name: "winograd_f2x2" is of "winograd", and
+/// "cudnn_e38" of "cudnn" but not of "cudnn_e3". All are of "".
+inline bool is_of_family(std::string_view algorithm, std::string_view family) {
+  return algorithm.starts_with(family) &&
+         (family.empty() || algorithm.size() == family.size() || algorithm[family.size()] == '_');
+}
 
 namespace detail {
 

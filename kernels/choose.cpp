@@ -1,12 +1,35 @@
 #include "kernels/choose.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <set>
 
 #include "core/runtime.h"
 #include "kernels/choices.h"
 #include "kernels/trial.h"
 
-namespace plumb::detail {
+namespace plumb {
+namespace {
+
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+std::atomic<size_t> limit_of_workspace{kNoLimit};
+
+}  // namespace
+
+void set_workspace_limit(size_t bytes) { limit_of_workspace = bytes; }
+
+size_t workspace_limit(Device device) {
+  const size_t set = limit_of_workspace;
+  if (set != kNoLimit || device.is_cpu()) return set;
+  const DeviceProperties& p = runtime_of(device).properties();
+  return p.is_gpu() ? p.memory_bytes / 8 : kNoLimit;
+}
+
+namespace detail {
 namespace {
 
 std::string describe(const Prepared& p) {
@@ -23,12 +46,31 @@ std::string describe(const Prepared& p) {
   text += d.is_cpu() ? message(" threads {}", threads_of(p.choice)) : " on " + runtime_of(d).properties().name;
   text += message(" math {}", static_cast<int>(p.choice.math));
   if (p.choice.algorithm) text += message(" among {}", algorithm_name(p.choice.algorithm));
+  if (limit_of_workspace != kNoLimit) text += message(" within {} bytes", limit_of_workspace.load());
   return text;
 }
 
 struct Made {
   std::string algorithm;
   std::unique_ptr<Kernel> kernel;
+};
+
+// Makes candidates, within the limit of workspace.
+class Maker {
+ public:
+  explicit Maker(Device device) : limit_(workspace_limit(device)) {}
+  std::unique_ptr<Kernel> operator()(const Candidates::Candidate& c) {
+    auto kernel = c.make();
+    if (!kernel || kernel->info().workspace_bytes <= limit_) return kernel;
+    least_beyond_ = std::min(least_beyond_, kernel->info().workspace_bytes);
+    return nullptr;
+  }
+  size_t limit() const { return limit_; }
+  /// The least that was asked for beyond the limit; kNoLimit where nothing was.
+  size_t least_beyond() const { return least_beyond_; }
+
+ private:
+  size_t limit_, least_beyond_ = kNoLimit;
 };
 
 // The fastest of several, each by its best time. A round leaves out those that are far behind by then.
@@ -38,20 +80,27 @@ size_t fastest(const Prepared& p, const std::vector<Made>& made) {
   for (const Made& m : made) kernels.push_back(m.kernel.get());
   std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
   std::vector<double> best;
+  std::exception_ptr why_not;
   for (Trial& t : trials) {  // several short runs: one slow moment, or a cold start, is no reason to drop a kernel
-    double spent = t();
-    best.push_back(spent);
-    for (int i = 0; i < 4 && spent < 0.02; ++i) {
-      const double seconds = t();
-      spent += seconds;
-      best.back() = std::min(best.back(), seconds);
+    best.push_back(std::numeric_limits<double>::infinity());
+    try {
+      double spent = 0;
+      for (int i = 0; i < 5 && (i == 0 || spent < 0.02); ++i) {
+        const double seconds = t();
+        spent += seconds;
+        best.back() = std::min(best.back(), seconds);
+      }
+    } catch (const Error&) {  // a plan of a vendor's library may turn out not to run
+      best.back() = std::numeric_limits<double>::infinity();
+      why_not = std::current_exception();
     }
   }
+  if (why_not && std::isinf(*std::min_element(best.begin(), best.end()))) std::rethrow_exception(why_not);
   constexpr double kEnough = 0.02, kBudget = 0.2;  // seconds of timing for one piece of work
   double spent = 0;
   for (int round = 0; spent < kEnough ? round < 200 : round < 20 && (round < 3 || spent < kBudget); ++round) {
     for (size_t i = 0; i < made.size(); ++i) {  // in turn, so that a slow moment hits all alike
-      if (best[i] > 1.5 * *std::min_element(best.begin(), best.end())) continue;
+      if (std::isinf(best[i]) || best[i] > 1.5 * *std::min_element(best.begin(), best.end())) continue;
       const double seconds = trials[i]();
       spent += seconds;
       best[i] = std::min(best[i], seconds);
@@ -71,32 +120,32 @@ std::vector<Candidates::Candidate> in_order(const Prepared& p, const Candidates&
   }
   if (p.choice.algorithm) {
     const std::string_view family = algorithm_name(p.choice.algorithm);
-    std::stable_partition(order.begin(), order.end(), [&](const auto& c) { return c.algorithm.starts_with(family); });
+    std::stable_partition(order.begin(), order.end(), [&](const auto& c) { return is_of_family(c.algorithm, family); });
   }
   return order;
 }
 
-Made first_of(const std::vector<Candidates::Candidate>& order) {
+Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make) {
   for (const auto& c : order) {
-    if (auto kernel = c.make()) return {c.algorithm, std::move(kernel)};
+    if (auto kernel = make(c)) return {c.algorithm, std::move(kernel)};
   }
   return {};
 }
 
-Made by_name(const std::vector<Candidates::Candidate>& order, const std::string& algorithm) {
+Made by_name(const std::vector<Candidates::Candidate>& order, const std::string& algorithm, Maker& make) {
   for (const auto& c : order) {
     if (c.algorithm != algorithm) continue;
-    if (auto kernel = c.make()) return {algorithm, std::move(kernel)};
+    if (auto kernel = make(c)) return {algorithm, std::move(kernel)};
   }
   return {};
 }
 
-Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order) {
+Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order, Maker& make) {
   std::string work = describe(p) + " of";  // another version may offer other kernels, and is to measure them
   for (const auto& c : order) work += " " + c.algorithm;
   Made best;
   const auto is_offered = [&](const std::string& algorithm) {
-    return (best = by_name(order, algorithm)).kernel != nullptr;
+    return (best = by_name(order, algorithm, make)).kernel != nullptr;
   };
   if (remembered_choice(p.choice.device, work, is_offered)) return best;
   // The family that was asked for, if any of it applies; otherwise all. Plain loops only where there is nothing else.
@@ -105,8 +154,8 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
   for (const bool in_family : {true, false}) {
     for (const auto& c : order) {
       const bool is_last_resort = c.algorithm == "reference" || (!c.deterministic && c.algorithm != family);
-      if (c.algorithm.starts_with(family) != in_family || (is_last_resort && !made.empty())) continue;
-      if (auto kernel = c.make()) made.push_back({c.algorithm, std::move(kernel)});
+      if (is_of_family(c.algorithm, family) != in_family || (is_last_resort && !made.empty())) continue;
+      if (auto kernel = make(c)) made.push_back({c.algorithm, std::move(kernel)});
     }
     if (!made.empty()) break;
   }
@@ -119,26 +168,57 @@ Made measured(const Prepared& p, const std::vector<Candidates::Candidate>& order
   return best;
 }
 
+struct Offered {
+  std::mutex mutex;
+  std::set<std::string> names;
+};
+Offered& offered() {
+  static auto* o = new Offered;
+  return *o;
+}
+
+void note_offered(const Candidates& candidates) {
+  Offered& o = offered();
+  const std::lock_guard lock(o.mutex);
+  for (const auto& c : candidates.all()) {
+    register_algorithm(c.algorithm);
+    o.names.insert(c.algorithm);
+  }
+}
+
+[[noreturn]] void fail_without_kernel(const Prepared& p, const Maker& make) {
+  std::string specs;
+  bool has_half = false;
+  for (const TensorSpec& s : p.in()) {
+    specs += (specs.empty() ? "" : ", ") + to_string(s);
+    has_half |= s.dtype == DType::kF16;
+  }
+  if (specs.empty()) specs = "this problem";
+  PLUMB_CHECK(make.least_beyond() == kNoLimit,
+              "{}: no kernel on {} takes {} within a workspace of {} bytes; allow at least {}", p.kind->name,
+              p.choice.device, specs, make.limit(), make.least_beyond());
+  fail("{}: no kernel on {} takes {}{}", p.kind->name, p.choice.device, specs,
+       has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
+}
+
 }  // namespace
+
+bool was_offered(std::string_view algorithm) {
+  Offered& o = offered();
+  const std::lock_guard lock(o.mutex);
+  return std::any_of(o.names.begin(), o.names.end(), [&](const auto& name) { return is_of_family(name, algorithm); });
+}
 
 std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   Candidates candidates;
   p.kind->offer(p.params.data(), p.in(), p.out(), p.choice, threads_of(p.choice), candidates);
-  for (const auto& c : candidates.all()) register_algorithm(c.algorithm);
+  note_offered(candidates);
   const auto order = in_order(p, candidates);
   const Device device = p.choice.device;
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
-  Made made = p.choice.search == Search::kMeasured && can_measure ? measured(p, order) : first_of(order);
-  if (!made.kernel) {
-    std::string specs;
-    bool has_half = false;
-    for (const TensorSpec& s : p.in()) {
-      specs += (specs.empty() ? "" : ", ") + to_string(s);
-      has_half |= s.dtype == DType::kF16;
-    }
-    fail("{}: no kernel on {} takes {}{}", p.kind->name, p.choice.device, specs.empty() ? "this problem" : specs,
-         has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
-  }
+  Maker make(device);
+  Made made = p.choice.search == Search::kMeasured && can_measure ? measured(p, order, make) : first_of(order, make);
+  if (!made.kernel) fail_without_kernel(p, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
   for (const auto& c : candidates.all()) {
@@ -152,4 +232,5 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   return std::move(made.kernel);
 }
 
-}  // namespace plumb::detail
+}  // namespace detail
+}  // namespace plumb

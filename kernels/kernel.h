@@ -80,8 +80,8 @@ class Candidates {
     Make make;
     bool deterministic;  // the same bits from run to run, with the same number of threads
   };
-  /// `algorithm` names the way within its op ("direct", "winograd_f2x2"); a choice of algorithm "winograd" matches by
-  /// prefix. `make` is called when the candidate is tried, and may return null to decline.
+  /// `algorithm` names the way within its op ("direct", "winograd_f2x2"); a choice of algorithm "winograd" takes the
+  /// whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
   void add(std::string algorithm, Make make, bool deterministic = true) {
     all_.push_back({std::move(algorithm), std::move(make), deterministic});
   }

@@ -2,6 +2,7 @@
 #include "kernels/batch_norm.h"
 
 #include "kernels/cuda/batch_norm.cuh"
+#include "kernels/cuda/vendor/offers.h"
 
 namespace plumb {
 namespace {
@@ -167,6 +168,7 @@ void BatchNormForward::cuda(const Problem<Params>& p, Candidates& candidates) {
     candidates.add(
         "loop", [x = p.in[0], params = p.params, device = p.device] { return forward_kernel<T>(x, params, device); });
   });
+  cuda::offer_cudnn_batch_norm(p, candidates);
 }
 
 void BatchNormBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
@@ -175,6 +177,7 @@ void BatchNormBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
       return backward_kernel<T>(x, params, needs_dx, device);
     });
   });
+  cuda::offer_cudnn_batch_norm_backward(p, candidates);
 }
 
 }  // namespace plumb

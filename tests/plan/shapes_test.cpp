@@ -4,6 +4,7 @@
 #include "app/device_roofs.h"
 #include "core/described.h"
 #include "core/print.h"
+#include "kernels/batch_norm.h"
 #include "kernels/cache.h"
 #include "kernels/conv2d.h"
 #include "kernels/pool2d.h"
@@ -21,12 +22,16 @@ Device h200() {
 
 // How many deterministic candidates are cuDNN's.
 template <class K>
-int plans(const typename K::Params& params, std::vector<TensorSpec> in, const TensorSpec& out) {
+int plans(const typename K::Params& params, const std::vector<TensorSpec>& in, const std::vector<TensorSpec>& out) {
   Candidates candidates;
-  K::cuda({params, in, {&out, 1}, 1, MathMode::kStrict, h200()}, candidates);
+  K::cuda({params, in, out, 1, MathMode::kStrict, h200()}, candidates);
   int n = 0;
   for (const auto& c : candidates.all()) n += c.algorithm.starts_with("cudnn_") && c.deterministic ? 1 : 0;
   return n;
+}
+template <class K>
+int plans(const typename K::Params& params, const std::vector<TensorSpec>& in, const TensorSpec& out) {
+  return plans<K>(params, in, std::vector<TensorSpec>{out});
 }
 
 TEST(PlannedShapesTest, EveryKindOfConvolutionHasAPlan) {
@@ -97,6 +102,34 @@ TEST(PlannedShapesTest, PoolingHasPlans) {
       }
     }
   }
+}
+
+TEST(PlannedShapesTest, BatchNormalisationHasPlansForChannelsInPieces) {
+  const BatchNormParams train;
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    for (const Layout layout : kPublicLayouts) {
+      for (const int64_t channels : {64, 66}) {
+        const TensorSpec x(Shape{8, channels, 14, 14}, dtype, layout), c(Shape{channels}, DType::kF32);
+        const bool has = channels == 64 && layout != Layout::kChwn;
+        EXPECT_EQ(plans<BatchNormForward>(train, {x, c, c, c, c}, {x, c, c}) > 0, has) << x;
+        EXPECT_EQ(plans<BatchNormBackward>(train, {x, x, c, c, c}, {c, c, x}) > 0, has) << x;
+      }
+    }
+  }
+  BatchNormParams inference;
+  inference.train = 0;
+  const TensorSpec x(Shape{8, 64, 14, 14}), c(Shape{64});
+  EXPECT_EQ(plans<BatchNormForward>(inference, {x, c, c, c, c}, {x}), 0);
+}
+
+TEST(PlannedShapesTest, BatchNormalisationIsPlannedAndRun) {
+  const DeviceScope on(h200());
+  const ChoiceScope cudnn({.algorithm = register_algorithm("cudnn")});
+  const TensorSpec x(Shape{8, 64, 14, 14}, DType::kF32, Layout::kNhwc), c(Shape{64});
+  const auto forward = prepare<BatchNormForward>({}, {x, c, c, c, c}, {x, c, c});
+  EXPECT_TRUE(forward->kernel->info().name.starts_with("cudnn:")) << forward->kernel->info().name;
+  const auto backward = prepare<BatchNormBackward>({}, {x, x, c, c, c}, {c, c, x});
+  EXPECT_TRUE(backward->kernel->info().name.starts_with("cudnn:")) << backward->kernel->info().name;
 }
 
 TEST(PlannedShapesTest, PlansThatNeedTooMuchMemoryAreLeftOut) {

@@ -160,7 +160,7 @@ cudnnDataType_t cudnn_dtype(DType t) {
   fail("cuDNN has no dtype {}", t);
 }
 
-Descriptor tensor(const TensorSpec& s, int64_t id, bool is_virtual) {
+Descriptor tensor(const TensorSpec& s, int64_t id, Storage storage) {
   const cudnnDataType_t type = cudnn_dtype(s.dtype);
   const Strides strides = strides_of(s);
   std::vector<int64_t> extents(s.shape.begin(), s.shape.end()), steps(strides.of, strides.of + s.rank());
@@ -170,7 +170,9 @@ Descriptor tensor(const TensorSpec& s, int64_t id, bool is_virtual) {
   d.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, s.rank(), steps.data());
   d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
-  if (is_virtual) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+  const bool yes = true;
+  if (storage == Storage::kNone) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &yes);
+  if (storage == Storage::kByValue) d.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes);
   d.finalize("a tensor");
   return d;
 }

@@ -70,8 +70,6 @@ class Target {
   explicit Target(Runtime& runtime);
   ~Target();
   bool is_present() const { return description_ == nullptr; }
-  /// Plans that need more are not worth the memory that they take from the tensors.
-  size_t most_workspace_bytes() const { return runtime_.properties().memory_bytes / 8; }
   /// Says to a heuristic or a plan which device it is for.
   void tell(Descriptor& d, cudnnBackendAttributeName_t handle_name, cudnnBackendAttributeName_t description_name) const;
   void tell_graph(Descriptor& graph) const;
@@ -88,7 +86,10 @@ class Target {
 };
 
 cudnnDataType_t cudnn_dtype(DType t);
+/// Where a tensor of a graph lies: in the device's memory, nowhere (it goes from operation to operation), or, of a
+/// single number, with the host.
+enum class Storage { kDevice, kNone, kByValue };
 /// A tensor of a graph. Tensors of one graph have different ids.
-Descriptor tensor(const TensorSpec& s, int64_t id, bool is_virtual = false);
+Descriptor tensor(const TensorSpec& s, int64_t id, Storage storage = Storage::kDevice);
 
 }  // namespace plumb::cuda

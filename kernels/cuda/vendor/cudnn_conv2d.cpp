@@ -64,9 +64,9 @@ Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descr
 
 std::vector<Binding> bindings_of(ConvDirection d) {
   switch (d) {
-    case ConvDirection::kForward: return {{Binding::kIn, 0, kX}, {Binding::kIn, 1, kW}, {Binding::kOut, 0, kY}};
-    case ConvDirection::kBackwardInput: return {{Binding::kIn, 0, kY}, {Binding::kIn, 1, kW}, {Binding::kOut, 0, kX}};
-    case ConvDirection::kBackwardWeight: return {{Binding::kIn, 0, kY}, {Binding::kIn, 1, kX}, {Binding::kOut, 0, kW}};
+    case ConvDirection::kForward: return {in(0, kX), in(1, kW), out(0, kY)};
+    case ConvDirection::kBackwardInput: return {in(0, kY), in(1, kW), out(0, kX)};
+    case ConvDirection::kBackwardWeight: return {in(0, kY), in(1, kX), out(0, kW)};
   }
   return {};
 }
@@ -106,15 +106,15 @@ void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Probl
     convolve_to(y);
   } else {  // what lies between the operations is f32, and never in memory
     const TensorSpec wide = s.y.with(DType::kF32), of_channels(Shape{1, s.y.shape[1], 1, 1}, s.y.dtype, s.y.layout);
-    const Descriptor product = tensor(wide, kProduct, true), biased = tensor(wide, kBiased, true);
+    const Descriptor product = tensor(wide, kProduct, Storage::kNone), biased = tensor(wide, kBiased, Storage::kNone);
     const Descriptor bias = tensor(of_channels, kBias);
     convolve_to(product);
     operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &bias, has_relu ? biased : y));
     if (has_relu) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, biased, nullptr, y));
     if (has_bias) {
-      bindings.push_back({Binding::kIn, 2, kBias});
+      bindings.push_back(in(2, kBias));
     } else {  // there is no plan for a convolution with ReLU alone
-      bindings.push_back({Binding::kZeros, 0, kBias});
+      bindings.push_back({Binding::kZeros, 0, kBias, 0});
       zeros = zeros_of(of_channels.bytes(), p.device);
     }
   }

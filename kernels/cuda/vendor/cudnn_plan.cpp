@@ -158,12 +158,15 @@ class PlanKernel final : public Kernel {
     std::array<void*, kMost> pointers;
     for (size_t i = 0; i < bindings_.size(); ++i) {
       const Binding& b = bindings_[i];
-      pointers[i] = b.from == Binding::kIn ? l.in[b.at] : b.from == Binding::kOut ? l.out[b.at] : zeros_.get();
+      pointers[i] = b.from == Binding::kIn      ? l.in[b.at]
+                    : b.from == Binding::kOut   ? l.out[b.at]
+                    : b.from == Binding::kZeros ? zeros_.get()
+                                                : const_cast<float*>(&b.value);
     }
     plan_->run({pointers.data(), bindings_.size()}, l.workspace, l.stream);
   }
 
-  static constexpr size_t kMost = 8;  // tensors of a graph
+  static constexpr size_t kMost = 16;  // tensors of a graph
 
  private:
   std::unique_ptr<const Plan> plan_;
@@ -185,7 +188,7 @@ void offer_plans(const Target& target, std::vector<Descriptor> operations, const
         config.algorithm,
         [&target, graph, config, ids, bindings, zeros]() -> std::unique_ptr<Kernel> {
           auto plan = std::make_unique<const Plan>(target, graph, config, ids);
-          if (!plan->is_made() || plan->workspace_bytes() > target.most_workspace_bytes()) return nullptr;
+          if (!plan->is_made()) return nullptr;
           return std::make_unique<PlanKernel>(std::move(plan), bindings, zeros);
         },
         config.is_deterministic);

@@ -63,12 +63,16 @@ class Plan {
   detail::PerThread<Pack> packs_;
 };
 
-/// Which pointer of a launch a tensor of a graph is, or that it is the zeros that come with the graph.
+/// Which pointer of a launch a tensor of a graph is, or that it is the zeros that come with the graph, or a number.
 struct Binding {
-  enum From { kIn, kOut, kZeros } from;
+  enum From { kIn, kOut, kZeros, kValue } from;
   size_t at;
   int64_t id;
+  float value;
 };
+inline Binding in(size_t at, int64_t id) { return {Binding::kIn, at, id, 0}; }
+inline Binding out(size_t at, int64_t id) { return {Binding::kOut, at, id, 0}; }
+inline Binding value(float v, int64_t id) { return {Binding::kValue, 0, id, v}; }
 /// One candidate for each config of the graph, in the order of the heuristics. `zeros` is memory of the device, full of
 /// zeros, where a binding needs it.
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,

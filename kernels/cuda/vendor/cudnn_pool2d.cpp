@@ -57,8 +57,7 @@ void offer_cudnn_pool2d(PoolOperation o, const Problem<Pool2dParams>& p, Candida
     op.set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, window);
     op.finalize("a pooling of these shapes");
   }
-  const std::vector<Binding> bindings = {{Binding::kIn, 0, is_forward ? kX : kY},
-                                         {Binding::kOut, 0, is_forward ? kY : kX}};
+  const std::vector<Binding> bindings = {in(0, is_forward ? kX : kY), out(0, is_forward ? kY : kX)};
   offer_plans(*target, std::move(operations), bindings, from.dtype == DType::kF32, candidates);
 }
 

@@ -1,6 +1,7 @@
 // What the vendor's libraries offer beside our own kernels. Builds without them (the emulated device) offer nothing.
 #pragma once
 
+#include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
 #include "kernels/pool2d.h"
 
@@ -32,6 +33,9 @@ struct LtProduct {
 #ifdef PLUMB_HAS_VENDOR
 /// What cuDNN plans for a pooling: without positions of maxima.
 void offer_cudnn_pool2d(PoolOperation operation, const Problem<Pool2dParams>& p, Candidates&);
+/// What cuDNN plans for batch normalisation in training, and for its gradients.
+void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates&);
+void offer_cudnn_batch_norm_backward(const Problem<BatchNormParams>& p, Candidates&);
 /// What cuBLASLt has for a product of f32, f64 or bf16; on a device that is only described one candidate, "cublaslt",
 /// that stands for what the device would tell.
 void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device device, Candidates&);
@@ -39,6 +43,8 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
 void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& specs, const Problem<Conv2dParams>& p, Candidates&);
 #else
 inline void offer_cudnn_pool2d(PoolOperation, const Problem<Pool2dParams>&, Candidates&) {}
+inline void offer_cudnn_batch_norm(const Problem<BatchNormParams>&, Candidates&) {}
+inline void offer_cudnn_batch_norm_backward(const Problem<BatchNormParams>&, Candidates&) {}
 inline void offer_cublaslt(const LtProduct&, DType, MathMode, Device, Candidates&) {}
 inline void offer_cudnn_conv2d(ConvDirection, const ConvSpecs&, const Problem<Conv2dParams>&, Candidates&) {}
 #endif
