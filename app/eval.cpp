@@ -50,6 +50,7 @@ Convention convention(const EvalConfig& c, const std::string& weights) {
 void eval(const EvalConfig& c) {
   const std::string weights = weights_file(c.weights).string();
   check_outputs({{"--json", c.json}}, {{"--weights", weights}});
+  check_algorithm(c.algorithm, device_from_string(c.device));
   const ChoiceScope choice(choice_of(c.algorithm));
   const DeviceScope on(device_from_string(c.device));
   const Convention formulas = convention(c, weights);
@@ -65,6 +66,7 @@ void eval(const EvalConfig& c) {
   check_distinct({{"--json", c.json}}, files_of({&test}));
   datasets::Loader loader(test, options);
   const Evaluation e = evaluate(*network, loader);
+  check_engine(c.algorithm, c.model);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
   if (!network->device().is_cpu()) fmt::print("on {}\n", where(network->device()));
@@ -98,6 +100,7 @@ void add_eval(const CommandLine& plumb) {
   add_choice(cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");
   add_device_option(cmd, c->device, "Where to run");
   add_algorithm_option(cmd, c->algorithm);
+  add_workspace_option(cmd);
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the result to this file");
   cmd.calls([c] { eval(*c); });

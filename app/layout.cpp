@@ -85,6 +85,7 @@ void print_totals(const Json& totals) {
 void layout(const LayoutConfig& c) {
   check_outputs({{"--json", c.json}});
   check_precision(c.dtype, device_from_string(c.device));
+  check_algorithm(c.algorithm, device_from_string(c.device));
   const ChoiceScope choice(choice_of(c.algorithm, c.dtype));
   const DeviceScope on(device_from_string(c.device));
   const auto network = models::make_network(c.model);
@@ -96,6 +97,7 @@ void layout(const LayoutConfig& c) {
   OnednnBest best;
   for (const Layout l : kPublicLayouts) {
     const Program program = training_step(*network, l, c);
+    check_engine(c.algorithm, c.model);
     if (report["rows"].empty()) print_header(network->device());  // now that a batch fits into memory
     double total = 0, conversions = 0, weights = 0, weights_best = 0;
     for (const Piece& piece : pieces_of(program, *network)) {
@@ -131,6 +133,7 @@ void add_layout(const CommandLine& plumb) {
   add_dtype_option(cmd, c->dtype);
   add_device_option(cmd, c->device, "Where to run");
   add_algorithm_option(cmd, c->algorithm);
+  add_workspace_option(cmd);
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the same to this file");
   cmd.calls([c] { layout(*c); });

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/device.h"
+#include "kernels/cache.h"
 
 namespace plumb::app {
 
@@ -47,6 +48,14 @@ void add_algorithm_option(const CommandLine& line, std::string& algorithm) {
   line.add("--algorithm", algorithm, "Of the kernels: " + any_of(algorithm_names()) + "; or an engine, cudnn_e38")
       .read_by(read)
       .with_default();
+}
+
+void add_workspace_option(const CommandLine& line) {
+  constexpr int kMost = std::numeric_limits<int>::max();  // megabytes
+  line.add_taken(
+          "--workspace", [](int mb) { set_workspace_limit(size_t{1000000} * static_cast<size_t>(mb)); },
+          "The most megabytes of workspace that a kernel may ask for [a GPU: an eighth of its memory; cpu: no limit]")
+      .read_by(whole_from<int>(0, kMost));
 }
 
 void add_device_option(const CommandLine& line, std::string& device, const char* about) {

@@ -33,6 +33,8 @@ Option add_batch_option(const CommandLine& line, int64_t& batch, const char* abo
 void add_limit_option(const CommandLine& line, int64_t& limit, const char* about);
 /// --algorithm, a name for choice_of.
 void add_algorithm_option(const CommandLine& line, std::string& algorithm);
+/// --workspace, which limits what kernels ask for (set_workspace_limit) as soon as it is read.
+void add_workspace_option(const CommandLine& line);
 /// --device, the name of one that this process has.
 void add_device_option(const CommandLine& line, std::string& device, const char* about);
 /// --dtype of training, a name for precision_of.

@@ -11,6 +11,7 @@
 #include "app/report.h"
 #include "core/described.h"
 #include "core/runtime.h"
+#include "kernels/cache.h"
 #include "kernels/machine.h"
 
 namespace plumb::app {
@@ -168,14 +169,17 @@ std::vector<Layout> layouts_of(const Config& c) {
   return {layout_from_string(c.layout)};
 }
 
-// An engine that was named and does not exist would go unnoticed: others take its place.
-void check_algorithm(const Config& c, const PlannedStep& s) {
-  if (!c.algorithm.starts_with("cudnn")) return;
-  const auto is_it = [&](const PlannedKernel& k) { return k.algorithm.starts_with(c.algorithm); };
+// What was named and is not there would go unnoticed: others take its place.
+void check_is_used(const Config& c, const PlannedStep& s, Device device) {
+  if (!is_of_family(c.algorithm, "cudnn")) return;
+  const auto is_it = [&](const PlannedKernel& k) { return is_of_family(k.algorithm, c.algorithm); };
+  const size_t limit = workspace_limit(device);
+  const bool is_usual = limit == runtime_of(device).properties().memory_bytes / 8;
   PLUMB_CHECK(
       std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
-      "--algorithm {}: cuDNN has no such plan for any kernel of {} in {}; leave it out to see those that it has",
-      c.algorithm, c.model, to_string(s.layout));
+      "--algorithm {}: cuDNN has no such plan for any kernel of {} in {}{}; leave it out to see those that it has",
+      c.algorithm, c.model, to_string(s.layout),
+      is_usual ? "" : " within a workspace of " + in_mb(static_cast<double>(limit)));
 }
 
 void plan(Config c) {
@@ -193,7 +197,7 @@ void plan(Config c) {
   std::vector<PlannedStep> steps;
   for (const Layout layout : layouts_of(c)) {
     steps.push_back(plan_step(c, layout, device, roofs));
-    check_algorithm(c, steps.back());
+    check_is_used(c, steps.back(), device);
   }
   fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model, c.optimizer,
              c.batch, c.dtype, p.name);
@@ -238,6 +242,7 @@ void add_plan(const CommandLine& plumb) {
   add_dtype_option(cmd, c->dtype);
   add_batch_option(cmd, c->batch, "Images of a step");
   add_algorithm_option(cmd, c->algorithm);
+  add_workspace_option(cmd);
   cmd.add("--json", c->json, "Write all of it to this file");
   cmd.calls([c] { plan(*c); });
 }

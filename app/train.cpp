@@ -128,6 +128,7 @@ void train(TrainConfig c) {
   check(c);
   if (c.model == "vgg") c.model = "vgg16";
   check_precision(c.dtype, device_from_string(c.device));
+  check_algorithm(c.algorithm, device_from_string(c.device));
   const ChoiceScope choice(choice_of(c.algorithm, c.dtype));
   const DeviceScope on(device_from_string(c.device));
   auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
@@ -171,6 +172,7 @@ void train(TrainConfig c) {
     ProgressBar bar(fmt::format("epoch {}", epoch + 1));
     report.begin_epoch();
     const EpochResult r = trainer.run_epoch(epoch, [&](int64_t step, int64_t steps, double ms, const StepResult& s) {
+      if (step == 0) check_engine(c.algorithm, c.model);
       report.add_step(ms);
       if (!c.profile.empty()) profile.add_step(step, ms);
       bar.update(step + 1, steps, fmt::format("loss {:.4f} {:.0f} ms", s.loss, ms));
@@ -214,6 +216,7 @@ void add_train(const CommandLine& plumb) {
   add_choice(cmd, "--layout", c->layout, layouts,
              "Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: ");
   add_algorithm_option(cmd, c->algorithm);
+  add_workspace_option(cmd);
   add_dtype_option(cmd, c->dtype);
   add_choice(cmd, "--mode", c->mode, {"eager", "captured"}, "A captured step is recorded once and replayed: ");
   add_threads_option(cmd);

@@ -7,7 +7,7 @@
 #include "core/convention.h"
 #include "core/layout.h"
 #include "core/runtime.h"
-#include "kernels/kernel.h"
+#include "kernels/choose.h"
 #include "models/network.h"
 
 namespace plumb::app {
@@ -97,6 +97,18 @@ bool is_engine(const std::string& algorithm) {
 
 void check_algorithm_name(const std::string& algorithm) {
   if (!is_engine(algorithm)) check_choice(algorithm, algorithm_names());
+}
+
+void check_algorithm(const std::string& algorithm, Device device) {
+  const bool is_vendors = is_of_family(algorithm, "cudnn") || is_of_family(algorithm, "cublaslt");
+  PLUMB_CHECK(!is_vendors || has_tensor_cores(device), "--algorithm {}: {} has no such kernels; they are a GPU's",
+              algorithm, device);
+}
+
+void check_engine(const std::string& algorithm, const std::string& model) {
+  PLUMB_CHECK(!is_engine(algorithm) || detail::was_offered(algorithm),
+              "--algorithm {}: cuDNN has no such plan for any kernel of {}; plumb plan shows those that it has",
+              algorithm, model);
 }
 
 const std::vector<std::string>& precision_names() {

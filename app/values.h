@@ -63,6 +63,10 @@ Precision precision_of(const std::string& dtype);
 bool has_tensor_cores(Device device);
 /// Throws where a device does not have it: tf32 is a GPU's.
 void check_precision(const std::string& dtype, Device device);
+/// Throws where a device has no library of whose kernels the algorithm is one: cuDNN and cuBLASLt are a GPU's.
+void check_algorithm(const std::string& algorithm, Device device);
+/// After the first work by an algorithm: throws if it names an engine of cuDNN that was offered for none of it.
+void check_engine(const std::string& algorithm, const std::string& model);
 /// The choice of kernels behind such a name; throws on another.
 Choice choice_of(const std::string& algorithm, const std::string& dtype = "f32");
 

@@ -70,7 +70,8 @@ else()
 endif()
 
 # Kernels are compiled once, for the oldest GPU that we take, and that code is lowered to each of the real ones.
-set(PLUMB_NVCC_OPTIONS -std=c++20 --expt-relaxed-constexpr)
+# 186: loops over nothing in templates, where there is none of what they go over.
+set(PLUMB_NVCC_OPTIONS -std=c++20 --expt-relaxed-constexpr --diag-suppress=186)
 set(codes ${PLUMB_CUDA_ARCHITECTURES})
 if(PLUMB_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)  # which does not know those GPUs yet
   list(FILTER codes EXCLUDE REGEX "^1[0-9][0-9]")

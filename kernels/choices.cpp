@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <utility>
 
+#include "core/error.h"
+#include "core/file.h"
 #include "kernels/machine.h"
 
 namespace plumb {
@@ -40,34 +43,67 @@ fs::path file_of_results(Device device) {
   } else {
     return {};
   }
-  return folder / ("choices-" + device_signature(device) + ".txt");
+  return folder / ("measured-" + device_signature(device) + ".txt");
+}
+
+// Its first line: whose results they are. A file that was copied from another machine says so.
+std::string title_of(Device device) { return "plumbline measured on " + device_signature(device); }
+
+// The beginning of a line of any file, as it may be printed.
+std::string printable(std::string line) {
+  line.resize(std::min<size_t>(line.size(), 80));
+  for (char& c : line) c = c >= ' ' && c <= '~' ? c : '?';
+  return line;
+}
+
+Choices read_choices(const fs::path& file, Device device) {
+  constexpr const char* kWayOut = "delete the file to measure anew, or set PLUMB_CACHE=off";
+  Choices choices;
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return choices;  // nothing yet, or what reading might wait for
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  PLUMB_CHECK(line == title_of(device), "{} does not hold what was measured on this machine: it begins with {}; {}",
+              file.string(), detail::in_quotes(printable(line)), kWayOut);
+  for (int64_t number = 2; std::getline(in, line); ++number) {
+    if (in.eof()) break;  // without its end: it is being written
+    const size_t tab = line.find('\t');
+    PLUMB_CHECK(tab != std::string::npos && tab > 0 && tab + 1 < line.size() && line.find('\t', tab + 1) == line.npos,
+                "{} is damaged in line {}; {}", file.string(), number, kWayOut);
+    choices[line.substr(0, tab)] = line.substr(tab + 1);
+  }
+  return choices;
 }
 
 const Choices& known_of(Table& t, Device device) {
   const fs::path file = file_of_results(device);
-  const auto [known, is_new] = t.known.try_emplace(file.string());
-  std::error_code ignored;
-  if (!is_new || !fs::is_regular_file(file, ignored))
-    return known->second;  // nothing yet, or what reading might wait for
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (const size_t tab = line.find('\t'); tab != std::string::npos)
-      known->second[line.substr(0, tab)] = line.substr(tab + 1);
-  }
-  return known->second;
+  const auto known = t.known.find(file.string());
+  if (known != t.known.end()) return known->second;
+  return t.known[file.string()] = read_choices(file, device);
 }
 
-// One line, one write: several processes may append to the same file. A cache that cannot be written is no error.
+bool write_all(const fs::path& file, int flags, const std::string& text) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0644);
+  if (fd < 0) return false;
+  const bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  return is_whole;
+}
+
+// One line, one write: several processes may append to the same file, which is there with its title or not at all. A
+// cache that cannot be written is no error.
 void append_to_file(Device device, const std::string& work, const std::string& algorithm) {
   const fs::path file = file_of_results(device);
   if (file.empty()) return;
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (fd < 0) return;
-  const std::string line = work + "\t" + algorithm + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
-  ::close(fd);
+  if (!fs::exists(file, ignored)) {
+    const fs::path titled = file.string() + message(".{}", ::getpid());
+    if (write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n")) fs::rename(titled, file, ignored);
+    fs::remove(titled, ignored);
+  }
+  write_all(file, O_APPEND, work + "\t" + algorithm + "\n");
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
           {"lenet --algorithm fft",
            "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd, cudnn, cublaslt or "
            "deterministic"},
+          {"lenet --algorithm cudnn_e38", "--algorithm cudnn_e38: cpu has no such kernels; they are a GPU's"},
+          {"lenet --workspace much", "--workspace: \"much\" is not a whole number of at least 0"},
           {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32, tf32 or bf16"},
           {"lenet --mode traced", "--mode: \"traced\" is unknown; use eager or captured"},
           {"lenet --device tpu", "--device: \"tpu\" is unknown; use cpu"},

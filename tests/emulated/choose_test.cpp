@@ -70,12 +70,15 @@ TEST(ChoicesOfDevices, AreKeptInAFileOfItsName) {
                                   "' --gtest_also_run_disabled_tests --gtest_filter=ChoicesOfDevices.DISABLED_Child")
                                      .c_str());
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2);
-  std::string name, line;
+  std::string name, title, line;
   for (const auto& entry : fs::directory_iterator(folder.path())) {
     name = entry.path().filename().string();
-    std::getline(std::ifstream(entry.path()), line);
+    std::ifstream in(entry.path());
+    std::getline(in, title);
+    std::getline(in, line);
   }
-  EXPECT_TRUE(name.starts_with("choices-emulated-sm90-")) << name;
+  EXPECT_TRUE(name.starts_with("measured-emulated-sm90-")) << name;
+  EXPECT_TRUE(title.starts_with("plumbline measured on emulated-sm90-")) << title;
   EXPECT_TRUE(line.starts_with("numbered") && line.ends_with("\tfast")) << line;
 }
 

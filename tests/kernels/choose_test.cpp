@@ -1,11 +1,13 @@
 #include "kernels/choices.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "kernels/gate.h"
@@ -19,6 +21,7 @@ namespace {
 
 using test::FunctionKernel;
 using test::refused;
+using testing::HasSubstr;
 
 std::unique_ptr<Kernel> writes(float value, int microseconds = 0) {
   return std::make_unique<FunctionKernel>([=](const Launch& l) {
@@ -106,6 +109,49 @@ TEST(Choose, NoCandidateIsASentence) {
   EXPECT_TRUE(refused([] { prepare<Nothing>({}, {kOne}, {kOne}); }, "nothing: no kernel on cpu takes f32 (1) nchw"));
 }
 
+// Candidates that ask for more and more memory.
+struct Roomy {
+  static constexpr char kName[] = "roomy";
+  struct Params {
+    int64_t key = 0;
+  };
+  static void cpu(const Problem<Params>&, Candidates& c) {
+    for (const auto& [name, bytes] : {std::pair{"large", 4096}, {"middle", 1024}, {"small", 64}}) {
+      c.add(name, [bytes = size_t(bytes)] {
+        auto kernel = writes(1);
+        kernel->info().workspace_bytes = bytes;
+        return kernel;
+      });
+    }
+  }
+};
+
+class WorkspaceLimit : public testing::Test {
+ protected:
+  ~WorkspaceLimit() override { set_workspace_limit(std::numeric_limits<size_t>::max()); }
+};
+
+TEST_F(WorkspaceLimit, PassesOverWhatAsksForMore) {
+  const auto roomy = [](int64_t key) { return prepare<Roomy>({key}, {}, {kOne})->kernel->info().algorithm; };
+  EXPECT_EQ(roomy(0), "large");
+  set_workspace_limit(1024);
+  EXPECT_EQ(workspace_limit(Device()), 1024u);
+  EXPECT_EQ(roomy(0), "large") << "what is prepared stays";
+  EXPECT_EQ(roomy(1), "middle");
+  set_workspace_limit(1023);
+  EXPECT_EQ(roomy(2), "small");
+  const Choice measured{.search = Search::kMeasured};
+  {
+    const ChoiceScope scope(measured);
+    EXPECT_EQ(roomy(3), "small");
+  }
+  set_workspace_limit(63);
+  EXPECT_TRUE(refused([&] { roomy(4); },
+                      "roomy: no kernel on cpu takes this problem within a workspace of 63 bytes; allow at least 64"));
+  set_workspace_limit(64);
+  EXPECT_EQ(roomy(4), "small") << "and goes on";
+}
+
 std::map<std::string, std::string> choices_about(const std::string& work) {
   std::map<std::string, std::string> found;
   for (const auto& [description, algorithm] : choices_in_use()) {
@@ -160,43 +206,74 @@ TEST(Choose, AdoptedChoicesAmongOtherCandidatesAreMeasured) {
 }
 
 // The file of results is read once by a process, so this part is run by processes of their own: the exit status is the
-// number that the chosen kernel writes.
-TEST(ChoicesOnDisk, DISABLED_Child) {
-  const ChoiceScope measured({.search = Search::kMeasured});
-  std::_Exit(static_cast<int>(run<Several>({7}, {}, kOne).item()));
+// number that the chosen kernel writes, and 90 more where choosing was refused before, for the reason that is printed.
+TEST(ChoicesOfAProcess, DISABLED_Child) {
+  int refused = 0;
+  try {
+    const ChoiceScope measured({.search = Search::kMeasured});
+    std::_Exit(static_cast<int>(run<Several>({7}, {}, kOne).item()));
+  } catch (const Error& e) {
+    std::printf("%s\n", e.what());
+    std::fflush(stdout);
+    refused = 90;
+  }
+  std::_Exit(refused + static_cast<int>(run<Several>({7}, {}, kOne).item()));
 }
 
-TEST(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
-  namespace fs = std::filesystem;
-  const test::Folder own_folder;
-  const fs::path folder = own_folder.path() / "deep";
-  const fs::path file = folder / ("choices-" + machine_signature() + ".txt");
-  const auto lines = [&] {
-    std::ifstream in(file);
+namespace fs = std::filesystem;
+
+class ChoicesOnDisk : public testing::Test {
+ protected:
+  static constexpr int kRefused = 92;  // and then the first of the list
+  std::vector<std::string> lines() const {
+    std::ifstream in(file_);
     std::vector<std::string> all;
     for (std::string line; std::getline(in, line);) all.push_back(line);
     return all;
-  };
-  const auto chosen_by_child = [&] {
+  }
+  int chosen_by_child() const {
     const std::string self = fs::read_symlink("/proc/self/exe").string();
     const int status =
-        std::system(("PLUMB_CACHE='" + folder.string() + "' '" + self + "' --gtest_also_run_disabled_tests " +
-                     "--gtest_filter=ChoicesOnDisk.DISABLED_Child > /dev/null")
+        std::system(("PLUMB_CACHE='" + folder_.string() + "' '" + self + "' --gtest_also_run_disabled_tests " +
+                     "--gtest_filter=ChoicesOfAProcess.DISABLED_Child > '" + said_.string() + "'")
                         .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  };
+  }
+  std::string said() const { return test::content(said_); }
 
+  const test::Folder own_folder_;
+  const fs::path folder_ = own_folder_.path() / "deep", said_ = own_folder_.path() / "said";
+  const fs::path file_ = folder_ / ("measured-" + machine_signature() + ".txt");
+};
+
+TEST_F(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
   EXPECT_EQ(chosen_by_child(), 3);
-  ASSERT_EQ(lines().size(), 1u);
-  const std::string line = lines()[0];
+  ASSERT_EQ(lines().size(), 2u);
+  const std::string title = lines()[0], line = lines()[1];
+  EXPECT_EQ(title, "plumbline measured on " + machine_signature());
   EXPECT_TRUE(line.starts_with("several 0000000000000007 -> f32 (1) nchw")) << line;
   EXPECT_TRUE(line.ends_with("\tfast")) << line;
 
   EXPECT_EQ(chosen_by_child(), 3);
-  EXPECT_EQ(lines().size(), 1u);  // known: not measured again
+  EXPECT_EQ(lines().size(), 2u);  // known: not measured again
 
-  std::ofstream(file) << line.substr(0, line.find('\t')) << "\tslow_b\nnonsense\n";
+  const std::string other = line.substr(0, line.find('\t')) + "\tslow_b\n";
+  std::ofstream(file_) << title << "\n" << other << "a line that is being writ";
   EXPECT_EQ(chosen_by_child(), 4);
+}
+
+TEST_F(ChoicesOnDisk, AreRefusedWhereTheyAreAnotherMachinesOrDamaged) {
+  ASSERT_EQ(chosen_by_child(), 3);
+  const std::string title = lines()[0] + "\n", line = lines()[1] + "\n";
+  std::ofstream(file_) << "plumbline measured on another\n" << line;
+  EXPECT_EQ(chosen_by_child(), kRefused);
+  EXPECT_THAT(said(), HasSubstr("does not hold what was measured on this machine: it begins with \"plumbline measured "
+                                "on another\"; delete the file to measure anew"));
+  for (const std::string damage : {"no tab", "\tfast", "work\t", "two\ttabs\t"}) {
+    std::ofstream(file_) << title << line << damage << "\n";
+    EXPECT_EQ(chosen_by_child(), kRefused) << damage;
+    EXPECT_THAT(said(), HasSubstr(file_.string() + " is damaged in line 3; delete the file"));
+  }
 }
 
 TEST(Machine, IsDescribed) {

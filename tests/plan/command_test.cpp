@@ -37,6 +37,10 @@ TEST_F(PlanCommandTest, RefusesInOneSentence) {
   EXPECT_TRUE(refuses("plan vgg16 --on h100", "\"h100\" is unknown; use a100 or h200, or FILE.json"));
   EXPECT_TRUE(refuses("plan vgg16 --on nowhere.json", "nowhere.json"));
   EXPECT_TRUE(refuses("plan lenet --on h200 --algorithm cudnn_e999", "cuDNN has no such plan for any kernel of lenet"));
+  EXPECT_TRUE(refuses("plan vgg16 --on h200 --layout nhwc --algorithm cudnn_e74 --workspace 2",
+                      "cuDNN has no such plan for any kernel of vgg16 in nhwc within a workspace of 2.0 MB"));
+  EXPECT_TRUE(refuses("plan vgg16 --on h200 --workspace 0", "within a workspace of 0 bytes; allow at least "));
+  EXPECT_TRUE(refuses("plan vgg16 --on h200 --workspace -1", "--workspace: -1 is too small"));
   EXPECT_TRUE(refuses("plan lenet --on h200 --algorithm cudnn_38", "--algorithm: \"cudnn_38\" is unknown"));
   EXPECT_TRUE(refuses("plan lenet --on h200 --dtype f16", "--dtype: \"f16\" is unknown"));
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/runtime.h"
+#include "kernels/cache.h"
 #include "kernels/cuda/vendor/offers.h"
 #include "kernels/cuda/vendor/shared_library.h"
 
@@ -59,7 +60,10 @@ cublasLtHandle_t handle_of(Device device) {
 }
 
 // What a product may use while it runs: what NVIDIA recommends for Hopper and later, and for what came before.
-size_t workspace_of(Device device) { return size_t{runtime_of(device).properties().capability >= 90 ? 32u : 4u} << 20; }
+size_t workspace_of(Device device) {
+  const size_t recommended = size_t{runtime_of(device).properties().capability >= 90 ? 32u : 4u} << 20;
+  return std::min(recommended, workspace_limit(device));
+}
 
 cudaDataType_t cuda_dtype(DType t) {
   return t == DType::kF64 ? CUDA_R_64F : t == DType::kBf16 ? CUDA_R_16BF : CUDA_R_32F;

@@ -93,7 +93,7 @@ void offer_cudnn_batch_norm_backward(const Problem<BatchNormParams>& p, Candidat
   op.set(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, tensor(c, kDshift));
   op.set(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, tensor(x, kDx));
   op.finalize("the gradient of a batch normalisation of this shape");
-  const std::vector<Binding> bindings = {in(0, kDy),     in(1, kX),        in(2, kScale),    in(3, kMean),
+  const std::vector<Binding> bindings = {in(0, kDy),     in(1, kX),       in(2, kScale),   in(3, kMean),
                                          in(4, kInvStd), out(0, kDscale), out(1, kDshift), out(2, kDx)};
   offer_plans(*target, std::move(operations), bindings, x.dtype == DType::kF32, candidates);
 }

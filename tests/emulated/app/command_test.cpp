@@ -85,6 +85,23 @@ TEST_F(EmulatedCommandTest, RefusesDevicesThatAreNotThere) {
   EXPECT_TRUE(refuses(lenet_ + "--device gpu", "\"gpu\" is unknown; use cpu, cuda or cuda:N"));
 }
 
+TEST_F(EmulatedCommandTest, RefusesKernelsOfAGpu) {
+  for (const char* line : {"train lenet ", "layout lenet "}) {
+    for (const char* algorithm : {"cudnn", "cudnn_e38", "cublaslt"}) {
+      EXPECT_TRUE(refuses(line + std::string("--device cuda --algorithm ") + algorithm,
+                          std::string("--algorithm ") + algorithm + ": cuda:0 has no such kernels; they are a GPU's"));
+    }
+  }
+}
+
+TEST_F(EmulatedCommandTest, RefusesWorkspacesThatNothingFitsInto) {
+  EXPECT_TRUE(works(lenet_ + "--epochs 1 --device cuda --workspace 100"));
+  EXPECT_TRUE(
+      refuses("layout alexnet --batch 1 --algorithm heuristic --device cuda --workspace 0",
+              "linear_forward: no kernel on cuda:0 takes f32 (1, 8192) nchw, f32 (10, 8192) nchw, f32 (10) nchw "
+              "within a workspace of 0 bytes; allow at least 160"));
+}
+
 TEST_F(EmulatedCommandTest, PlansNothing) {
   EXPECT_TRUE(refuses("plan lenet --on h200", "plan: this program was built without cuDNN; build preset cuda"));
 }
