@@ -19,6 +19,8 @@ Cudnn open() {
   Cudnn c{};
   const auto take = [&]<class F>(F& to, const char* name) { to = reinterpret_cast<F>(library.symbol(name)); };
   take(c.version, "cudnnGetVersion");
+  PLUMB_CHECK(c.version() / 10000 == CUDNN_MAJOR, "cuDNN {} is of another major version than {}, which is wanted",
+              version_text(c.version()), CUDNN_MAJOR);
   PLUMB_CHECK(c.version() >= kOldest, "cuDNN {} is too old; install {} or a newer 9", version_text(c.version()),
               version_text(kOldest));
   take(c.error_string, "cudnnGetErrorString");
