@@ -4,12 +4,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/repeated.h"
 #include "app/roofs.h"
 #include "app/values.h"
 #include "core/file.h"
 #include "kernels/cache.h"
 #include "kernels/matmul.h"
+#include "kernels/repeated.h"
 
 namespace plumb::app {
 
@@ -108,7 +108,7 @@ double best_product(Device device, DType t, MathMode math) {
     const auto product = prepare<Matmul>({}, {s, s}, {s});
     detail::Scratch scratch(product->in(), product->out(), {}, device);
     const detail::Trial trial(scratch, product->in(), *product->kernel);
-    const double seconds = Repeated(device, [&](Runtime::Stream stream) { trial.run(stream); }).best_seconds(5);
+    const double seconds = detail::Repeated(device, [&](Runtime::Stream stream) { trial.run(stream); }).best_seconds(5);
     const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
     best = std::max(best, 2 * cubed / seconds);
     if (seconds > 0.02) break;  // what starting costs is long out of sight: a larger one would only take time
@@ -152,7 +152,7 @@ void DeviceCopy::run(Runtime::Stream stream) {
 }
 
 double DeviceCopy::best_seconds(int rounds) {
-  return Repeated(
+  return detail::Repeated(
              sets_[0]->device(), [&](Runtime::Stream stream) { run(stream); }, sets())
       .best_seconds(rounds);
 }

@@ -1,6 +1,8 @@
 #include "bench/raw_rows.h"
 
-#include "app/repeated.h"
+#include "core/error.h"
+#include "kernels/cache.h"
+#include "kernels/repeated.h"
 
 namespace plumb::bench {
 
@@ -35,14 +37,16 @@ struct VendorRun {
   }
 };
 
-// Calls f(run) for those that the library can make, in its order, until f returns false.
+// Calls f(run) for those that the library can make within the device's workspace, in its order, until f returns false.
 template <class F>
 void for_each_of_vendor(const Job& j, F&& f) {
   Candidates candidates;
   j.kind->offer(j.params.data(), j.in, j.out, j.choice, threads(), candidates);
   for (const auto& c : candidates.all()) {
     if (!c.algorithm.starts_with("cudnn") && !c.algorithm.starts_with("cublaslt")) continue;
-    if (auto kernel = c.make(); kernel && !f(std::make_shared<VendorRun>(j, c.algorithm, std::move(kernel)))) return;
+    auto kernel = c.make();
+    if (!kernel || kernel->info().workspace_bytes > workspace_limit(j.choice.device)) continue;
+    if (!f(std::make_shared<VendorRun>(j, c.algorithm, std::move(kernel)))) return;
   }
 }
 
@@ -71,8 +75,11 @@ std::shared_ptr<VendorRun> fastest_of(const std::vector<Job>& jobs) {
   for (const Job& job : jobs) {
     for_each_of_vendor(job, [&](std::shared_ptr<VendorRun> run) {
       const auto launch = [&](Runtime::Stream stream) { run->trial.run(stream); };
-      const double seconds = app::Repeated(job.choice.device, launch).best_seconds(5);
-      if (seconds < least) least = seconds, fastest = std::move(run);
+      try {
+        const double seconds = detail::Repeated(job.choice.device, launch).best_seconds(5);
+        if (seconds < least) least = seconds, fastest = std::move(run);
+      } catch (const Error&) {  // a plan that turns out not to run
+      }
       return true;
     });
   }

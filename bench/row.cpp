@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "app/repeated.h"
 #include "bench/allocations.h"
 #include "bench/flags.h"
+#include "kernels/repeated.h"
 
 namespace plumb::bench {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 struct Ready {
   std::string path;
   Work work;
-  std::unique_ptr<app::Repeated> repeated;  // on a device
+  std::unique_ptr<detail::Repeated> repeated;  // on a device
 };
 
 struct State {
@@ -56,7 +56,7 @@ Ready& ready(const std::string& path, const Prepare& prepare) {
   if (device.is_cpu()) {
     for (int i = 0; i < 2; ++i) w.run(nullptr);
   } else {
-    r.repeated = std::make_unique<app::Repeated>(device, w.run, w.turns, w.can_be_captured);
+    r.repeated = std::make_unique<detail::Repeated>(device, w.run, w.turns, w.can_be_captured);
   }
   return r;
 }
@@ -83,7 +83,7 @@ Measured measure_host(benchmark::State& state, const Work& w) {
 }
 
 // Many runs at a time, by the events of the device.
-Measured measure_device(benchmark::State& state, const Work& w, app::Repeated& repeated) {
+Measured measure_device(benchmark::State& state, const Work& w, detail::Repeated& repeated) {
   Runtime& runtime = runtime_of(detail::ctx.choice.device);
   const int64_t allocations = allocation_count();
   w.run(runtime.stream());

@@ -72,6 +72,10 @@ endif()
 # Kernels are compiled once, for the oldest GPU that we take, and that code is lowered to each of the real ones.
 # 186: loops over nothing in templates, where there is none of what they go over.
 set(PLUMB_NVCC_OPTIONS -std=c++20 --expt-relaxed-constexpr --diag-suppress=186)
+option(PLUMB_CUDA_COMPRESS "Code of GPUs is compressed, which tests cannot read" ON)
+if(NOT PLUMB_CUDA_COMPRESS)
+  list(APPEND PLUMB_NVCC_OPTIONS --no-compress)
+endif()
 set(codes ${PLUMB_CUDA_ARCHITECTURES})
 if(PLUMB_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)  # which does not know those GPUs yet
   list(FILTER codes EXCLUDE REGEX "^1[0-9][0-9]")

@@ -56,7 +56,11 @@ void Runtime::copy(void* to, const void* from, size_t bytes, Direction direction
                                                      : counts_.within;
   Timed& t = timed_[next_timed_++ % timed_.size()];
   if (!t.from) t.from = make_event(), t.to = make_event();
-  take_time(t);  // of the copy that had this place, which is long done
+  if (!t.seconds || is_done(*t.to)) {
+    take_time(t);  // of the copy that had this place, which mostly is long done
+  } else {
+    t.seconds = nullptr;  // nothing waits for a clock
+  }
   record(*t.from, stream);
   do_copy(to, from, bytes, direction, stream);
   record(*t.to, stream);
@@ -70,7 +74,7 @@ void Runtime::take_time(Timed& t) {
 }
 
 void Runtime::launch(const KernelCall& call, Stream stream) {
-  launches_.fetch_add(1, std::memory_order_relaxed);
+  count_launch();
   do_launch(call, stream);
 }
 
@@ -110,21 +114,34 @@ void Runtime::replay(const RuntimeGraph& graph, Stream stream) {
   do_replay(graph, stream);
 }
 
-void* Runtime::workspace(size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  if (bytes > workspace_bytes_) {
-    if (workspace_) memory_.put(std::exchange(workspace_, nullptr), workspace_bytes_, MemoryClass::kWorkspace);
-    workspace_bytes_ = 0;
-    workspace_ = memory_.get(bytes, MemoryClass::kWorkspace);
-    workspace_bytes_ = bytes;
+// Memory that is put back may be handed out at once: what is queued on the stream is done before what comes next.
+struct Runtime::Workspace {
+  Allocator& memory;
+  void* block = nullptr;
+  size_t bytes = 0;
+  explicit Workspace(Allocator& m) : memory(m) {}
+  ~Workspace() { clear(); }
+  void clear() {
+    if (block) memory.put(std::exchange(block, nullptr), std::exchange(bytes, 0), MemoryClass::kWorkspace);
   }
-  return workspace_;
+};
+
+Runtime::Workspace& Runtime::workspace_of_thread() {
+  return workspaces_.get([&] { return std::make_unique<Workspace>(memory_); });
+}
+
+void* Runtime::workspace(size_t bytes) {
+  Workspace& w = workspace_of_thread();
+  if (bytes > w.bytes) {
+    w.clear();
+    w.block = memory_.get(bytes, MemoryClass::kWorkspace);
+    w.bytes = bytes;
+  }
+  return w.block;
 }
 
 void Runtime::release_idle_memory() {
-  const std::lock_guard lock(mutex_);
-  if (workspace_) memory_.put(std::exchange(workspace_, nullptr), workspace_bytes_, MemoryClass::kWorkspace);
-  workspace_bytes_ = 0;
+  workspace_of_thread().clear();
   memory_.trim();
 }
 

@@ -14,6 +14,7 @@
 
 #include "device.h"
 #include "memory.h"
+#include "per_thread.h"
 
 // Stands before what kernels/cuda defines. A library without CUDA refers to it weakly: where a program links these
 // kernels beside it, they are found, and where none does, there is nothing to stand in for them.
@@ -136,6 +137,8 @@ class Runtime {
   /// among the counts.
   void copy(void* to, const void* from, size_t bytes, Direction, Stream);
   void launch(const KernelCall&, Stream);
+  /// Counts the launch of a vendor's library.
+  void count_launch() { launches_.fetch_add(1, std::memory_order_relaxed); }
   /// Waits until all work of the stream is done, and throws what went wrong in it.
   void wait(Stream);
 
@@ -152,9 +155,10 @@ class Runtime {
   virtual std::unique_ptr<RuntimeGraph> end_capture() = 0;
   void replay(const RuntimeGraph&, Stream);
 
-  /// Scratch memory of the stream, at least so large; good until more is asked for.
+  /// Scratch memory of the calling thread, at least so large; good until the thread asks for more. One a thread: the
+  /// launches of a kernel may have those of another thread's between them.
   void* workspace(size_t bytes);
-  /// Gives back the workspace and all memory that lies idle.
+  /// Gives back the thread's workspace and all memory that lies idle.
   void release_idle_memory();
   /// Where kernels report what is wrong with their numbers.
   Fault* fault();
@@ -172,14 +176,15 @@ class Runtime {
     std::unique_ptr<RuntimeEvent> from, to;
     double* seconds = nullptr;
   };
+  struct Workspace;
+  Workspace& workspace_of_thread();
   void take_time(Timed& t);
   void throw_fault();
 
   DeviceProperties properties_;
   Allocator memory_;
+  detail::PerThread<Workspace> workspaces_;
   std::mutex mutex_;  // guards what follows
-  void* workspace_ = nullptr;
-  size_t workspace_bytes_ = 0;
   Fault* fault_ = nullptr;
   DeviceCounts counts_;
   std::array<Timed, 8> timed_;

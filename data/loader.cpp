@@ -63,6 +63,12 @@ void Loader::stop() noexcept {
   }
   wanted_.notify_all();
   for (std::thread& t : threads_) t.join();
+  for (const Slot& s : slots_) {  // the device may still read its memory
+    try {
+      if (s.copied && !runtime_->is_done(*s.copied)) runtime_->wait_for(*s.copied);
+    } catch (const Error&) {  // told by the next wait, too
+    }
+  }
 }
 
 Loader::Parts Loader::parts(int64_t count) const {

@@ -70,7 +70,11 @@ void Program::Impl::run_steps() {
   Runtime& r = runtime_of(device);
   PLUMB_CHECK(r.is_present(), "run: {} is described and not here; a step is planned for it, and not run",
               r.properties().name);
-  if (detail::ctx.observer || !std::exchange(has_run, true)) return run_all(steps);
+  if (detail::ctx.observer || !has_run) {
+    run_all(steps);
+    has_run = true;
+    return;
+  }
   if (!graph) graph = graph_of(r, steps);
   r.replay(*graph, r.stream());
 }

@@ -5,9 +5,9 @@
 
 #include <optional>
 
+#include "core/per_thread.h"
 #include "kernels/kernel.h"
 #include "kernels/pack.h"
-#include "kernels/per_thread.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 #define PLUMB_DNNL_V3 1

@@ -78,7 +78,7 @@ __device__ inline Range inside(const Windows& w, int axis, int32_t o, int32_t ex
 __device__ inline Range covering(const Windows& w, int axis, int32_t i, int32_t outputs) {
   const int32_t at = i + w.before[axis], first = at - w.kernel[axis] + 1, s = w.stride[axis];
   const int32_t end = at / s + 1;
-  return {first <= 0 ? 0 : (first + s - 1) / s, end > outputs ? outputs : end};
+  return {first <= 0 ? 0 : (first - 1) / s + 1, end > outputs ? outputs : end};
 }
 __device__ inline int64_t divisor(const Windows& w, const Range& h, const Range& v) {
   if (w.counts_padding) return int64_t{w.kernel[0]} * w.kernel[1];

@@ -132,39 +132,39 @@ PLUMB_HOST_DEVICE inline double pow(double x, double y) { return std::pow(x, y);
 PLUMB_HOST_DEVICE inline float pow(float x, float y) { return std::pow(x, y); }
 
 template <class T>
-T abs(T x) {
+PLUMB_HOST_DEVICE T abs(T x) {
   return x < T(0) ? -x : x;
 }
 
 template <class T>
-Dual<T> exp(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> exp(Dual<T> x) {
   const T y = exp(x.v);
   return {y, y * x.d};
 }
 template <class T>
-Dual<T> log(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> log(Dual<T> x) {
   return {log(x.v), x.d / x.v};
 }
 template <class T>
-Dual<T> log1p(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> log1p(Dual<T> x) {
   return {log1p(x.v), x.d / (T(1) + x.v)};
 }
 template <class T>
-Dual<T> sqrt(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> sqrt(Dual<T> x) {
   const T y = sqrt(x.v);
   return {y, x.d / (T(2) * y)};
 }
 template <class T>
-Dual<T> tanh(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> tanh(Dual<T> x) {
   const T y = tanh(x.v);
   return {y, (T(1) - y * y) * x.d};
 }
 template <class T>
-Dual<T> erf(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> erf(Dual<T> x) {
   return {erf(x.v), T(1.12837916709551257390) * exp(-x.v * x.v) * x.d};
 }
 template <class T>
-Dual<T> pow(Dual<T> x, Dual<T> y) {
+PLUMB_HOST_DEVICE Dual<T> pow(Dual<T> x, Dual<T> y) {
   const T p = pow(x.v, y.v);
   const T by_base = y.v == T(0) ? T(0) : y.v * pow(x.v, y.v - T(1));
   const T by_exponent = x.v > T(0) ? p * log(x.v) : T(0);
@@ -173,7 +173,7 @@ Dual<T> pow(Dual<T> x, Dual<T> y) {
 
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
 template <class T>
-T sigmoid(T x) {
+PLUMB_HOST_DEVICE T sigmoid(T x) {
   const T e = exp(-abs(x)), s = T(1) / (T(1) + e);
   return x < T(0) ? e * s : s;
 }

@@ -225,7 +225,7 @@ struct PowScalar {  // x^p for a constant p
   constexpr T backward(T dy, T x) const {
     return value() == 0 ? T(0) : dy * T(value()) * math::pow(x, T(value() - 1));
   }
-  double value() const { return exponent; }
+  constexpr double value() const { return exponent; }
 };
 
 struct Divide {  // x / divisor for a constant: not x times its reciprocal, which rounds twice and may overflow

@@ -20,8 +20,9 @@ struct Decisions final : Observer {
   std::vector<std::vector<double>> kept, positions;
   void after(const Prepared& p, const Launch& l) override {
     const std::string_view kind = p.kind->name;
-    if (kind == "conv2d_forward" || kind == "linear_forward") kept.push_back(test::to_doubles(l.out[0], p.out()[0]));
-    if (kind == "max_pool2d_forward") positions.push_back(test::to_doubles(l.out[1], p.out()[1]));
+    const auto numbers = [&](size_t i) { return test::to_doubles(l.out[i], p.out()[i], p.choice.device); };
+    if (kind == "conv2d_forward" || kind == "linear_forward") kept.push_back(numbers(0));
+    if (kind == "max_pool2d_forward") positions.push_back(numbers(1));
   }
 };
 

@@ -55,6 +55,7 @@ TEST(PlannedShapesTest, EveryKindOfConvolutionHasAPlan) {
        {8, 16, 14, 14},
        {32, 4, 3, 3},
        {.stride = 2, .dilation = 2, .padding = 2, .groups = 4}},
+      {"strides past the image", {8, 16, 14, 14}, {32, 16, 3, 3}, {.stride = 2147483647, .padding = 1}},
       {"wide padding", {8, 16, 14, 14}, {32, 16, 3, 3}, {.padding = 4}},
   };
   for (const Case& c : cases) {

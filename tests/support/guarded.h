@@ -2,39 +2,44 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <vector>
+
+#include "core/block.h"
 
 namespace plumb::test {
 
-/// `bytes` bytes on a 64-byte boundary that is no 128-byte boundary, which is all that kernels may rely on. The zones
-/// are filled with NaNs of every dtype: what reads them gives NaN, what writes them is seen.
+/// `bytes` bytes of a device on a 64-byte boundary that is no 128-byte boundary, which is all that kernels may rely on.
+/// The zones are filled with NaNs of every dtype: what reads them gives NaN, what writes them is seen.
 class Guarded {
  public:
-  explicit Guarded(size_t bytes)
-      : bytes_(bytes), size_((bytes + 2 * kZone + 255) / 256 * 256), block_(std::aligned_alloc(256, size_)) {
-    std::memset(block_.get(), 0xff, size_);
+  explicit Guarded(size_t bytes, Device device = {}) : Guarded(nullptr, bytes, device) {}
+  /// Filled with bytes of the host.
+  Guarded(const void* from, size_t bytes, Device device = {})
+      : bytes_(bytes),
+        size_((bytes + 2 * kZone + 255) / 256 * 256),
+        device_(device),
+        block_(detail::block_of(size_, MemoryClass::kWorkspace, device)) {
+    std::vector<unsigned char> all(size_, 0xff);
+    if (from && bytes) std::memcpy(all.data() + kZone, from, bytes);
+    detail::copy_bytes(block_.get(), device_, all.data(), {}, size_);
   }
-  Guarded(const void* from, size_t bytes) : Guarded(bytes) {
-    if (bytes) std::memcpy(data(), from, bytes);
-  }
-  void* data() const { return begin() + kZone; }
+  void* data() const { return static_cast<unsigned char*>(block_.get()) + kZone; }
   bool intact() const {
-    const auto untouched = [](const unsigned char* from, const unsigned char* to) {
-      return std::all_of(from, to, [](unsigned char b) { return b == 0xff; });
+    std::vector<unsigned char> all(size_);
+    detail::copy_bytes(all.data(), {}, block_.get(), device_, size_);
+    const auto untouched = [&](size_t from, size_t to) {
+      return std::all_of(all.begin() + static_cast<std::ptrdiff_t>(from), all.begin() + static_cast<std::ptrdiff_t>(to),
+                         [](unsigned char b) { return b == 0xff; });
     };
-    return untouched(begin(), begin() + kZone) && untouched(begin() + kZone + bytes_, begin() + size_);
+    return untouched(0, kZone) && untouched(kZone + bytes_, size_);
   }
 
  private:
   static constexpr size_t kZone = 512 + 64;
-  unsigned char* begin() const { return static_cast<unsigned char*>(block_.get()); }
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
   size_t bytes_, size_;
-  std::unique_ptr<void, Free> block_;
+  Device device_;
+  detail::Block block_;
 };
 
 }  // namespace plumb::test

@@ -1,6 +1,7 @@
 #include "tests/support/tensors.h"
 
 #include "core/random.h"
+#include "core/runtime.h"
 #include "kernels/cpu/stream.h"
 #include "ops/convert.h"
 
@@ -45,7 +46,12 @@ T to_element(double v) {
 
 }  // namespace
 
-std::vector<double> to_doubles(const void* data, const TensorSpec& spec) {
+std::vector<double> to_doubles(const void* data, const TensorSpec& spec, Device device) {
+  if (!device.is_cpu()) {
+    std::vector<unsigned char> here(spec.bytes());
+    detail::copy_bytes(here.data(), {}, data, device, spec.bytes());
+    return to_doubles(here.data(), spec);
+  }
   std::vector<double> values(static_cast<size_t>(spec.numel()));
   dispatch_dtype(spec.dtype, [&]<class T>() {
     for_each_element(spec, [&](size_t i, int64_t at) { values[i] = to_double(static_cast<const T*>(data)[at]); });

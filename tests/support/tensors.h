@@ -17,8 +17,8 @@ using Function = std::function<Tensor(std::span<const Tensor>)>;
 Tensor on_host(const Tensor& x);
 /// The elements in row-major order of the logical dimensions, whatever the layout and the dtype.
 std::vector<double> to_doubles(const Tensor& x);
-/// The same for memory that no tensor holds.
-std::vector<double> to_doubles(const void* data, const TensorSpec& spec);
+/// The same for memory of a device that no tensor holds.
+std::vector<double> to_doubles(const void* data, const TensorSpec& spec, Device device = {});
 /// A tensor from elements in row-major logical order, rounded to the dtype of the spec.
 Tensor from_doubles(std::span<const double> values, const TensorSpec& spec);
 /// The elements of x as another dtype, in another layout: by the test's own loops.

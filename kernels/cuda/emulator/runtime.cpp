@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/runtime.h"
@@ -36,6 +38,52 @@ struct Graph final : RuntimeGraph {
   std::vector<Node> nodes;
 };
 
+// The pages of all blocks. The host reaches them only while the device works, as it never would a real one's: what
+// reads through a pointer of the device is seen.
+class Pages {
+ public:
+  void add(char* begin, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    blocks_[begin] = bytes;
+    if (working_ == 0) mprotect(begin, bytes, PROT_NONE);
+  }
+  /// From now on the caller's.
+  void take(char* begin) {
+    const std::lock_guard lock(mutex_);
+    const auto block = blocks_.find(begin);
+    mprotect(begin, block->second, PROT_READ | PROT_WRITE);
+    blocks_.erase(block);
+  }
+  void begin_work() {
+    const std::lock_guard lock(mutex_);
+    if (working_++ == 0) protect(PROT_READ | PROT_WRITE);
+  }
+  void end_work() {
+    const std::lock_guard lock(mutex_);
+    if (--working_ == 0) protect(PROT_NONE);
+  }
+
+ private:
+  void protect(int how) {
+    for (const auto& [begin, bytes] : blocks_) mprotect(begin, bytes, how);
+  }
+  std::mutex mutex_;
+  std::map<char*, size_t> blocks_;
+  int working_ = 0;  // threads that launch or copy
+};
+
+// The device works while it lives.
+class Work {
+ public:
+  explicit Work(Pages& p) : pages_(p) { pages_.begin_work(); }
+  ~Work() { pages_.end_work(); }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+ private:
+  Pages& pages_;
+};
+
 class EmulatedRuntime final : public Runtime {
  public:
   EmulatedRuntime() : Runtime({"emulated", 90, 2, size_t{16} << 30, ""}) {}
@@ -54,14 +102,17 @@ class EmulatedRuntime final : public Runtime {
     }
     char* const block = memory + kPage + pages - aligned(bytes);
     std::memset(block, kUnwritten, aligned(bytes));
+    pages_.add(memory + kPage, pages);
     return block;
   }
   void release(void* block, size_t bytes) noexcept override {
+    const size_t pages = pages_of(bytes);
+    char* const begin = static_cast<char*>(block) + aligned(bytes) - pages;
+    pages_.take(begin);
     const auto* const end = static_cast<unsigned char*>(block) + aligned(bytes);
     for (const unsigned char* p = static_cast<unsigned char*>(block) + bytes; p < end; ++p)
       if (*p != kUnwritten) was_overrun_ = true;
-    const size_t pages = pages_of(bytes);
-    munmap(static_cast<char*>(block) + aligned(bytes) - pages - kPage, pages + 2 * kPage);
+    munmap(begin - kPage, pages + 2 * kPage);
   }
   void* allocate_pinned(size_t bytes) override { return std::malloc(bytes); }
   void release_pinned(void* block, size_t) noexcept override { std::free(block); }
@@ -74,14 +125,16 @@ class EmulatedRuntime final : public Runtime {
   }
 
   Stream begin_capture() override {
-    capture_ = std::make_unique<Graph>();
-    return capture_.get();
+    std::unique_ptr<Graph>& graph = capturing();
+    graph = std::make_unique<Graph>();
+    return graph.get();
   }
-  std::unique_ptr<RuntimeGraph> end_capture() override { return std::move(capture_); }
+  std::unique_ptr<RuntimeGraph> end_capture() override { return std::move(capturing()); }
 
  protected:
   void do_copy(void* to, const void* from, size_t bytes, Direction, Stream s) override {
     if (!s) {
+      const Work work(pages_);
       std::memcpy(to, from, bytes);
       return;
     }
@@ -89,7 +142,10 @@ class EmulatedRuntime final : public Runtime {
     n.to = to, n.from = from, n.bytes = bytes;
   }
   void do_launch(const KernelCall& call, Stream s) override {
-    if (!s) return run_threads(call, call.arguments);
+    if (!s) {
+      const Work work(pages_);
+      return run_threads(call, call.arguments);
+    }
     Node& n = static_cast<Graph*>(s)->nodes.emplace_back();
     n.call = call;
     n.arguments.resize((call.argument_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
@@ -100,6 +156,7 @@ class EmulatedRuntime final : public Runtime {
   }
   void do_wait_for(const RuntimeEvent&) override {}
   void do_replay(const RuntimeGraph& graph, Stream) override {
+    const Work work(pages_);
     for (const Node& n : static_cast<const Graph&>(graph).nodes) {
       if (n.call.kernel) {
         run_threads(n.call, n.arguments.data());
@@ -112,7 +169,11 @@ class EmulatedRuntime final : public Runtime {
  private:
   static size_t aligned(size_t bytes) { return std::max(plumb::detail::aligned(bytes), kAlignment); }
   static size_t pages_of(size_t bytes) { return (aligned(bytes) + kPage - 1) / kPage * kPage; }
-  std::unique_ptr<Graph> capture_;
+  Pages pages_;
+  std::unique_ptr<Graph>& capturing() {
+    return capturing_.get([] { return std::make_unique<std::unique_ptr<Graph>>(); });
+  }
+  plumb::detail::PerThread<std::unique_ptr<Graph>> capturing_;  // what the thread captures
   std::atomic<bool> was_overrun_{false};
 };
 

@@ -119,13 +119,15 @@ Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
   return o;
 }
 
-std::vector<cublasLtMatmulHeuristicResult_t> proposals(const Operation& o, Device device) {
+std::vector<cublasLtMatmulHeuristicResult_t> proposals(const Operation& o, DType dtype, Device device) {
   cublasLtMatmulPreferenceOpaque_t preference;
   check(cublaslt().init_preference(&preference, sizeof preference), "a preference");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
     check(cublaslt().set_preference(&preference, name, &value, sizeof value), "a preference");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_of(device));
+  if (dtype == DType::kBf16)  // sums in parts would be rounded to it
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     prefer(name, uint32_t{16});
@@ -141,16 +143,26 @@ std::vector<cublasLtMatmulHeuristicResult_t> proposals(const Operation& o, Devic
   return results;
 }
 
-// "cublaslt_a66_t20_s7_k1": algorithm, tile, stages and split of the depth, which name it in any process.
+// "cublaslt_a66_t20_s7_k1_c3": algorithm, tile, stages, split of the depth and, where they are not 0, how the parts are
+// added up, the order of blocks, the algorithm's own option and the shape of clusters, which name it in any process.
 std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
-  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t name) {
-    int32_t v = 0;
+  const auto number = [&]<class T>(cublasLtMatmulAlgoConfigAttributes_t name, T v) {
     size_t written = 0;
     cublaslt().algorithm_attribute(&algorithm, name, &v, sizeof v, &written);
-    return v;
+    return static_cast<int64_t>(v);
   };
-  return message("cublaslt_a{}_t{}_s{}_k{}", number(CUBLASLT_ALGO_CONFIG_ID), number(CUBLASLT_ALGO_CONFIG_TILE_ID),
-                 number(CUBLASLT_ALGO_CONFIG_STAGES_ID), number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+  std::string name =
+      message("cublaslt_a{}_t{}_s{}_k{}", number(CUBLASLT_ALGO_CONFIG_ID, int32_t{}),
+              number(CUBLASLT_ALGO_CONFIG_TILE_ID, uint32_t{}), number(CUBLASLT_ALGO_CONFIG_STAGES_ID, uint32_t{}),
+              number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, int32_t{}));
+  const auto add = [&](const char* letter, int64_t v) {
+    if (v) name += message("_{}{}", letter, v);
+  };
+  add("r", number(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, uint32_t{}));
+  add("w", number(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, uint32_t{}));
+  add("o", number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, uint32_t{}));
+  add("c", number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, uint16_t{}));
+  return name;
 }
 
 class LtKernel final : public Kernel {
@@ -178,6 +190,7 @@ class LtKernel final : public Kernel {
     const void* const one = is_f64_ ? static_cast<const void*>(&kOne64) : &kOne;
     const void* const zero = is_f64_ ? static_cast<const void*>(&kZero64) : &kZero;
     runtime_.make_current();
+    runtime_.count_launch();
     check(cublaslt().matmul(handle_, &o.operation, one, l.in[p_.a.input], &o.a, l.in[p_.b.input], &o.b, zero, l.out[0],
                             &o.d, l.out[0], &o.d, &algorithm_, l.workspace, info().workspace_bytes,
                             static_cast<cudaStream_t>(l.stream)),
@@ -227,7 +240,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   }
   const Operation o = operation_of(p, dtype, math);
   std::set<std::string> names;
-  for (const auto& r : proposals(o, device)) {
+  for (const auto& r : proposals(o, dtype, device)) {
     std::string name = name_of(r.algo);
     if (!names.insert(name).second) continue;  // one that differs in smaller things
     candidates.add(name, [=] { return std::make_unique<LtKernel>(name, p, o, r, dtype, math, device); });

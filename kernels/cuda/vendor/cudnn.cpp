@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "core/per_thread.h"
 #include "kernels/cuda/vendor/shared_library.h"
-#include "kernels/per_thread.h"
 
 namespace plumb::cuda {
 namespace {
@@ -108,7 +108,12 @@ Target::Handle& Target::handle() const {
   return handles_->get([&] {
     auto made = std::make_unique<Handle>();
     runtime_.make_current();
-    check(cudnn().create(&made->handle), "a handle");
+    // This may be the thread's first work here, and be captured, where making a handle is none of what is.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    const cudnnStatus_t status = cudnn().create(&made->handle);
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    check(status, "a handle");
     return made;
   });
 }
@@ -129,6 +134,7 @@ void Target::tell_graph(Descriptor& graph) const {
 void Target::execute(const Descriptor& plan, const Descriptor& pointers, Runtime::Stream stream) const {
   Handle& h = handle();
   runtime_.make_current();
+  runtime_.count_launch();
   if (h.stream != stream) {
     check(cudnn().set_stream(h.handle, static_cast<cudaStream_t>(stream)), "a stream");
     h.stream = stream;

@@ -1,4 +1,6 @@
 // Convolution by cuDNN's graphs: three directions, forward with bias and ReLU in one where there is a plan for it.
+#include <algorithm>
+
 #include "core/block.h"
 #include "kernels/cuda/vendor/cudnn_plan.h"
 #include "kernels/cuda/vendor/offers.h"
@@ -8,11 +10,15 @@ namespace {
 
 enum Id : int64_t { kX = 1, kW, kY, kBias, kProduct, kBiased };
 
-Descriptor convolution(const Conv2dParams& p) {
+Descriptor convolution(const Conv2dParams& p, const Shape& x) {
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
   const int64_t before[] = {p.padding[0], p.padding[2]}, after[] = {p.padding[1], p.padding[3]};
-  const int64_t stride[] = {p.stride[0], p.stride[1]}, dilation[] = {p.dilation[0], p.dilation[1]};
+  // A stride past the image is as good as one to its end.
+  const auto stride_of = [&](int axis) {
+    return std::min<int64_t>(p.stride[axis], x[2 + axis] + p.padding[2 * axis] + p.padding[2 * axis + 1]);
+  };
+  const int64_t stride[] = {stride_of(0), stride_of(1)}, dilation[] = {p.dilation[0], p.dilation[1]};
   Descriptor d(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   d.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
   d.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
@@ -86,7 +92,8 @@ void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Probl
   if (!target || (s.x.dtype != DType::kF32 && s.x.dtype != DType::kBf16)) return;
   if (s.x.numel() == 0 || s.w.numel() == 0 || s.y.numel() == 0) return;  // descriptors have no extents of 0
   const Operation& o = kOperations[static_cast<int>(direction)];
-  const Descriptor x = tensor(s.x, kX), w = tensor(s.w, kW), y = tensor(s.y, kY), window = convolution(p.params);
+  const Descriptor x = tensor(s.x, kX), w = tensor(s.w, kW), y = tensor(s.y, kY),
+                   window = convolution(p.params, s.x.shape);
   const float one = 1, zero = 0;
   std::vector<Descriptor> operations;
   const auto convolve_to = [&](const Descriptor& to) {

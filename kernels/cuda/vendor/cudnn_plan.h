@@ -3,9 +3,9 @@
 
 #include <span>
 
+#include "core/per_thread.h"
 #include "kernels/cuda/vendor/cudnn.h"
 #include "kernels/kernel.h"
-#include "kernels/per_thread.h"
 
 namespace plumb::cuda {
 

@@ -90,13 +90,13 @@ class CudaRuntime final : public Runtime {
 
   Stream begin_capture() override {
     select();
-    if (!capture_) check(cudaStreamCreateWithFlags(&capture_, cudaStreamNonBlocking), "cudaStreamCreate");
-    check(cudaStreamBeginCapture(capture_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    return capture_;
+    const cudaStream_t stream = capturing();
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    return stream;
   }
   std::unique_ptr<RuntimeGraph> end_capture() override {
     cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(capture_, &graph), "cudaStreamEndCapture");
+    check(cudaStreamEndCapture(capturing(), &graph), "cudaStreamEndCapture");
     auto made = std::make_unique<Graph>();
     const cudaError_t status = cudaGraphInstantiate(&made->exec, graph, 0);
     cudaGraphDestroy(graph);
@@ -141,9 +141,25 @@ class CudaRuntime final : public Runtime {
     check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
     stream_ = made;
   }
+  // A thread's own: a stream takes one capture at a time.
+  struct Capturing {
+    cudaStream_t stream = nullptr;
+    ~Capturing() {
+      if (stream) cudaStreamDestroy(stream);
+    }
+  };
+  cudaStream_t capturing() {
+    return capturing_
+        .get([] {
+          auto made = std::make_unique<Capturing>();
+          check(cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking), "cudaStreamCreate");
+          return made;
+        })
+        .stream;
+  }
   std::mutex opening_;
   std::atomic<void*> stream_{nullptr};
-  cudaStream_t capture_ = nullptr;
+  plumb::detail::PerThread<Capturing> capturing_;
 };
 
 }  // namespace

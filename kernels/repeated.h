@@ -4,10 +4,10 @@
 #include <functional>
 #include <memory>
 
-#include "core/runtime.h"
-#include "core/timer.h"
+#include "../core/runtime.h"
+#include "../core/timer.h"
 
-namespace plumb::app {
+namespace plumb::detail {
 
 /// Work that is captured a number of times in one graph. A single short kernel between two events would show how long
 /// the next launch is in coming.
@@ -26,6 +26,7 @@ class Repeated {
   double best_seconds(int rounds);
 
  private:
+  void capture();
   Runtime& runtime_;
   Run run_;
   Timer timer_;
@@ -33,4 +34,4 @@ class Repeated {
   std::unique_ptr<RuntimeGraph> graph_;
 };
 
-}  // namespace plumb::app
+}  // namespace plumb::detail
