@@ -1,5 +1,5 @@
-// The fully connected layer: y = x w^T + b with w as (OUT, IN), the three products of a training step, and the two of
-// backward in one pass.
+// The fully connected layer: y = x w^T + b with w as (OUT, IN), the three products of a training step, those that bring
+// the work of their neighbours along, and the two of backward in one pass.
 #pragma once
 
 #include "activation.h"
@@ -52,6 +52,26 @@ struct LinearBackwardWeightBias {
   static double flops(const Problem<Params>&);
 };
 
+/// {y, mask} from {x, w} or {x, w, b}, with ReLU: bit j % 8 of byte j / 8 of the mask's row n (u8, mask_of) says that
+/// y[n][j] > 0, and bits past OUT are 0. On devices, where the mask spares the next layer's backward the ReLU's.
+struct LinearForwardMask {
+  static constexpr char kName[] = "linear_forward_mask";
+  using Params = NoParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
+/// The gradient by what was before the ReLU that made x (N, IN), from {dy, w, mask}: dx where the mask has a one, and 0
+/// elsewhere.
+struct LinearBackwardInputMask {
+  static constexpr char kName[] = "linear_backward_input_mask";
+  using Params = NoParams;
+  static void reference(const Problem<Params>&, Candidates&);
+  PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
+  static double flops(const Problem<Params>&);
+};
+
 /// {dx, dw} from {dy, x, w} in one pass, which reads w while it writes dw.
 struct LinearBackward {
   static constexpr char kName[] = "linear_backward";
@@ -62,6 +82,10 @@ struct LinearBackward {
 };
 
 namespace detail {
+/// The spec of the mask of y (N, OUT): a bit an element, and rows of whole 128 bits, as cuBLASLt wants them.
+inline TensorSpec mask_of(const TensorSpec& y) {
+  return TensorSpec(Shape{y.shape[0], (y.shape[1] + 127) / 128 * 16}, DType::kU8);
+}
 /// The most rows of it: the factors of two rows by four columns stay in registers.
 inline constexpr int64_t kMostJointRows = 2;
 /// Whether one pass is the better way: with few rows each product costs the passage of a large matrix, and memory reads

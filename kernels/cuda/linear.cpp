@@ -2,6 +2,7 @@
 #include "kernels/linear.h"
 
 #include "kernels/cuda/gemm.h"
+#include "kernels/cuda/relu_mask.h"
 #include "kernels/cuda/vendor/offers.h"
 #include "kernels/reduce.h"
 
@@ -71,42 +72,79 @@ std::unique_ptr<Kernel> sum_of_rows(const TensorSpec& dy, Device device) {
   return sums.all().front().make();
 }
 
+// Each of `products` with something after it, which after(kernel) adds.
+template <class After>
+void offer_then(const Candidates& products, const char* suffix, const After& after, Candidates& candidates) {
+  for (const auto& product : products.all()) {
+    const auto both = [make = product.make, after]() -> std::unique_ptr<Kernel> {
+      auto kernel = make();
+      return kernel ? after(std::move(kernel)) : nullptr;
+    };
+    candidates.add(product.algorithm + suffix, both, product.deterministic);
+  }
+}
+
 cuda::LtMatrix transposed(size_t input, const TensorSpec& m) { return {input, m.shape[1], m.shape[0]}; }
 
-}  // namespace
-
 // cuBLASLt sees a row-major matrix as its transpose, so that y^T = w x^T, dx^T = w^T dy^T and dw^T = x^T dy.
-void LinearForward::cuda(const Problem<Params>& p, Candidates& c) {
-  const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
-  const bool relu = p.params.activation == Activation::kRelu;
-  const int bias = p.in.size() == 3 ? 2 : -1;
-  cuda::offer_cublaslt({.a = transposed(1, w),
-                        .b = transposed(0, x),
-                        .d = transposed(0, y),
-                        .depth = x.shape[1],
-                        .transpose_a = true,
-                        .relu = relu,
-                        .bias = bias},
-                       y.dtype, p.math, p.device, c);
-  // Rows are outputs, so that each has one bias.
-  offer("plumb:linear_forward", p, by_rows(w), by_rows(x), 1, w.shape[0], relu, {1, 0, bias}, c);
+cuda::LtProduct forward_product(std::span<const TensorSpec> in, const TensorSpec& y) {
+  return {.a = transposed(1, in[1]),
+          .b = transposed(0, in[0]),
+          .d = transposed(0, y),
+          .depth = in[0].shape[1],
+          .transpose_a = true,
+          .bias = in.size() == 3 ? 2 : -1};
 }
-
-void LinearBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
-  const TensorSpec &dy = p.in[0], &w = p.in[1], &dx = p.out[0];
-  cuda::offer_cublaslt({.a = transposed(1, w), .b = transposed(0, dy), .d = transposed(0, dx), .depth = dy.shape[1]},
-                       dx.dtype, p.math, p.device, c);
-  offer("plumb:linear_backward_input", p, by_rows(dy), by_columns(w), w.shape[1], 1, false, {0, 1}, c);
+cuda::LtProduct input_product(const TensorSpec& dy, const TensorSpec& w, const TensorSpec& dx) {
+  return {.a = transposed(1, w), .b = transposed(0, dy), .d = transposed(0, dx), .depth = dy.shape[1]};
 }
-
-namespace {
-
 cuda::LtProduct weight_product(const TensorSpec& dy, const TensorSpec& x, const TensorSpec& dw) {
   return {
       .a = transposed(1, x), .b = transposed(0, dy), .d = transposed(0, dw), .depth = dy.shape[0], .transpose_b = true};
 }
 
 }  // namespace
+
+void LinearForward::cuda(const Problem<Params>& p, Candidates& c) {
+  const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
+  cuda::LtProduct product = forward_product(p.in, y);
+  product.relu = p.params.activation == Activation::kRelu;
+  cuda::offer_cublaslt(product, y.dtype, p.math, p.device, c);
+  // Rows are outputs, so that each has one bias.
+  offer("plumb:linear_forward", p, by_rows(w), by_rows(x), 1, w.shape[0], product.relu, {1, 0, product.bias}, c);
+}
+
+void LinearForwardMask::cuda(const Problem<Params>& p, Candidates& c) {
+  const TensorSpec& y = p.out[0];
+  cuda::LtProduct both = forward_product(p.in, y);
+  both.gives_mask = true;
+  cuda::offer_cublaslt(both, y.dtype, p.math, p.device, c);
+  Candidates products;
+  const LinearParams relu{Activation::kRelu};
+  LinearForward::cuda({relu, p.in, p.out.first(1), p.threads, p.math, p.device}, products);
+  const auto mask = [y, device = p.device](auto kernel) { return cuda::then_write_mask(std::move(kernel), y, device); };
+  offer_then(products, "_then_mask", mask, c);
+}
+
+void LinearBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
+  const TensorSpec &dy = p.in[0], &w = p.in[1], &dx = p.out[0];
+  cuda::offer_cublaslt(input_product(dy, w, dx), dx.dtype, p.math, p.device, c);
+  offer("plumb:linear_backward_input", p, by_rows(dy), by_columns(w), w.shape[1], 1, false, {0, 1}, c);
+}
+
+void LinearBackwardInputMask::cuda(const Problem<Params>& p, Candidates& c) {
+  const TensorSpec& dx = p.out[0];
+  cuda::LtProduct both = input_product(p.in[0], p.in[1], dx);
+  both.mask = 2;
+  cuda::offer_cublaslt(both, dx.dtype, p.math, p.device, c);
+  Candidates products;
+  const LinearParams none;
+  LinearBackwardInput::cuda({none, p.in.first(2), p.out, p.threads, p.math, p.device}, products);
+  const auto mask = [dx, device = p.device](auto kernel) {
+    return cuda::then_apply_mask(std::move(kernel), dx, device);
+  };
+  offer_then(products, "_then_mask", mask, c);
+}
 
 void LinearBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
   const TensorSpec &dy = p.in[0], &x = p.in[1], &dw = p.out[0];
@@ -115,19 +153,16 @@ void LinearBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void LinearBackwardWeightBias::cuda(const Problem<Params>& p, Candidates& c) {
-  const TensorSpec &dy = p.in[0], &x = p.in[1], &dw = p.out[0];
-  cuda::LtProduct both = weight_product(dy, x, dw);
+  const TensorSpec &dy = p.in[0], &dw = p.out[0];
+  cuda::LtProduct both = weight_product(dy, p.in[1], dw);
   both.gives_bias = true;
   cuda::offer_cublaslt(both, dw.dtype, p.math, p.device, c);
   Candidates products;
   LinearBackwardWeight::cuda({p.params, p.in, p.out.first(1), p.threads, p.math, p.device}, products);
-  for (const auto& product : products.all()) {
-    c.add(product.algorithm + "_then_sum", [make = product.make, dy, device = p.device]() -> std::unique_ptr<Kernel> {
-      auto kernel = make();
-      if (!kernel) return nullptr;
-      return std::make_unique<WeightThenBias>(std::move(kernel), sum_of_rows(dy, device));
-    });
-  }
+  const auto sum = [dy, device = p.device](std::unique_ptr<Kernel> kernel) -> std::unique_ptr<Kernel> {
+    return std::make_unique<WeightThenBias>(std::move(kernel), sum_of_rows(dy, device));
+  };
+  offer_then(products, "_then_sum", sum, c);
 }
 
 }  // namespace plumb

@@ -73,7 +73,7 @@ cublasComputeType_t compute_type(DType t, MathMode math) {
   return t == DType::kF32 && math == MathMode::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-// A product in the library's terms. Plain bytes: a run takes a copy to tell it where the bias lies.
+// A product in the library's terms. Plain bytes: a run takes a copy to tell it where bias and mask lie.
 struct Operation {
   cublasLtMatmulDescOpaque_t operation;
   cublasLtMatrixLayoutOpaque_t a, b, d;
@@ -98,6 +98,15 @@ cublasLtMatrixLayoutOpaque_t layout_of(DType dtype, const LtMatrix& m, int64_t c
   return l;
 }
 
+cublasLtEpilogue_t epilogue_of(const LtProduct& p) {
+  const bool has_bias = p.bias >= 0;
+  if (p.gives_bias) return CUBLASLT_EPILOGUE_BGRADB;
+  if (p.mask >= 0) return CUBLASLT_EPILOGUE_DRELU;
+  if (p.gives_mask) return has_bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+  if (p.relu) return has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
   Operation o;
   check(cublaslt().init_operation(&o.operation, sizeof o.operation, compute_type(dtype, math),
@@ -105,14 +114,14 @@ Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
         "a product");
   set(o.operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(o.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  const bool has_bias = p.bias >= 0;
-  set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
-      p.gives_bias ? CUBLASLT_EPILOGUE_BGRADB
-      : has_bias   ? p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
-      : p.relu     ? CUBLASLT_EPILOGUE_RELU
-                   : CUBLASLT_EPILOGUE_DEFAULT);
-  if (has_bias || p.gives_bias)  // where it lies a run says; that there is one, and aligned, the heuristic may ask
-    set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{256}));
+  set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
+  // Where they lie a run says; that there is one, and aligned, the heuristic may ask.
+  const auto* const somewhere = reinterpret_cast<const void*>(uintptr_t{256});
+  if (p.bias >= 0 || p.gives_bias) set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, somewhere);
+  if (p.mask >= 0 || p.gives_mask) {
+    set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, somewhere);
+    set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, (p.d.rows + 127) / 128 * 128);  // in bits
+  }
   o.a = layout_of(dtype, p.a, p.count);
   o.b = layout_of(dtype, p.b, p.count);
   o.d = layout_of(dtype, p.d, p.count);
@@ -182,9 +191,12 @@ class LtKernel final : public Kernel {
   }
   void run(const Launch& l) const override {
     Operation o = operation_;
-    if (p_.gives_bias) set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(l.out[1]));
-    if (p_.bias >= 0)
-      set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(l.in[static_cast<size_t>(p_.bias)]));
+    const auto point = [&](cublasLtMatmulDescAttributes_t name, bool is_output, int input) {
+      if (is_output) set(o.operation, name, l.out[1]);
+      if (input >= 0) set(o.operation, name, l.in[static_cast<size_t>(input)]);
+    };
+    point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.gives_bias, p_.bias);
+    point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.gives_mask, p_.mask);
     constexpr float kOne = 1, kZero = 0;
     constexpr double kOne64 = 1, kZero64 = 0;
     const void* const one = is_f64_ ? static_cast<const void*>(&kOne64) : &kOne;

@@ -21,13 +21,16 @@ struct LtMatrix {
   int64_t rows = 0, columns = 0;
   int64_t stride = 0;  ///< elements to the next of a batch; 0: all the same
 };
-/// d = op(a) op(b), + bias a row, ReLU; d is output 0.
+/// d = op(a) op(b), + bias a row, ReLU or where a mask has ones; d is output 0, and masks are those of
+/// LinearForwardMask.
 struct LtProduct {
   LtMatrix a, b, d;
   int64_t depth = 0, count = 1;
   bool transpose_a = false, transpose_b = false, relu = false;
   int bias = -1;            ///< the input that is, or -1
   bool gives_bias = false;  ///< output 1 is the sum of op(b) over the depth, which is the gradient by a bias
+  int mask = -1;            ///< the input that says where d is not 0, or -1
+  bool gives_mask = false;  ///< output 1 says where d is not 0 after ReLU
 };
 
 #ifdef PLUMB_HAS_VENDOR
