@@ -15,6 +15,9 @@ class GradientSink {
   /// Adds the gradient that `op` computed to what `to` has gathered so far. An empty one is none. Throws unless it is
   /// of the spec of the tensor behind `to`.
   void give(Node* to, Tensor gradient, const char* op);
+  /// Whether a closure may leave `n` out, and give what is behind it what `n` would: nobody asks for the gradient of
+  /// n's own tensor, nor for a graph. Others may give to `n` all the same; it is released in its turn.
+  virtual bool passes(Node* /*n*/) { return false; }
   bool create_graph = false;
 
  protected:

@@ -17,4 +17,35 @@ Tensor record_activation(const Tensor& z, Activation a) {
                     functors::Relu::kName));
 }
 
+ReluNode::ReluNode(const Tensor& y, const Ref<Node>& z, Tensor mask)
+    : input_(z), y_(std::in_place, y, functors::Relu::kName), mask_(std::move(mask)) {
+  bytes = sizeof *this;
+  number_after(z.get());
+}
+void ReluNode::backward(const Tensor& dy, GradientSink& sink) {
+  // Its own output is kept without the node, so that there is no cycle.
+  const Tensor y(output().value, sink.create_graph ? Ref<Node>(this) : Ref<Node>());
+  sink.give(input_.get(), unary_backward(functors::Relu{}, dy, y), functors::Relu::kName);
+}
+void ReluNode::release() {
+  y_.reset();
+  mask_ = {};
+}
+const Tensor& ReluNode::output() const {
+  if (!y_) fail_released();
+  return (*y_)();
+}
+const Tensor& ReluNode::mask() const {
+  output();
+  return mask_;
+}
+
+Tensor record_relu(const Tensor& z, Tensor mask) {
+  Tensor y = z.detached();
+  if (z.node) attach<ReluNode>(y, y, z.node, std::move(mask));
+  return y;
+}
+
+ReluNode* relu_behind(const Tensor& x) { return dynamic_cast<ReluNode*>(x.node.get()); }
+
 }  // namespace plumb::detail

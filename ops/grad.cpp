@@ -99,7 +99,7 @@ class Engine final : public detail::GradientSink {
       own.is_queued = false;
       const Tensor gradient(std::move(own.gradient), std::move(own.edge));
       if (own.wanted) gradients[own.wanted - 1] = gradient;
-      n->backward(gradient, *this);
+      if (gradient) n->backward(gradient, *this);
       if (!retain_) n->release();
     }
     for (size_t i = 0; i < xs_.size(); ++i) {  // those that are named twice
@@ -130,9 +130,19 @@ class Engine final : public detail::GradientSink {
       own.gradient = std::move(total.value);
       own.edge = std::move(total.node);
     }
+    queue(own, place);
+  }
+  bool passes(Node* n) override {
+    if (create_graph) return false;
+    const size_t place = places_.of(n);
+    if (places_[place].wanted) return false;
+    queue(places_[place], place);
+    return true;
+  }
+  void queue(Gathered& own, size_t place) {
     if (own.is_queued) return;
     own.is_queued = true;
-    heap_.push_back({n->sequence, place});
+    heap_.push_back({own.node->sequence, place});
     std::push_heap(heap_.begin(), heap_.end(), earlier);
   }
 

@@ -1,5 +1,7 @@
 #include "ops/linear.h"
 
+#include <optional>
+
 #include "kernels/gate.h"
 #include "ops/activation.h"
 #include "ops/reduce.h"
@@ -37,7 +39,7 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool need
   return {std::move(dx), std::move(dw), std::move(db)};
 }
 
-// Of a device: the product that gives dw sums dy on its way.
+// Of a device, each where it is needed: the product that gives dw sums dy on its way.
 Gradients backward_there(const Tensor& dy, const Tensor& x, const Tensor& w, const Needs<3>& needs) {
   Tensor dx = needs[0] ? linear_backward_input(dy, w) : Tensor();
   if (detail::ctx.recording || !needs[1] || !needs[2]) {
@@ -48,10 +50,52 @@ Gradients backward_there(const Tensor& dy, const Tensor& x, const Tensor& w, con
   return {std::move(dx), std::move(dw), std::move(db)};
 }
 
+constexpr char kName[] = "linear";
+
+// Of a layer whose x comes out of a ReLU with a mask: where nobody asks for the gradient by x, the product that would
+// have given it gives that by what was before the ReLU.
+class AfterReluNode final : public detail::Node {
+ public:
+  AfterReluNode(detail::ReluNode* relu, const Tensor& x, const Tensor& w, const Tensor& b)
+      : relu_(relu), to_x_(x.node), to_w_(w.node), to_b_(b.node), w_(std::in_place, w, kName) {
+    bytes = sizeof *this;
+    if (to_w_) x_.emplace(x, kName);
+    for (const auto* to : {&to_x_, &to_w_, &to_b_}) {
+      if (*to) detail::number_after(to->get());
+    }
+  }
+  void backward(const Tensor& dy, detail::GradientSink& sink) override {
+    if (!w_) detail::fail_released();
+    const bool passes = sink.passes(relu_);
+    const Needs<3> needs{!passes, static_cast<bool>(to_w_), static_cast<bool>(to_b_)};
+    auto [dx, dw, db] = backward_there(dy, x_ ? (*x_)() : Tensor(), (*w_)(), needs);
+    if (passes) {
+      Tensor dz = run<LinearBackwardInputMask>({}, {dy, (*w_)(), relu_->mask()}, relu_->spec);
+      sink.give(relu_->input().get(), std::move(dz), kName);
+    }
+    sink.give(relu_, std::move(dx), kName);
+    sink.give(to_w_.get(), std::move(dw), kName);
+    sink.give(to_b_.get(), std::move(db), kName);
+  }
+  void release() override {
+    x_.reset();
+    w_.reset();
+  }
+
+ private:
+  detail::ReluNode* relu_;  // to_x_, as what it is
+  detail::Ref<detail::Node> to_x_, to_w_, to_b_;
+  std::optional<Kept> x_, w_;
+};
+
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
-  static constexpr char kName[] = "linear";
   const bool is_free = detail::ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
   const bool is_host = x.device().is_cpu();                // where one pass over a large matrix is worth a kernel
+  detail::ReluNode* const relu = is_host || !is_free || !detail::ctx.recording ? nullptr : detail::relu_behind(x);
+  if (relu) {
+    detail::attach<AfterReluNode>(y, relu, x, w, b);
+    return y;
+  }
   if (!is_host && w.requires_grad() && b && b.requires_grad()) {
     const Tensor none;
     return record_joint<3>(
@@ -79,6 +123,12 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
                     b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
 }
 
+// Whether the ReLU of a layer leaves a mask for the backward of the next one.
+bool keeps_mask(const Tensor& x, const Tensor& w, const Tensor& b) {
+  return !x.device().is_cpu() && detail::ctx.recording && detail::ctx.choice.algorithm == 0 &&
+         (x.requires_grad() || w.requires_grad() || b.requires_grad());
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation) {
@@ -89,8 +139,13 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
     const int64_t rows = x.shape().with(-1, 1).numel();
     return reshape(linear(reshape(x, Shape{rows, w.shape()[1]}), w, b, activation), wide);
   }
-  const LinearParams p{activation};
   const TensorSpec spec(Shape{x.shape()[0], w.shape()[0]}, x.dtype());
+  if (activation == Activation::kRelu && keeps_mask(x, w, b)) {
+    const TensorSpec specs[] = {spec, detail::mask_of(spec)};
+    auto [y, mask] = b ? run<LinearForwardMask>({}, {x, w, b}, specs) : run<LinearForwardMask>({}, {x, w}, specs);
+    return detail::record_relu(with_gradients(std::move(y), x, w, b), std::move(mask));
+  }
+  const LinearParams p{activation};
   Tensor y = b ? run<LinearForward>(p, {x, w, b}, spec) : run<LinearForward>(p, {x, w}, spec);
   return detail::record_activation(with_gradients(std::move(y), x, w, b), activation);
 }

@@ -7,7 +7,8 @@
 namespace plumb {
 
 /// y = x w^T + b, then the activation. x (..., IN) row-major, w (OUT, IN), b (OUT) or empty; y (..., OUT). f32, bf16,
-/// f64. Backward keeps x and w (and y with an activation), each only if the other's gradient needs it.
+/// f64. Backward keeps x and w (and y with an activation, of which a device keeps a mask of bits too), each only if the
+/// other's gradient needs it.
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = Tensor(), Activation activation = Activation::kNone);
 
 /// The gradient by x (N, IN), from dy (N, OUT) and w. Throws if they do not fit together.

@@ -17,6 +17,18 @@ void add(OpCase& c, const std::string& name, const Shape& x, int64_t out, bool b
   c.variants.push_back(std::move(v));
 }
 
+// The second layer's backward takes the first one's ReLU along where there is a mask.
+void add_two(OpCase& c, const std::string& name, int64_t rows, int64_t width, int64_t out) {
+  constexpr int64_t kIn = 33;
+  OpVariant v{.name = name, .terms = static_cast<double>(width)};
+  for (const Shape& shape : {Shape{rows, kIn}, Shape{width, kIn}, Shape{width}, Shape{out, width}, Shape{out}})
+    v.inputs.push_back({.spec = shape});
+  v.run = [](std::span<const Tensor> in) {
+    return linear(linear(in[0], in[1], in[2], Activation::kRelu), in[3], in[4]);
+  };
+  c.variants.push_back(std::move(v));
+}
+
 const RegisterCase linear_case([] {
   OpCase c{.name = "linear", .exact = true};
   add(c, "plain", {33, 64}, 31, false);
@@ -30,7 +42,9 @@ const RegisterCase linear_case([] {
   add(c, "rank1", {10}, 3, true);
   add(c, "joint_backward", {2, 1041}, 259, true);
   add(c, "joint_backward_one_row", {1, 1024}, 258, true, Activation::kRelu);
+  add_two(c, "two_layers", 17, 129, 5);
   add(c, "no_images", {0, 10}, 3, true);
+  add(c, "no_images_relu", {0, 10}, 3, true, Activation::kRelu);
   return c;
 }());
 
