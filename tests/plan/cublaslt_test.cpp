@@ -8,6 +8,7 @@
 
 #include "bench/allocations.h"
 #include "core/context.h"
+#include "core/runtime.h"
 #include "kernels/gate.h"
 #include "kernels/linear.h"
 #include "kernels/matmul.h"
@@ -18,12 +19,14 @@
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 #include "tests/support/scripted.h"
 
 namespace plumb {
 namespace {
 
 int proposed, multiplied;
+bool has_masks = true;  // epilogues with a mask, in the library that stands in
 cublasComputeType_t computed_in;
 
 template <class T>
@@ -67,6 +70,29 @@ T rounded(double v) {
   return static_cast<T>(static_cast<float>(v));
 }
 
+// Bits of one, by columns, each of which takes so many bits.
+class Mask {
+ public:
+  explicit Mask(cublasLtMatmulDesc_t op)
+      : bytes_(static_cast<uint8_t*>(of_operation<void*>(op, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER))),
+        ld_(of_operation<int64_t>(op, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD)) {
+    EXPECT_EQ(ld_ % 128, 0);
+  }
+  bool at(int64_t row, int64_t column) const { return *byte(row, column) >> row % 8 & 1; }
+  void set(int64_t row, int64_t column, bool bit) {
+    uint8_t* const b = byte(row, column);
+    *b = static_cast<uint8_t>((*b & ~(1 << row % 8)) | bit << row % 8);
+  }
+
+ private:
+  uint8_t* byte(int64_t row, int64_t column) const {
+    EXPECT_LT(row, ld_);
+    return bytes_ + (column * ld_ + row) / 8;
+  }
+  uint8_t* bytes_;
+  int64_t ld_;
+};
+
 template <class T>
 void multiply(cublasLtMatmulDesc_t op, const void* a_data, const Matrix& a, const void* b_data, const Matrix& b,
               void* d_data, const Matrix& d) {
@@ -87,6 +113,9 @@ void multiply(cublasLtMatmulDesc_t op, const void* a_data, const Matrix& a, cons
                  number(static_cast<const T*>(b_data)[tb ? b.at(n, j, k) : b.at(n, k, j)]);
         }
         if (epilogue & CUBLASLT_EPILOGUE_BIAS) sum += number(bias[i]);
+        if (epilogue == CUBLASLT_EPILOGUE_RELU_AUX || epilogue == CUBLASLT_EPILOGUE_RELU_AUX_BIAS)
+          Mask(op).set(i, j, sum > 0);
+        if (epilogue == CUBLASLT_EPILOGUE_DRELU && !Mask(op).at(i, j)) sum = 0;
         if ((epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0) sum = 0;
         static_cast<T*>(d_data)[d.at(n, i, j)] = rounded<T>(sum);
       }
@@ -120,6 +149,9 @@ class CublasLtTest : public ::testing::Test {
                            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
                            cublasLtMatmulHeuristicResult_t* results, int* count) {
       ++proposed;
+      *count = 0;
+      const auto epilogue = of_operation<uint32_t>(op, CUBLASLT_MATMUL_DESC_EPILOGUE);
+      if ((epilogue & 128) && !has_masks) return CUBLAS_STATUS_NOT_SUPPORTED;
       computed_in = of_operation<cublasComputeType_t>(op, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
       results[0] = {};
       results[0].state = CUBLAS_STATUS_SUCCESS;
@@ -138,6 +170,7 @@ class CublasLtTest : public ::testing::Test {
       return CUBLAS_STATUS_SUCCESS;
     };
     proposed = multiplied = 0;
+    has_masks = true;
   }
   void TearDown() override { cuda::cublaslt() = real_; }
   cuda::CublasLt real_;
@@ -181,6 +214,53 @@ TEST_F(CublasLtTest, TheProductThatGivesTheWeightsGradientGivesTheBiasesToo) {
     EXPECT_TRUE(test::close(to(gradients[0], Device()), linear_backward_weight(dy, x), tolerance));
     EXPECT_TRUE(test::close(to(gradients[1], Device()), sum(dy, {0}), tolerance));
   }
+}
+
+// On this device own kernels do nothing: all of it is in the products.
+TEST_F(CublasLtTest, ProductsTakeTheReluBetweenLayersAlong) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBf16}) {
+    for (const int64_t width : {1, 7, 128, 129}) {
+      for (const bool has_bias : {true, false}) {
+        SCOPED_TRACE(message("{} {} {}", dtype, width, has_bias));
+        const auto gradients = [&](Device where) {
+          const auto make = [&](const Shape& shape, uint64_t seed) {
+            return to(uniform(TensorSpec(shape, dtype), -1, 1, seed), where).require_grad();
+          };
+          const Tensor x = make({5, 9}, 1), w1 = make({width, 9}, 2), w2 = make({7, width}, 3), none;
+          const Tensor b1 = has_bias ? make({width}, 4) : none, b2 = has_bias ? make({7}, 5) : none;
+          const Tensor y = linear(linear(x, w1, b1, Activation::kRelu), w2, b2), dy = make({5, 7}, 6).detached();
+          return has_bias ? grad(y, {x, w1, w2, b1, b2}, dy) : grad(y, {x, w1, w2}, dy);
+        };
+        const TensorList here = gradients({});
+        multiplied = 0;
+        const int64_t launches = runtime_of(device()).counts().launches;
+        const test::KernelLog log;
+        const TensorList there = gradients(device());
+        EXPECT_EQ(multiplied, 6);
+        EXPECT_EQ(runtime_of(device()).counts().launches, launches) << "no kernel of ours";
+        EXPECT_TRUE(log.has("linear_forward_mask:cublaslt_a0_t0_s0_k0"));
+        EXPECT_TRUE(log.has("linear_backward_input_mask:cublaslt_a0_t0_s0_k0"));
+        for (size_t i = 0; i < here.size(); ++i)
+          EXPECT_TRUE(test::close(to(there[i], Device()), here[i], dtype == DType::kBf16 ? 4e-2 : 1e-5)) << i;
+      }
+    }
+  }
+}
+
+TEST_F(CublasLtTest, WhereNoProductTakesAMaskItHasAKernelOfItsOwn) {
+  has_masks = false;
+  const DeviceScope on(device());
+  const TensorSpec x(Shape{5, 9}), w(Shape{131, 9}), y(Shape{5, 131}), mask = detail::mask_of(y);
+  const detail::Ref<Prepared> forward = prepare<LinearForwardMask>({}, {x, w}, {y, mask});
+  const detail::Ref<Prepared> backward = prepare<LinearBackwardInputMask>({}, {y, w, detail::mask_of(x)}, {x});
+  for (const auto* kernel : {forward->kernel.get(), backward->kernel.get()}) {
+    EXPECT_EQ(kernel->info().algorithm, "cublaslt_a0_t0_s0_k0_then_mask");
+    EXPECT_EQ(kernel->info().launches, 2);
+  }
+  EXPECT_EQ(forward->kernel->info().bytes, 4 * (5 * 9 + 131 * 9 + 5 * 131) + 5 * 32);
+  EXPECT_EQ(backward->kernel->info().bytes, 4 * (5 * 9 + 131 * 9 + 5 * 131) + 5 * 16);
+  EXPECT_EQ(forward->kernel->info().flops, 2 * 5 * 9 * 131);
+  EXPECT_EQ(backward->kernel->info().flops, 2 * 5 * 9 * 131);
 }
 
 TEST_F(CublasLtTest, MatmulIsThatOfTheHost) {

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -118,6 +119,16 @@ TEST(PlanTest, TellsWhatDeterminismLeavesOut) {
     EXPECT_NE(k.passed_over, k.algorithm);
   }
   EXPECT_GT(left_out, 0);
+}
+
+TEST(PlanTest, ProductsTakeTheReluBetweenLinearLayersAlong) {
+  std::map<std::string, int> kinds;
+  for (const PlannedKernel& k : plan(gpus()[1], "alexnet", "bf16", Layout::kNhwc).kernels) ++kinds[k.kind];
+  EXPECT_EQ(kinds["linear_forward_mask"], 2);
+  EXPECT_EQ(kinds["linear_forward"], 1);
+  EXPECT_EQ(kinds["linear_backward_input_mask"], 2);
+  EXPECT_EQ(kinds["linear_backward_input"], 1);
+  EXPECT_EQ(kinds["relu_backward"], 5) << "those of the convolutions";
 }
 
 TEST(PlanTest, OneEngineByItsName) {
