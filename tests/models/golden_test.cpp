@@ -22,6 +22,7 @@ struct Decisions final : Observer {
     const std::string_view kind = p.kind->name;
     const auto numbers = [&](size_t i) { return test::to_doubles(l.out[i], p.out()[i], p.choice.device); };
     if (kind == "conv2d_forward" || kind.starts_with("linear_forward")) kept.push_back(numbers(0));
+    if (kind == "max_pool2d_forward") positions.push_back(numbers(1));
   }
 };
 

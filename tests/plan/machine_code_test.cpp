@@ -1,5 +1,5 @@
-// The code of our kernels, as nvcc wrote it into this program. What a constexpr function calls that is the host's alone,
-// nvcc takes for what never happens, and says nothing: the kernel is left without a result.
+// The code of our kernels, as nvcc wrote it into this program. What a constexpr function calls that is the host's
+// alone, nvcc takes for what never happens, and says nothing: the kernel is left without a result.
 #include <gtest/gtest.h>
 
 #include <algorithm>

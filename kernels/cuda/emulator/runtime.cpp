@@ -38,29 +38,34 @@ struct Graph final : RuntimeGraph {
   std::vector<Node> nodes;
 };
 
-// The pages of all blocks. The host reaches them only while the device works, as it never would a real one's: what
-// reads through a pointer of the device is seen.
+std::atomic<bool> is_hidden{false};
+
+// The pages of all blocks, which the host reaches only while the device works if they are hidden.
 class Pages {
  public:
   void add(char* begin, size_t bytes) {
     const std::lock_guard lock(mutex_);
     blocks_[begin] = bytes;
-    if (working_ == 0) mprotect(begin, bytes, PROT_NONE);
+    if (!are_open_) mprotect(begin, bytes, PROT_NONE);
   }
   /// From now on the caller's.
   void take(char* begin) {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(begin);
-    mprotect(begin, block->second, PROT_READ | PROT_WRITE);
+    if (!are_open_) mprotect(begin, block->second, PROT_READ | PROT_WRITE);
     blocks_.erase(block);
   }
   void begin_work() {
     const std::lock_guard lock(mutex_);
-    if (working_++ == 0) protect(PROT_READ | PROT_WRITE);
+    ++working_;
+    if (!are_open_) protect(PROT_READ | PROT_WRITE);
+    are_open_ = true;
   }
   void end_work() {
     const std::lock_guard lock(mutex_);
-    if (--working_ == 0) protect(PROT_NONE);
+    if (--working_ > 0 || !is_hidden) return;
+    protect(PROT_NONE);
+    are_open_ = false;
   }
 
  private:
@@ -70,6 +75,7 @@ class Pages {
   std::mutex mutex_;
   std::map<char*, size_t> blocks_;
   int working_ = 0;  // threads that launch or copy
+  bool are_open_ = true;
 };
 
 // The device works while it lives.
@@ -178,6 +184,8 @@ class EmulatedRuntime final : public Runtime {
 };
 
 }  // namespace
+
+void hide_memory(bool hidden) { is_hidden = hidden; }
 
 std::unique_ptr<Runtime> make_runtime() { return std::make_unique<EmulatedRuntime>(); }
 

@@ -9,5 +9,8 @@ namespace plumb::emulator {
 
 /// One more, for add_device.
 std::unique_ptr<Runtime> make_runtime();
+/// Whether the host reaches the devices' memory only while they work, as it never would a real one's: what reads
+/// through a pointer of theirs is seen, by a signal. A launch then takes some microseconds a block.
+void hide_memory(bool hidden);
 
 }  // namespace plumb::emulator

@@ -246,6 +246,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   if (!runtime.properties().is_gpu()) return;
   if (dtype != DType::kF32 && dtype != DType::kF64 && dtype != DType::kBf16) return;
   if (p.d.rows == 0 || p.d.columns == 0 || p.depth == 0 || p.count == 0) return;  // matrices have no extents of 0
+  if (p.gives_mask && p.d.rows % 128 != 0) return;  // it does not say what it writes past the end of a row
   if (!runtime.is_present()) {
     candidates.add("cublaslt", [=] { return std::make_unique<UnknownLtKernel>(device); });
     return;
