@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,14 +13,25 @@
 namespace plumb {
 namespace {
 
+// The end of a kernel whose text begins so: of the braces that hold its instructions. 0 where there is none.
+size_t end_of(std::string_view text) {
+  int depth = 0;
+  for (size_t i = text.find('{'); i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && --depth == 0) return i;
+  }
+  return 0;
+}
 // The kernels that a program holds as PTX: each from its name to its end.
 std::vector<std::string_view> kernels_in(std::string_view program) {
-  constexpr std::string_view kEntry = ".entry ", kEnd = "\n}\n";
+  constexpr std::string_view kEntry = ".entry _Z";
   std::vector<std::string_view> all;
   for (size_t at = program.find(kEntry); at != program.npos; at = program.find(kEntry, at + 1)) {
-    const size_t end = program.find(kEnd, at);
-    const std::string_view text = program.substr(at + kEntry.size(), end - at - kEntry.size());
-    if (end != program.npos && text.starts_with("_Z")) all.push_back(text);
+    const std::string_view text = program.substr(at + kEntry.size() - 2);
+    const auto is_of_name = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '$'; };
+    const auto after_name = std::ranges::find_if_not(text, is_of_name);
+    if (after_name == text.end() || *after_name != '(') continue;  // the words above
+    if (const size_t end = end_of(text)) all.push_back(text.substr(0, end));
   }
   return all;
 }

@@ -43,6 +43,15 @@ lines '#pragma omp' core kernels ops graph optim models data app bench |
 lines 'dnnl::|dnnl\.hpp' core kernels ops graph optim models data app bench |
   grep -vE '^(kernels/cpu/|app/raw_onednn)' | breaks "oneDNN stands in kernels/cpu and app/raw_onednn*" || true
 
+# Functions of functors are the device's too. nvcc takes a call of one that is only the host's for what never happens, and
+# says nothing.
+for header in kernels/functors/{math,unary,binary,stages}.h; do
+  [ -f "$header" ] || continue
+  grep -nHE '^ *[A-Za-z][A-Za-z0-9_:<>,& ]* [a-z_0-9]+\(.*\)( const)? \{' "$header" |
+    grep -vE 'constexpr|consteval|PLUMB_HOST_DEVICE|(if|for|while|switch) \(' |
+    breaks "a function of functors is constexpr or PLUMB_HOST_DEVICE" || true
+done
+
 # Users have folders with such names too: a public header names another by its place, and never from a root.
 for header in {core,kernels,ops,graph,optim,models,data}/*.h kernels/functors/*.h kernels/cuda/{language,element,launch,divide}.h; do
   [ -f "$header" ] || continue
