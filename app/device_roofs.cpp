@@ -63,16 +63,18 @@ constexpr PerClock kPerClock[] = {{80, 64, 2048}, {86, 128, 1024}, {89, 128, 102
 // What is reached on a device itself: a copy of large tensors, and a product of 8192 x 8192 matrices of random bf16.
 struct Reached {
   const char* name;
-  double bytes, bf16;
+  double multiprocessors, bytes, bf16;
 };
-constexpr Reached kReached[] = {{"NVIDIA H200", 4.3e12, 790e12}};
+constexpr Reached kReached[] = {{"NVIDIA H200", 132, 4.3e12, 790e12}};
 
 }  // namespace
 
 DeviceRoofs roofs_of(const std::string& description) {
   const auto d = nlohmann::json::parse(description);
   const auto number = [&](const char* key) {
-    return d.contains(key) && d[key].is_number() ? d[key].get<double>() : 0.0;
+    const double n = d.contains(key) && d[key].is_number() ? d[key].get<double>() : 0.0;
+    PLUMB_CHECK(n > 0, "the description of a device has no \"{}\" above 0; its roofs cannot be told without", key);
+    return n;
   };
   DeviceRoofs r;
   const double processors = number("multiProcessorCount"), clock = number("smClockRateKHz") * 1e3;
@@ -83,7 +85,7 @@ DeviceRoofs roofs_of(const std::string& description) {
     r.bf16 = p.bf16_flops * processors * clock;
   }
   for (const Reached& reached : kReached) {
-    if (d.value("deviceName", "") != reached.name) continue;
+    if (d.value("deviceName", "") != reached.name || processors != reached.multiprocessors) continue;
     r.bytes = reached.bytes;
     r.bf16 = reached.bf16;
     r.is_measured = true;

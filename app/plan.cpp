@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
@@ -46,7 +47,7 @@ Json json_of(const PlannedKernel& k) {
 
 struct Totals {
   double bytes = 0, flops = 0, floor_seconds = 0;
-  int from_cudnn = 0, converting = 0;
+  int from_cudnn = 0, converting = 0, nominal = 0;
 };
 Totals totals_of(const PlannedStep& s) {
   Totals t;
@@ -56,6 +57,8 @@ Totals totals_of(const PlannedStep& s) {
     t.floor_seconds += k.floor_seconds;
     t.from_cudnn += k.provider == "cudnn" ? 1 : 0;
     t.converting += k.inferred_copies.empty() ? 0 : 1;
+    const auto has = [&](const char* note) { return k.notes.find(note) != std::string::npos; };
+    t.nominal += has("winograd") || has("fft") ? 1 : 0;
   }
   return t;
 }
@@ -78,13 +81,28 @@ Json json_of(const PlannedStep& s) {
           {"planned_in_s", s.seconds}};
 }
 
+// What is to be known of a kernel at one look: the letters are explained below the tables.
+std::string flags_of(const PlannedKernel& k) {
+  std::string flags;
+  const auto add = [&](const char* note, char letter) {
+    if (k.notes.find(note) != std::string::npos) flags += letter;
+  };
+  add("tensor_core", 'T');
+  add("runtime_compiled", 'R');
+  add("winograd", 'W');
+  add("only_a_device_tells", 'D');
+  return flags;
+}
+constexpr const char* kFlags =
+    "T: tensor cores; R: compiled at run time; W: Winograd; D: which algorithm only a device tells";
+
 std::string copies_text(const PlannedKernel& k) { return k.inferred_copies.empty() ? "" : k.inferred_copies + " ?"; }
 
 void print_kernels(const PlannedStep& s) {
-  fmt::print("\n{}\n{:<23} {:<33} {:<10} {:<20} {:>9} {:>7} {:>9} {:>9} {:>9}  {}\n", to_string(s.layout), "kernel",
+  fmt::print("\n{}\n{:<27} {:<33} {:<10} {:<20} {:>9} {:>7} {:>9} {:>9} {:>9}  {}\n", to_string(s.layout), "kernel",
              "shapes", "provider", "algorithm", "work MB", "copies", "MB", "GFLOP", "floor us", "notes");
   for (const PlannedKernel& k : s.kernels) {
-    fmt::print("{:<23} {:<33} {:<10} {:<20} {:>9.2f} {:>7} {:>9.2f} {:>9.2f} {:>9.1f}  {}\n", k.kind, k.shapes,
+    fmt::print("{:<27} {:<33} {:<10} {:<20} {:>9.2f} {:>7} {:>9.2f} {:>9.2f} {:>9.1f}  {}\n", k.kind, k.shapes,
                k.provider, k.algorithm, mb(k.workspace_bytes), copies_text(k), k.bytes / 1e6, k.flops / 1e9,
                k.floor_seconds * 1e6, k.notes);
   }
@@ -92,15 +110,15 @@ void print_kernels(const PlannedStep& s) {
 
 // The kernels of two steps beside each other: those of the same kind and shapes are the same row.
 void print_beside(const PlannedStep& a, const PlannedStep& b) {
-  fmt::print("\n{:<23} {:<33} {:<33} {:<33} {:>9}\n", "", "", to_string(a.layout), to_string(b.layout), "");
-  fmt::print("{:<23} {:<33}", "kernel", "shapes");
-  for (int i = 0; i < 2; ++i) fmt::print(" {:<18} {:>6} {:>7}", "algorithm", "MB", "copies");
-  fmt::print(" {:>9}\n", "floor us");
+  fmt::print("\n{:<27} {:<33} {:<37} {}\n", "", "", to_string(a.layout), to_string(b.layout));
+  fmt::print("{:<27} {:<33}", "kernel", "shapes");
+  for (int i = 0; i < 2; ++i) fmt::print(" {:<18} {:>6} {:>7} {:<3}", "algorithm", "work", "copies", "");
+  fmt::print(" {:>8} {:>8} {:>9}\n", "MB", "GFLOP", "floor us");
   const auto cell = [](const PlannedKernel* k) {
-    if (!k) return std::string(33, ' ');
+    if (!k) return std::string(37, ' ');
     const bool is_own = k->provider == "plumbline";
-    return fmt::format("{:<18} {:>6.1f} {:>7}", is_own ? "plumb " + k->algorithm : k->algorithm, mb(k->workspace_bytes),
-                       copies_text(*k));
+    return fmt::format("{:<18} {:>6.1f} {:>7} {:<3}", is_own ? "plumb " + k->algorithm : k->algorithm,
+                       mb(k->workspace_bytes), copies_text(*k), flags_of(*k));
   };
   const auto same = [](const PlannedKernel& x, const PlannedKernel& y) {
     return x.kind == y.kind && x.shapes == y.shapes;
@@ -120,11 +138,28 @@ void print_beside(const PlannedStep& a, const PlannedStep& b) {
     }
     const auto line = [&](const PlannedKernel* x, const PlannedKernel* y) {
       const PlannedKernel& any = x ? *x : *y;
-      fmt::print("{:<23} {:<33} {} {} {:>9.1f}\n", any.kind, any.shapes, cell(x), cell(y), any.floor_seconds * 1e6);
+      fmt::print("{:<27} {:<33} {} {} {:>8.2f} {:>8.2f} {:>9.1f}\n", any.kind, any.shapes, cell(x), cell(y),
+                 any.bytes / 1e6, any.flops / 1e9, any.floor_seconds * 1e6);
     };
     for (; skip_a; --skip_a) line(&a.kernels[i++], nullptr);
     for (; skip_b; --skip_b) line(nullptr, &b.kernels[j++]);
     if (i < a.kernels.size() && j < b.kernels.size()) line(&a.kernels[i++], &b.kernels[j++]);
+  }
+  fmt::print("work: MB of workspace. {}\n", kFlags);
+}
+
+std::string counted(size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+// What the vendor's library has no plan for, and what takes its place: a line for each kind.
+void print_without_plan(const PlannedStep& s) {
+  std::map<std::string, std::vector<const PlannedKernel*>> without;
+  for (const PlannedKernel& k : s.kernels) {
+    if (k.is_without_plan) without[k.kind + "\n" + k.provider + " " + k.algorithm].push_back(&k);
+  }
+  for (const auto& [what, kernels] : without) {
+    const size_t end = what.find('\n');
+    fmt::print("  no plan of cuDNN: {}, {} (as {}); {} takes its place\n", what.substr(0, end),
+               counted(kernels.size(), "kernel"), kernels[0]->shapes, what.substr(end + 1));
   }
 }
 
@@ -139,26 +174,27 @@ void print_totals(const PlannedStep& s) {
              in_mb(static_cast<double>(s.program.workspace_bytes)));
   if (t.converting) {
     fmt::print(
-        "  copies: {} kernels copy operands into another layout (inferred from workspaces; cuDNN does not tell)\n",
-        t.converting);
+        "  copies: in {} operands are copied into another layout (inferred from workspaces; cuDNN does not tell)\n",
+        counted(static_cast<size_t>(t.converting), "kernel"));
   }
-  for (const PlannedKernel& k : s.kernels) {
-    if (k.is_without_plan)
-      fmt::print("  no plan: {} {}; {} {} takes its place\n", k.kind, k.shapes, k.provider, k.algorithm);
+  if (t.nominal) {
+    fmt::print("  floors: {} by Winograd or FFT need fewer FLOPs than the definition, which the floor counts\n",
+               counted(static_cast<size_t>(t.nominal), "kernel"));
   }
+  print_without_plan(s);
   int convolutions = 0, left_out = 0;
   double before = 0, after = 0;
   for (const PlannedKernel& k : s.kernels) {
     convolutions += k.kind.starts_with("conv2d_backward") ? 1 : 0;
-    if (k.passed_over.empty()) continue;
+    if (k.passed_over.empty() || !k.kind.starts_with("conv2d_backward")) continue;
     ++left_out;
     before += mb(k.passed_over_workspace), after += mb(k.workspace_bytes);
   }
   if (left_out) {
     fmt::print(
-        "  determinism: in {} of {} backward convolutions the first choice changes from run to run, and the next one "
-        "is\n"
-        "  taken: {:.1f} MB of workspace together instead of {:.1f}; what it costs in time only the device tells\n",
+        "  determinism: in {} of {} backward convolutions the first choice changes from run to run, and another is "
+        "taken:\n"
+        "  {:.1f} MB of workspace together instead of {:.1f}; what it costs in time only the device tells\n",
         left_out, convolutions, after, before);
   }
   fmt::print("  planned in {:.2f} s\n", s.seconds);
@@ -171,13 +207,13 @@ std::vector<Layout> layouts_of(const Config& c) {
 
 // What was named and is not there would go unnoticed: others take its place.
 void check_is_used(const Config& c, const PlannedStep& s, Device device) {
-  if (!is_of_family(c.algorithm, "cudnn")) return;
+  if (!names_kernels(c.algorithm)) return;
   const auto is_it = [&](const PlannedKernel& k) { return is_of_family(k.algorithm, c.algorithm); };
   const size_t limit = workspace_limit(device);
   const bool is_usual = limit == runtime_of(device).properties().memory_bytes / 8;
   PLUMB_CHECK(
       std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
-      "--algorithm {}: cuDNN has no such plan for any kernel of {} in {}{}; leave it out to see those that it has",
+      "--algorithm {}: there is no such plan for any kernel of {} in {}{}; leave it out to see those that there are",
       c.algorithm, c.model, to_string(s.layout),
       is_usual ? "" : " within a workspace of " + in_mb(static_cast<double>(limit)));
 }
@@ -204,6 +240,9 @@ void plan(Config c) {
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
   fmt::print("driver: {}{}\n", driver,
              driver == std::string_view("none") ? "; engines that are compiled at run time are left out" : "");
+  if (c.algorithm == "measured") fmt::print("there is nothing to measure on: chosen by heuristics\n");
+  const size_t limit = workspace_limit(device);
+  if (limit != p.memory_bytes / 8) fmt::print("workspace: {} at most\n", in_mb(static_cast<double>(limit)));
   fmt::print("roofs: {:.2f} TB/s, {:.0f} TFLOP/s f32, {:.0f} tf32, {:.0f} bf16 ({})\n", roofs.bytes / 1e12,
              roofs.f32 / 1e12, roofs.tf32 / 1e12, roofs.bf16 / 1e12,
              roofs.is_measured ? "memory and bf16 as reached by a copy and a large product" : "by clocks and widths");
@@ -219,7 +258,8 @@ void plan(Config c) {
   j["libraries"] = libraries;
   j["driver"] = driver;
   j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = c.dtype, j["optimizer"] = c.optimizer;
-  j["algorithm"] = c.algorithm;
+  j["algorithm"] = c.algorithm == "measured" ? "heuristic" : c.algorithm;
+  j["workspace_limit_bytes"] = limit;
   j["roofs"] = {{"bytes_per_s", roofs.bytes},
                 {"f32_flops", roofs.f32},
                 {"tf32_flops", roofs.tf32},

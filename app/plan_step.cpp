@@ -64,19 +64,12 @@ PlannedKernel row_of(const Prepared& p, const DeviceRoofs& roofs, MathMode math)
   k.flops = info.flops;
   const DType dtype = p.in().empty() ? p.out()[0].dtype : p.in()[0].dtype;
   k.floor_seconds = roofs.floor(info.bytes, info.flops, dtype, math);
-  if (k.kind.starts_with("conv2d")) {
-    k.is_without_plan = k.provider != "cudnn";
-    if (!k.is_without_plan) k.inferred_copies = copies_in(p, info);
-  }
-  if (!info.passed_over.empty()) {
-    k.passed_over = info.passed_over;
-    Choice choice = p.choice;
-    choice.search = Search::kHeuristic;
-    choice.algorithm = register_algorithm(info.passed_over);
-    const ChoiceScope scope(choice);
-    k.passed_over_workspace =
-        detail::prepare_kernel(*p.kind, p.params.data(), p.in(), p.out())->kernel->info().workspace_bytes;
-  }
+  const auto is_of = [&](const char* kind) { return k.kind.starts_with(kind); };
+  const bool is_cudnns = is_of("conv2d") || is_of("max_pool2d") || is_of("avg_pool2d") || is_of("batch_norm");
+  k.is_without_plan = is_cudnns && !info.is_offered_by_vendor;
+  if (is_of("conv2d") && k.provider == "cudnn") k.inferred_copies = copies_in(p, info);
+  k.passed_over = info.passed_over;
+  k.passed_over_workspace = info.passed_over_workspace_bytes;
   return k;
 }
 

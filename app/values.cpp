@@ -90,13 +90,22 @@ const std::vector<std::string>& algorithm_names() {
 
 namespace {
 bool is_engine(const std::string& algorithm) {
-  static const std::regex pattern("cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_fallback)?");
+  static const std::regex pattern("cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_fallback)?|cublaslt_a[0-9]+(_[a-z][0-9]+)*");
   return std::regex_match(algorithm, pattern);
 }
 }  // namespace
 
 void check_algorithm_name(const std::string& algorithm) {
-  if (!is_engine(algorithm)) check_choice(algorithm, algorithm_names());
+  if (is_engine(algorithm)) return;
+  try {
+    check_choice(algorithm, algorithm_names());
+  } catch (const Error& e) {
+    fail("{}, or an engine, cudnn_e38", e.what());
+  }
+}
+
+bool names_kernels(const std::string& algorithm) {
+  return algorithm != "heuristic" && algorithm != "deterministic" && algorithm != "measured";
 }
 
 void check_algorithm(const std::string& algorithm, Device device) {
@@ -107,8 +116,8 @@ void check_algorithm(const std::string& algorithm, Device device) {
 
 void check_engine(const std::string& algorithm, const std::string& model) {
   PLUMB_CHECK(!is_engine(algorithm) || detail::was_offered(algorithm),
-              "--algorithm {}: cuDNN has no such plan for any kernel of {}; plumb plan shows those that it has",
-              algorithm, model);
+              "--algorithm {}: no kernel of {} has such an algorithm; plumb plan shows those that there are", algorithm,
+              model);
 }
 
 const std::vector<std::string>& precision_names() {
@@ -136,8 +145,7 @@ Choice choice_of(const std::string& algorithm, const std::string& dtype) {
   choice.search = algorithm == "heuristic"       ? Search::kHeuristic
                   : algorithm == "deterministic" ? Search::kDeterministic
                                                  : Search::kMeasured;
-  const bool is_search = algorithm == "heuristic" || algorithm == "deterministic" || algorithm == "measured";
-  if (!is_search) choice.algorithm = register_algorithm(algorithm);
+  if (names_kernels(algorithm)) choice.algorithm = register_algorithm(algorithm);
   return choice;
 }
 

@@ -48,8 +48,8 @@ std::vector<std::string> layout_choices();
 std::vector<std::string> convention_choices();
 /// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
 const std::vector<std::string>& algorithm_names();
-/// Throws unless it is one of these, or names an engine of cuDNN ("cudnn_e38", "cudnn_e38_1", "cudnn_e1_fallback").
-/// Which engines there are, only cuDNN knows, when it plans.
+/// Throws unless it is one of these, or names an engine of cuDNN ("cudnn_e38", "cudnn_e38_1", "cudnn_e1_fallback")
+/// or an algorithm of cuBLASLt ("cublaslt_a66_t20_s7_k1"). Which there are, only the libraries know, when they plan.
 void check_algorithm_name(const std::string& algorithm);
 /// What --dtype says: the dtype of activations, and how products of f32 are computed.
 struct Precision {
@@ -63,9 +63,11 @@ Precision precision_of(const std::string& dtype);
 bool has_tensor_cores(Device device);
 /// Throws where a device does not have it: tf32 is a GPU's.
 void check_precision(const std::string& dtype, Device device);
+/// Whether a name of --algorithm is one of kernels, and not of a way to choose them.
+bool names_kernels(const std::string& algorithm);
 /// Throws where a device has no library of whose kernels the algorithm is one: cuDNN and cuBLASLt are a GPU's.
 void check_algorithm(const std::string& algorithm, Device device);
-/// After the first work by an algorithm: throws if it names an engine of cuDNN that was offered for none of it.
+/// After the first work by an algorithm: throws if it names one of cuDNN or cuBLASLt that was offered for none of it.
 void check_engine(const std::string& algorithm, const std::string& model);
 /// The choice of kernels behind such a name; throws on another.
 Choice choice_of(const std::string& algorithm, const std::string& dtype = "f32");

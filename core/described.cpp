@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,9 @@ DeviceProperties properties_of(const std::string& text) {
   PLUMB_CHECK(d.is_object(), "the description of a device is not an object of JSON, as cuDNN writes one");
   DeviceProperties p;
   p.name = entry<std::string>(d, "deviceName", "its name", &Json::is_string);
+  const bool is_name = !p.name.empty() && p.name.size() < 256 &&
+                       std::ranges::all_of(p.name, [](char c) { return c >= ' ' && c <= '~'; });
+  PLUMB_CHECK(is_name, "the description of a device has a \"deviceName\" that is none: 1 to 255 letters of ASCII");
   const auto number = [&](const char* key, const char* what) {
     const auto n = entry<int64_t>(d, key, what, &Json::is_number_integer);
     PLUMB_CHECK(n > 0, "the description of a device has \"{}\": {}; it must be more than 0", key, n);
@@ -35,6 +39,9 @@ DeviceProperties properties_of(const std::string& text) {
   p.capability =
       static_cast<int>(std::min(kMost, number("deviceVer", "a hundred times its compute capability, 900 for 9.0"))) /
       10;
+  constexpr int kOldest = 80;  // what kernels are compiled for
+  PLUMB_CHECK(p.capability >= kOldest, "the description of a device has \"deviceVer\": {}; the kernels need {} or more",
+              d["deviceVer"].dump(), kOldest * 10);
   p.multiprocessors = static_cast<int>(std::min(kMost, number("multiProcessorCount", "how many there are")));
   p.memory_bytes = static_cast<size_t>(number("totalGlobalMem", "its memory in bytes"));
   const auto cache = d.find("l2CacheSize");

@@ -137,7 +137,8 @@ uint64_t cache_lookups();
 /// The largest number of kernels kept; the least recently used go first.
 void set_cache_capacity(int64_t kernels);
 /// The most workspace that a kernel may ask for which is prepared from now on; those that ask for more are passed over,
-/// and where none is left, preparing throws. Without a limit of this kind a GPU gives an eighth of its memory.
+/// and where none is left, preparing throws. Without a limit of this kind, and with the largest size_t, a
+/// GPU gives an eighth of its memory.
 void set_workspace_limit(size_t bytes);
 /// What it is on a device.
 size_t workspace_limit(Device device);

@@ -60,10 +60,15 @@ Choices read_choices(const fs::path& file, Device device) {
   constexpr const char* kWayOut = "delete the file to measure anew, or set PLUMB_CACHE=off";
   Choices choices;
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return choices;  // nothing yet, or what reading might wait for
+  const fs::file_status status = fs::status(file, ignored);
+  if (!fs::exists(status)) return choices;
+  constexpr uintmax_t kMostBytes = uintmax_t{1} << 28;
+  PLUMB_CHECK(fs::is_regular_file(status) && fs::file_size(file, ignored) <= kMostBytes,
+              "{} is no file of what was measured; {}", file.string(), kWayOut);
   std::ifstream in(file);
   std::string line;
   std::getline(in, line);
+  PLUMB_CHECK(!in.eof() || line.empty(), "{} is damaged in line 1; {}", file.string(), kWayOut);
   PLUMB_CHECK(line == title_of(device), "{} does not hold what was measured on this machine: it begins with {}; {}",
               file.string(), detail::in_quotes(printable(line)), kWayOut);
   for (int64_t number = 2; std::getline(in, line); ++number) {
@@ -91,6 +96,19 @@ bool write_all(const fs::path& file, int flags, const std::string& text) {
   return is_whole;
 }
 
+// Takes away a last line without its end, which a process left that was ended while it wrote.
+void mend_end(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const std::streamoff size = in.tellg();
+  std::streamoff end = size;
+  for (char c = 0; end > 0; --end) {
+    in.seekg(end - 1);
+    if (!in.get(c) || c == '\n') break;
+  }
+  std::error_code ignored;
+  if (size > 0 && end > 0 && end < size) fs::resize_file(file, static_cast<uintmax_t>(end), ignored);
+}
+
 // One line, one write: several processes may append to the same file, which is there with its title or not at all. A
 // cache that cannot be written is no error.
 void append_to_file(Device device, const std::string& work, const std::string& algorithm) {
@@ -98,7 +116,9 @@ void append_to_file(Device device, const std::string& work, const std::string& a
   if (file.empty()) return;
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  if (!fs::exists(file, ignored)) {
+  if (fs::exists(file, ignored)) {
+    mend_end(file);
+  } else {
     const fs::path titled = file.string() + message(".{}", ::getpid());
     if (write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n")) fs::rename(titled, file, ignored);
     fs::remove(titled, ignored);

@@ -200,11 +200,28 @@ void note_offered(const Candidates& candidates) {
     has_half |= s.dtype == DType::kF16;
   }
   if (specs.empty()) specs = "this problem";
+  const Device device = p.choice.device;
+  const bool is_described = !device.is_cpu() && !runtime_of(device).is_present();
+  const std::string place = is_described ? runtime_of(device).properties().name : to_string(device);
   PLUMB_CHECK(make.least_beyond() == kNoLimit,
-              "{}: no kernel on {} takes {} within a workspace of {} bytes; allow at least {}", p.kind->name,
-              p.choice.device, specs, make.limit(), make.least_beyond());
-  fail("{}: no kernel on {} takes {}{}", p.kind->name, p.choice.device, specs,
+              "{}: no kernel on {} takes {} within a workspace of {} bytes; allow at least {} bytes", p.kind->name,
+              place, specs, make.limit(), make.least_beyond());
+  fail("{}: no kernel on {} takes {}{}", p.kind->name, place, specs,
        has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
+}
+
+// The first candidate that would have been taken, had it the same bits from run to run.
+void note_passed_over(const Prepared& p, const Candidates& candidates, Maker& make, KernelInfo& info) {
+  const std::string_view family = p.choice.algorithm ? algorithm_name(p.choice.algorithm) : std::string_view();
+  for (const auto& c : candidates.all()) {
+    if (c.algorithm == info.algorithm) return;
+    if (c.deterministic || !is_of_family(c.algorithm, family)) continue;
+    const auto kernel = make(c);
+    if (!kernel) continue;
+    info.passed_over = c.algorithm;
+    info.passed_over_workspace_bytes = kernel->info().workspace_bytes;
+    return;
+  }
 }
 
 }  // namespace
@@ -223,16 +240,15 @@ std::unique_ptr<Kernel> choose_kernel(const Prepared& p) {
   const Device device = p.choice.device;
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
   Maker make(device);
-  Made made = p.choice.search == Search::kMeasured && can_measure ? measured(p, order, make) : first_of(order, make);
+  const bool is_measured = p.choice.search == Search::kMeasured && can_measure;
+  Made made = is_measured ? measured(p, order, make) : first_of(order, make);
   if (!made.kernel) fail_without_kernel(p, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
-  for (const auto& c : candidates.all()) {
-    if (c.algorithm == made.algorithm) break;
-    if (c.deterministic) continue;
-    info.passed_over = c.algorithm;
-    break;
-  }
+  info.is_offered_by_vendor = std::ranges::any_of(candidates.all(), [](const auto& c) {
+    return is_of_family(c.algorithm, "cudnn") || is_of_family(c.algorithm, "cublaslt");
+  });
+  if (!is_measured) note_passed_over(p, candidates, make, info);
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
   info.bytes += static_cast<double>(bytes_of(p.specs));
   return std::move(made.kernel);

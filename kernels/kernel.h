@@ -29,16 +29,18 @@ struct PackRequest {
 
 /// What a prepared kernel says of itself. It goes into every benchmark row and profile: what ran is never hidden.
 struct KernelInfo {
-  std::string name;            ///< the implementation, "onednn:brgconv:avx512_core"
-  std::string algorithm;       ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
-  std::string passed_over;     ///< what its author would rather have taken, had it the same bits from run to run
-  std::string notes;           ///< what the vendor's library says of it: "tensor_core nondeterministic"
-  size_t workspace_bytes = 0;  ///< of Launch::workspace
-  int conversions = 0;         ///< layout conversions inside one run
-  int launches = 0;            ///< on a device
-  double flops = 0;            ///< arithmetic by the op's definition, 2 a multiply-add; filled in by the gate
-  double bytes = 0;            ///< bytes that must move: inputs read and outputs written once; the
-                               ///< gate adds that to what the kernel says of inputs that it writes
+  std::string name;         ///< the implementation, "onednn:brgconv:avx512_core"
+  std::string algorithm;    ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
+  std::string passed_over;  ///< what its author would rather have taken, had it the same bits from run to run
+  size_t passed_over_workspace_bytes = 0;
+  bool is_offered_by_vendor = false;  ///< whether a library of a GPU's vendor had a candidate; filled in by the gate
+  std::string notes;                  ///< what the vendor's library says of it: "tensor_core nondeterministic"
+  size_t workspace_bytes = 0;         ///< of Launch::workspace
+  int conversions = 0;                ///< layout conversions inside one run
+  int launches = 0;                   ///< on a device
+  double flops = 0;                   ///< arithmetic by the op's definition, 2 a multiply-add; filled in by the gate
+  double bytes = 0;                   ///< bytes that must move: inputs read and outputs written once; the
+                                      ///< gate adds that to what the kernel says of inputs that it writes
   std::vector<PackRequest> packs;
 };
 

@@ -260,6 +260,13 @@ TEST_F(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
   const std::string other = line.substr(0, line.find('\t')) + "\tslow_b\n";
   std::ofstream(file_) << title << "\n" << other << "a line that is being writ";
   EXPECT_EQ(chosen_by_child(), 4);
+
+  // One that was cut off is taken away before another is written.
+  std::ofstream(file_) << title << "\n" << line.substr(0, 20);
+  EXPECT_EQ(chosen_by_child(), 3);
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[1], line);
+  EXPECT_EQ(chosen_by_child(), 3);
 }
 
 TEST_F(ChoicesOnDisk, AreRefusedWhereTheyAreAnotherMachinesOrDamaged) {
@@ -269,6 +276,14 @@ TEST_F(ChoicesOnDisk, AreRefusedWhereTheyAreAnotherMachinesOrDamaged) {
   EXPECT_EQ(chosen_by_child(), kRefused);
   EXPECT_THAT(said(), HasSubstr("does not hold what was measured on this machine: it begins with \"plumbline measured "
                                 "on another\"; delete the file to measure anew"));
+  std::ofstream(file_) << title.substr(0, title.size() - 1);
+  EXPECT_EQ(chosen_by_child(), kRefused);
+  EXPECT_THAT(said(), HasSubstr("is damaged in line 1"));
+  fs::remove(file_);
+  fs::create_directory(file_);
+  EXPECT_EQ(chosen_by_child(), kRefused);
+  EXPECT_THAT(said(), HasSubstr("is no file of what was measured"));
+  fs::remove(file_);
   for (const std::string damage : {"no tab", "\tfast", "work\t", "two\ttabs\t"}) {
     std::ofstream(file_) << title << line << damage << "\n";
     EXPECT_EQ(chosen_by_child(), kRefused) << damage;

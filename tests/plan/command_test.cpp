@@ -36,19 +36,58 @@ TEST_F(PlanCommandTest, RefusesInOneSentence) {
   EXPECT_TRUE(refuses("plan vgg16", "--on"));
   EXPECT_TRUE(refuses("plan vgg16 --on h100", "\"h100\" is unknown; use a100 or h200, or FILE.json"));
   EXPECT_TRUE(refuses("plan vgg16 --on nowhere.json", "nowhere.json"));
-  EXPECT_TRUE(refuses("plan lenet --on h200 --algorithm cudnn_e999", "cuDNN has no such plan for any kernel of lenet"));
+  EXPECT_TRUE(refuses("plan lenet --on h200 --algorithm cudnn_e999", "there is no such plan for any kernel of lenet"));
   EXPECT_TRUE(refuses("plan vgg16 --on h200 --layout nhwc --algorithm cudnn_e74 --workspace 2",
-                      "cuDNN has no such plan for any kernel of vgg16 in nhwc within a workspace of 2.0 MB"));
+                      "there is no such plan for any kernel of vgg16 in nhwc within a workspace of 2.0 MB"));
   EXPECT_TRUE(refuses("plan vgg16 --on h200 --workspace 0", "within a workspace of 0 bytes; allow at least "));
   EXPECT_TRUE(refuses("plan vgg16 --on h200 --workspace -1", "--workspace: -1 is too small"));
   EXPECT_TRUE(refuses("plan lenet --on h200 --algorithm cudnn_38", "--algorithm: \"cudnn_38\" is unknown"));
   EXPECT_TRUE(refuses("plan lenet --on h200 --dtype f16", "--dtype: \"f16\" is unknown"));
 }
 
+TEST_F(PlanCommandTest, SaysWhatDeterminismCostsOnlyWhereItCosts) {
+  const std::string line = "plan vgg16 --on h200 --layout nhwc --batch 32 ";
+  const auto left_out = [&](const std::string& options) {
+    std::vector<std::pair<std::string, int64_t>> all;
+    const auto j = report_of(line + options);
+    for (const auto& k : j["steps"][0]["kernels"]) {
+      if (!k.contains("nondeterministic_first_choice")) continue;
+      const auto& first = k["nondeterministic_first_choice"];
+      all.emplace_back(first["algorithm"].get<std::string>(), first["workspace_bytes"].get<int64_t>());
+    }
+    return all;
+  };
+  EXPECT_FALSE(left_out("").empty());
+  EXPECT_TRUE(left_out("--algorithm direct").empty());
+  for (const auto& [algorithm, bytes] : left_out("--workspace 3")) EXPECT_LE(bytes, 3000000) << algorithm;
+}
+
+TEST_F(PlanCommandTest, SaysWhatHasNoPlan) {
+  EXPECT_THAT(
+      run("plan lenet --on h200 --layout nchw --batch 8").out,
+      testing::HasSubstr("no plan of cuDNN: max_pool2d_forward, 2 kernels (as 8x6x28x28); plumbline loop takes"));
+  EXPECT_THAT(run("plan lenet --on h200 --layout nchw --batch 8 --algorithm direct").out,
+              testing::Not(testing::HasSubstr("no plan of cuDNN: conv2d")));
+}
+
 TEST_F(PlanCommandTest, RefusesADescriptionThatCudnnDoesNotTake) {
   write("small.json",
-        R"({"deviceName": "x", "deviceVer": 900, "multiProcessorCount": 9, "totalGlobalMem": 9999999999})");
+        R"({"deviceName": "x", "deviceVer": 900, "multiProcessorCount": 9, "totalGlobalMem": 9999999999,
+            "smClockRateKHz": 1, "memClockRateKHz": 1, "memoryBusWidth": 1})");
   EXPECT_TRUE(test::is_refusal(run("plan lenet --on small.json"), "refuses the description of the device"));
+  const std::string h200 = app::device_description("h200");
+  const auto refuses_with = [&](const std::string& key, const std::string& value, const std::string& part) {
+    std::string text = h200;
+    const size_t at = text.find("\"" + key + "\""), colon = text.find(':', at);
+    text.replace(colon + 1, text.find_first_of(",}", colon) - colon - 1, value);
+    write("wrong.json", text);
+    return test::is_refusal(run("plan lenet --on wrong.json"), part);
+  };
+  EXPECT_TRUE(refuses_with("deviceVer", "700", "\"deviceVer\": 700; the kernels need 800 or more"));
+  EXPECT_TRUE(refuses_with("smClockRateKHz", "-5", "has no \"smClockRateKHz\" above 0"));
+  EXPECT_TRUE(refuses_with("memoryBusWidth", "0", "has no \"memoryBusWidth\" above 0"));
+  EXPECT_TRUE(refuses_with("deviceName", "\"a\\nb\"", "\"deviceName\" that is none"));
+  EXPECT_TRUE(refuses_with("deviceName", "\"" + std::string(300, 'x') + "\"", "\"deviceName\" that is none"));
   write("cut.json", "{\"deviceName\": ");
   EXPECT_TRUE(test::is_refusal(run("plan lenet --on cut.json"), "is not an object of JSON"));
 }

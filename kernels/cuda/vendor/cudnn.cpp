@@ -12,15 +12,18 @@ namespace {
 
 constexpr size_t kOldest = 90800;  // plans for a device that is only described
 
-std::string version_text(size_t v) { return message("{}.{}.{}", v / 10000, v / 100 % 100, v % 100); }
+std::string version_text(size_t v) {
+  const size_t major = v < 10000 ? 1000 : 10000;  // up to 8 it had three digits for the rest
+  return message("{}.{}.{}", v / major, v % major / 100, v % 100);
+}
 
 Cudnn open() {
   const SharedLibrary library("libcudnn.so.9", "cuDNN 9 (libcudnn.so.9)");
   Cudnn c{};
   const auto take = [&]<class F>(F& to, const char* name) { to = reinterpret_cast<F>(library.symbol(name)); };
   take(c.version, "cudnnGetVersion");
-  PLUMB_CHECK(c.version() / 10000 == CUDNN_MAJOR, "cuDNN {} is of another major version than {}, which is wanted",
-              version_text(c.version()), CUDNN_MAJOR);
+  PLUMB_CHECK(c.version() / 10000 == CUDNN_MAJOR || c.version() < kOldest,
+              "cuDNN {} is of another major version than {}, which is wanted", version_text(c.version()), CUDNN_MAJOR);
   PLUMB_CHECK(c.version() >= kOldest, "cuDNN {} is too old; install {} or a newer 9", version_text(c.version()),
               version_text(kOldest));
   take(c.error_string, "cudnnGetErrorString");
