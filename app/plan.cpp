@@ -205,17 +205,21 @@ std::vector<Layout> layouts_of(const Config& c) {
   return {layout_from_string(c.layout)};
 }
 
+// The most workspace, where it is not what a GPU gives by itself; otherwise nothing.
+std::string workspace_text(Device device) {
+  const size_t limit = workspace_limit(device);
+  return limit == runtime_of(device).properties().memory_bytes / 8 ? "" : in_mb(static_cast<double>(limit));
+}
+
 // What was named and is not there would go unnoticed: others take its place.
 void check_is_used(const Config& c, const PlannedStep& s, Device device) {
   if (!names_kernels(c.algorithm)) return;
   const auto is_it = [&](const PlannedKernel& k) { return is_of_family(k.algorithm, c.algorithm); };
-  const size_t limit = workspace_limit(device);
-  const bool is_usual = limit == runtime_of(device).properties().memory_bytes / 8;
+  const std::string limit = workspace_text(device);
   PLUMB_CHECK(
       std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
       "--algorithm {}: there is no such plan for any kernel of {} in {}{}; leave it out to see those that there are",
-      c.algorithm, c.model, to_string(s.layout),
-      is_usual ? "" : " within a workspace of " + in_mb(static_cast<double>(limit)));
+      c.algorithm, c.model, to_string(s.layout), limit.empty() ? "" : " within a workspace of " + limit);
 }
 
 void plan(Config c) {
@@ -241,8 +245,7 @@ void plan(Config c) {
   fmt::print("driver: {}{}\n", driver,
              driver == std::string_view("none") ? "; engines that are compiled at run time are left out" : "");
   if (c.algorithm == "measured") fmt::print("there is nothing to measure on: chosen by heuristics\n");
-  const size_t limit = workspace_limit(device);
-  if (limit != p.memory_bytes / 8) fmt::print("workspace: {} at most\n", in_mb(static_cast<double>(limit)));
+  if (const std::string limit = workspace_text(device); !limit.empty()) fmt::print("workspace: {} at most\n", limit);
   fmt::print("roofs: {:.2f} TB/s, {:.0f} TFLOP/s f32, {:.0f} tf32, {:.0f} bf16 ({})\n", roofs.bytes / 1e12,
              roofs.f32 / 1e12, roofs.tf32 / 1e12, roofs.bf16 / 1e12,
              roofs.is_measured ? "memory and bf16 as reached by a copy and a large product" : "by clocks and widths");
@@ -259,7 +262,7 @@ void plan(Config c) {
   j["driver"] = driver;
   j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = c.dtype, j["optimizer"] = c.optimizer;
   j["algorithm"] = c.algorithm == "measured" ? "heuristic" : c.algorithm;
-  j["workspace_limit_bytes"] = limit;
+  j["workspace_limit_bytes"] = workspace_limit(device);
   j["roofs"] = {{"bytes_per_s", roofs.bytes},
                 {"f32_flops", roofs.f32},
                 {"tf32_flops", roofs.tf32},

@@ -1,5 +1,6 @@
 #include "app/values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <regex>
@@ -96,12 +97,9 @@ bool is_engine(const std::string& algorithm) {
 }  // namespace
 
 void check_algorithm_name(const std::string& algorithm) {
-  if (is_engine(algorithm)) return;
-  try {
-    check_choice(algorithm, algorithm_names());
-  } catch (const Error& e) {
-    fail("{}, or an engine, cudnn_e38", e.what());
-  }
+  const auto& names = algorithm_names();
+  PLUMB_CHECK(is_engine(algorithm) || std::find(names.begin(), names.end(), algorithm) != names.end(),
+              "{} is unknown; use {}, or an engine, cudnn_e38", in_quotes(algorithm), any_of(names));
 }
 
 bool names_kernels(const std::string& algorithm) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/program/impl.h"
+#include "kernels/repeated.h"
 
 namespace plumb {
 
@@ -42,25 +43,6 @@ void run_all(const auto& steps) {
   }
 }
 
-// The steps as one piece of work, on a stream of its own.
-std::unique_ptr<RuntimeGraph> graph_of(Runtime& r, const auto& steps) {
-  Runtime::Stream const stream = r.begin_capture();
-  try {
-    for (const auto& s : steps) {
-      Launch l = s.launch;
-      l.stream = stream;
-      s.kernel->run(l);
-    }
-  } catch (...) {
-    try {
-      r.end_capture();
-    } catch (const Error&) {  // which the first one led to
-    }
-    throw;
-  }
-  return r.end_capture();
-}
-
 }  // namespace
 
 // On a device the first run launches, so that whatever is set up at a first launch is; the second becomes a graph.
@@ -75,7 +57,15 @@ void Program::Impl::run_steps() {
     has_run = true;
     return;
   }
-  if (!graph) graph = graph_of(r, steps);
+  if (!graph) {
+    graph = detail::captured(r, [&](Runtime::Stream stream) {
+      for (const auto& s : steps) {
+        Launch l = s.launch;
+        l.stream = stream;
+        s.kernel->run(l);
+      }
+    });
+  }
   r.replay(*graph, r.stream());
 }
 

@@ -97,6 +97,7 @@ size_t fastest(const Prepared& p, const std::vector<Made>& made) {
         best.back() = std::min(best.back(), seconds);
       }
     } catch (const Error&) {  // a plan of a vendor's library may turn out not to run
+      if (p.choice.device.is_cpu()) throw;
       best.back() = std::numeric_limits<double>::infinity();
       why_not = std::current_exception();
     }

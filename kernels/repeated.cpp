@@ -7,6 +7,20 @@
 
 namespace plumb::detail {
 
+std::unique_ptr<RuntimeGraph> captured(Runtime& runtime, const std::function<void(Runtime::Stream)>& work) {
+  const Runtime::Stream stream = runtime.begin_capture();
+  try {
+    work(stream);
+  } catch (...) {
+    try {
+      runtime.end_capture();
+    } catch (const Error&) {  // which the first one led to
+    }
+    throw;
+  }
+  return runtime.end_capture();
+}
+
 Repeated::Repeated(Device device, Run run, int turns, bool can_be_captured)
     : runtime_(runtime_of(device)), run_(std::move(run)), timer_(device) {
   constexpr double kLong = 500e-6;  // seconds, beside an event's half a microsecond
@@ -26,17 +40,9 @@ Repeated::Repeated(Device device, Run run, int turns, bool can_be_captured)
 }
 
 void Repeated::capture() {
-  const Runtime::Stream capturing = runtime_.begin_capture();
-  try {
-    for (int i = 0; i < times_; ++i) run_(capturing);
-  } catch (...) {
-    try {
-      runtime_.end_capture();
-    } catch (const Error&) {  // which the first one led to
-    }
-    throw;
-  }
-  graph_ = runtime_.end_capture();
+  graph_ = captured(runtime_, [&](Runtime::Stream stream) {
+    for (int i = 0; i < times_; ++i) run_(stream);
+  });
   seconds();  // the first replay brings the graph to the device
 }
 

@@ -1,4 +1,4 @@
-// Short work on a device, timed without what the host takes to launch it.
+// Work on a device as a graph, and short work timed by it, without what the host takes to launch it.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,9 @@
 #include "../core/timer.h"
 
 namespace plumb::detail {
+
+/// Work on the stream that it is given, as one graph of the device.
+std::unique_ptr<RuntimeGraph> captured(Runtime& runtime, const std::function<void(Runtime::Stream)>& work);
 
 /// Work that is captured a number of times in one graph. A single short kernel between two events would show how long
 /// the next launch is in coming.
