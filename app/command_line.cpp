@@ -13,7 +13,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 
 namespace plumb::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "kernels/reference/conv2d.h"
+#include "kernels/reference/conv2d/conv2d.h"
 
 namespace plumb::app {
 namespace {
@@ -27,7 +27,7 @@ struct Operand {
 
 }  // namespace
 
-double conv2d_error(const Prepared& p, std::span<void* const> in, const void* out) {
+double conv2d_error(const PreparedKernel& p, std::span<void* const> in, const void* out) {
   constexpr int64_t kSamples = 256;
   const std::string_view kind = p.kind->name;
   PLUMB_CHECK(kind.starts_with("conv2d_"), "conv2d_error: {} is no convolution", kind);

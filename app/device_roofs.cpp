@@ -7,9 +7,9 @@
 #include "app/roofs.h"
 #include "app/values.h"
 #include "core/file.h"
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "kernels/matmul.h"
-#include "kernels/repeated.h"
+#include "dispatch/repeated.h"
 
 namespace plumb::app {
 
@@ -99,11 +99,11 @@ namespace {
 // FLOPs a second of the best product, by the kernel that is the fastest for it.
 double best_product(Device device, DType t, MathMode math) {
   const DeviceScope there(device);
-  Choice choice = detail::ctx.choice;
-  choice.search = Search::kMeasured;
-  choice.algorithm = 0;
-  choice.math = math;
-  const ChoiceScope measured(choice);
+  Policy policy = detail::ctx.policy;
+  policy.search = Search::kMeasured;
+  policy.algorithm = 0;
+  policy.math = math;
+  const PolicyScope measured(policy);
   double best = 0;
   for (const int64_t n : {128, 512, 2048, 8192}) {
     const TensorSpec s(Shape{n, n}, t);

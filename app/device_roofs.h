@@ -7,7 +7,7 @@
 #include "core/context.h"
 #include "core/dtype.h"
 #include "core/runtime.h"
-#include "kernels/trial.h"
+#include "dispatch/trial.h"
 
 namespace plumb::app {
 

@@ -51,7 +51,7 @@ void eval(const EvalConfig& c) {
   const std::string weights = weights_file(c.weights).string();
   check_outputs({{"--json", c.json}}, {{"--weights", weights}});
   check_algorithm(c.algorithm, device_from_string(c.device));
-  const ChoiceScope choice(choice_of(c.algorithm));
+  const PolicyScope policy(choice_of(c.algorithm));
   const DeviceScope on(device_from_string(c.device));
   const Convention formulas = convention(c, weights);
   const auto network = models::make_network(c.model, 0, formulas);

@@ -22,7 +22,7 @@ Evaluation evaluate(const models::Network& network, datasets::Loader& loader) {
   datasets::Batch batch;
   loader.start_epoch(0);
   while (loader.next(batch)) {
-    const Tensor logits = to(network.forward(batch.images, models::Pass{}), DType::kF32);
+    const Tensor logits = to(network.forward(batch.images, models::ForwardContext{}), DType::kF32);
     e.loss += cross_entropy(logits, batch.labels).item() * static_cast<double>(batch.count);
     e.correct += count_correct(argmax(logits, {1}), batch.labels);
     e.total += batch.count;

@@ -6,7 +6,7 @@
 #include "app/values.h"
 #include "core/runtime.h"
 #include "core/stopwatch.h"
-#include "kernels/choices.h"
+#include "dispatch/tuning_cache.h"
 #include "ops/random.h"
 
 namespace plumb::app {
@@ -18,7 +18,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
   Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
-  const models::Pass pass = models::Pass::training(generator);
+  const models::ForwardContext pass = models::ForwardContext::training(generator);
   std::vector<Tensor> saved;  // a training pass writes the running statistics
   for (const auto& b : network.buffers()) saved.push_back(b.tensor.clone());
   double best = 1e30;
@@ -41,7 +41,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 
 // cuDNN's kernels for strict f32 read NCHW, and those for tensor cores NHWC; others are converted to inside.
 Layout usual_layout(Device device, DType dtype) {
-  const bool is_strict = dtype == DType::kF32 && detail::ctx.choice.math == MathMode::kStrict;
+  const bool is_strict = dtype == DType::kF32 && detail::ctx.policy.math == MathMode::kStrict;
   const bool is_gpu = !device.is_cpu() && runtime_of(device).properties().is_gpu();
   return is_gpu && is_strict ? Layout::kNchw : Layout::kNhwc;
 }
@@ -50,11 +50,11 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   const Device device = network.device();
   const std::string work =
       message("layout of {} batch {} {} math {} threads {} search {} among {}", network.name(), batch, dtype,
-              static_cast<int>(detail::ctx.choice.math), threads(), static_cast<int>(detail::ctx.choice.search),
-              algorithm_name(detail::ctx.choice.algorithm));
+              static_cast<int>(detail::ctx.policy.math), threads(), static_cast<int>(detail::ctx.policy.search),
+              algorithm_name(detail::ctx.policy.algorithm));
   const std::vector<std::string> names = layout_choices();
   const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
-  if (const auto known = detail::remembered_choice(device, work, is_layout)) return layout_from_string(*known);
+  if (const auto known = detail::find_tuned(device, work, is_layout)) return layout_from_string(*known);
   Layout best = usual_layout(device, dtype);
   double best_seconds = 1e30;
   std::vector<Layout> layouts{Layout::kNhwc, Layout::kNchw, Layout::kChwn};
@@ -67,7 +67,7 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
       best = l;
     }
   }
-  detail::remember_choice(device, work, to_string(best));
+  detail::keep_tuned(device, work, to_string(best));
   return best;
 }
 

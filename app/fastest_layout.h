@@ -5,7 +5,7 @@
 
 namespace plumb::app {
 
-/// The layout to begin with on a device, under the thread's choice, without measuring.
+/// The layout to begin with on a device, under the thread's policy, without measuring.
 Layout usual_layout(Device device, DType dtype);
 /// The layout that is fastest for training here; measured once on a machine and remembered.
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch);

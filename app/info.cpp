@@ -11,7 +11,7 @@
 #include "app/report.h"
 #include "app/roofs.h"
 #include "core/runtime.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 #include "models/network.h"
 
 namespace plumb::app {

@@ -27,7 +27,7 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   const Tensor labels =
       uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
-  return capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
+  return capture([&] { return forward_backward(network, models::ForwardContext::training(generator), images, labels); });
 }
 
 Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
@@ -86,7 +86,7 @@ void layout(const LayoutConfig& c) {
   check_outputs({{"--json", c.json}});
   check_precision(c.dtype, device_from_string(c.device));
   check_algorithm(c.algorithm, device_from_string(c.device));
-  const ChoiceScope choice(choice_of(c.algorithm, c.dtype));
+  const PolicyScope policy(choice_of(c.algorithm, c.dtype));
   const DeviceScope on(device_from_string(c.device));
   const auto network = models::make_network(c.model);
   Json report{{"model", network->name()},

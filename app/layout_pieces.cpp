@@ -7,7 +7,7 @@
 #include "app/conv2d_error.h"
 #include "app/raw_onednn.h"
 #include "core/stopwatch.h"
-#include "kernels/trial.h"
+#include "dispatch/trial.h"
 #include "ops/convert.h"
 #include "ops/random.h"
 
@@ -52,7 +52,7 @@ Direction raw_direction(const std::string& direction) {
   fail("layout: direction {} is unknown", direction);
 }
 
-RawConv2d raw_conv2d(const Prepared& p, const std::string& direction) {
+RawConv2d raw_conv2d(const PreparedKernel& p, const std::string& direction) {
   const auto in = p.in(), out = p.out();
   Conv2dParams params;
   std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
@@ -65,7 +65,7 @@ RawConv2d raw_conv2d(const Prepared& p, const std::string& direction) {
   return {};
 }
 
-RawLinear raw_linear(const Prepared& p, const std::string& direction) {
+RawLinear raw_linear(const PreparedKernel& p, const std::string& direction) {
   const auto in = p.in(), out = p.out();
   switch (const Direction d = raw_direction(direction)) {
     case Direction::kForward: return {d, in[0], in[1], out[0]};
@@ -76,7 +76,7 @@ RawLinear raw_linear(const Prepared& p, const std::string& direction) {
 }
 
 // Casts of all operands to f32 and back, as a kernel makes them that computes bf16 as f32.
-double casts(const Prepared& p) {
+double casts(const PreparedKernel& p) {
   const NoGrad no_grad;
   double seconds = 0;
   for (const TensorSpec& s : p.specs) {
@@ -88,7 +88,7 @@ double casts(const Prepared& p) {
 }
 
 // Between the layout of the activations that a thin product writes or reads besides x, and rows of pixels.
-double rows_of_pixels(const Prepared& p) {
+double rows_of_pixels(const PreparedKernel& p) {
   const NoGrad no_grad;
   const bool is_forward = p.kind == &plumb::detail::kind_of<Conv2dForward>;
   const TensorSpec& s = is_forward ? p.out()[0] : p.in()[0];
@@ -98,7 +98,7 @@ double rows_of_pixels(const Prepared& p) {
 }
 
 // Of an algorithm that converts between layouts: oneDNN's are timed on the same work written against it alone.
-double reorders(const Prepared& p, const std::string& direction, std::string_view algorithm) {
+double reorders(const PreparedKernel& p, const std::string& direction, std::string_view algorithm) {
   if (algorithm == "thin") return rows_of_pixels(p);
   const auto raw = std::string_view(p.kind->name).starts_with("conv2d") ? raw_same(raw_conv2d(p, direction), algorithm)
                                                                         : raw_same(raw_linear(p, direction), algorithm);
@@ -109,12 +109,12 @@ double reorders(const Prepared& p, const std::string& direction, std::string_vie
 
 // Conversions inside a kernel: casts of its operands, and what the algorithm converts between layouts.
 double inner_conversions(const Piece& piece) {
-  constexpr std::string_view kWidened = "as_f32_";
-  const Prepared& p = *piece.kernel;
+  constexpr std::string_view kWidened = "via_f32_";
+  const PreparedKernel& p = *piece.kernel;
   const KernelInfo& info = p.kernel->info();
   if (!info.algorithm.starts_with(kWidened)) return reorders(p, piece.direction, info.algorithm);
   if (info.conversions == static_cast<int>(p.specs.size())) return casts(p);
-  Prepared wide;  // the work alone, without a kernel
+  PreparedKernel wide;  // the work alone, without a kernel
   wide.kind = p.kind;
   wide.n_in = p.n_in;
   wide.params = p.params;
@@ -135,7 +135,7 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
   const std::vector<std::string> names = layers_with_weights(network);
   std::map<std::string, size_t> met;
   std::vector<Piece> pieces;
-  for (const Prepared* p : program.kernels()) {
+  for (const PreparedKernel* p : program.kernels()) {
     const std::string kernel = p->kind->name, direction = direction_of(kernel);
     if (kernel == "repack") continue;  // timed with the kernel that wants the pack
     if (!has_weight(kernel)) {
@@ -152,8 +152,8 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
 }
 
 Timing time_of(const Piece& piece) {
-  const Prepared& p = *piece.kernel;
-  detail::Scratch scratch(p.in(), p.out(), {}, p.choice.device);
+  const PreparedKernel& p = *piece.kernel;
+  detail::Scratch scratch(p.in(), p.out(), {}, p.policy.device);
   detail::Trial trial(scratch, p.in(), *p.kernel);
   Timing t;
   t.seconds = best_of([&] { return trial(); });
@@ -163,18 +163,18 @@ Timing time_of(const Piece& piece) {
   if (p.kernel->info().conversions) {
     t.conversions = inner_conversions(piece);
   } else if (!p.kernel->info().packs.empty()) {
-    Timer timer(p.choice.device);
+    Timer timer(p.policy.device);
     t.conversions = best_of([&] { return timer.seconds_of([&] { trial.pack(); }); });
   }
   return t;
 }
 
 double OnednnBest::seconds(const Piece& piece) {
-  if (!has_weight(piece.kernel->kind->name) || !piece.kernel->choice.device.is_cpu()) return 0;
+  if (!has_weight(piece.kernel->kind->name) || !piece.kernel->policy.device.is_cpu()) return 0;
   const std::string key = piece.layer + " " + piece.direction;
   const auto it = known_.find(key);
   if (it != known_.end()) return it->second;
-  const Prepared& p = *piece.kernel;
+  const PreparedKernel& p = *piece.kernel;
   if (std::string_view(p.kind->name).starts_with("conv2d")) {
     known_[key] = seconds_of_best(raw_conv2d(p, piece.direction));
   } else if (piece.direction != "backward") {

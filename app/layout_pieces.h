@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/program.h"
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "models/network.h"
 
 namespace plumb::app {
@@ -18,7 +18,7 @@ namespace plumb::app {
 /// A piece of work in a training step. Layers with weights have their parameter's name, others that of the kernel.
 struct Piece {
   std::string layer;
-  const Prepared* kernel;  ///< the program's
+  const PreparedKernel* kernel;  ///< the program's
   std::string direction;   ///< "forward", "backward_input", ...
 };
 /// All pieces of a network's captured training step, which must outlive them, in the order in which they run.

@@ -5,7 +5,7 @@
 #include "app/command.h"
 #include "app/command_line.h"
 #include "core/error.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/device.h"
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 
 namespace plumb::app {
 

@@ -12,8 +12,8 @@
 #include "app/report.h"
 #include "core/described.h"
 #include "core/runtime.h"
-#include "kernels/cache.h"
-#include "kernels/machine.h"
+#include "dispatch/kernel_cache.h"
+#include "dispatch/machine.h"
 
 namespace plumb::app {
 namespace {
@@ -192,7 +192,7 @@ void print_totals(const PlannedStep& s) {
   }
   if (left_out) {
     fmt::print(
-        "  determinism: in {} of {} backward convolutions the first choice changes from run to run, and another is "
+        "  determinism: in {} of {} backward convolutions the first policy changes from run to run, and another is "
         "taken:\n"
         "  {:.1f} MB of workspace together instead of {:.1f}; what it costs in time only the device tells\n",
         left_out, convolutions, after, before);

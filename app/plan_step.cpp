@@ -4,7 +4,7 @@
 #include "app/values.h"
 #include "core/runtime.h"
 #include "core/stopwatch.h"
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "optim/make.h"
 
 namespace plumb::app {
@@ -22,7 +22,7 @@ std::string extents(const Shape& s) {
   return text.empty() ? "scalar" : text;
 }
 
-std::string shapes_of(const Prepared& p) {
+std::string shapes_of(const PreparedKernel& p) {
   const std::string_view kind = p.kind->name;
   if (p.in().empty()) return extents(p.out()[0].shape);
   std::string text = extents(p.in()[0].shape);
@@ -33,7 +33,7 @@ std::string shapes_of(const Prepared& p) {
 }
 
 // The operands of a convolution whose bytes together are the workspace, but for a little.
-std::string copies_in(const Prepared& p, const KernelInfo& info) {
+std::string copies_in(const PreparedKernel& p, const KernelInfo& info) {
   const std::string_view kind = p.kind->name;
   const char* const names = kind == "conv2d_forward" ? "xwy" : kind == "conv2d_backward_input" ? "ywx" : "yxw";
   const size_t bytes[] = {p.in()[0].bytes(), p.in()[1].bytes(), p.out()[0].bytes()};
@@ -50,7 +50,7 @@ std::string copies_in(const Prepared& p, const KernelInfo& info) {
   return "";
 }
 
-PlannedKernel row_of(const Prepared& p, const DeviceRoofs& roofs, MathMode math) {
+PlannedKernel row_of(const PreparedKernel& p, const DeviceRoofs& roofs, MathMode math) {
   const KernelInfo& info = p.kernel->info();
   PlannedKernel k;
   k.kind = p.kind->name;
@@ -80,9 +80,9 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const D
   PlannedStep step;
   step.layout = layout;
   const DeviceScope on(device);
-  Choice choice = choice_of(c.algorithm, c.dtype);
-  if (choice.search == Search::kMeasured) choice.search = Search::kHeuristic;  // there is nothing to measure on
-  const ChoiceScope chosen(choice);
+  Policy policy = choice_of(c.algorithm, c.dtype);
+  if (policy.search == Search::kMeasured) policy.search = Search::kHeuristic;  // there is nothing to measure on
+  const PolicyScope chosen(policy);
   memory_of(device).reset_peaks();
   const auto network = models::make_network(c.model);
   const auto optimizer = optim::make(c.optimizer, network->trainable(), {});
@@ -93,13 +93,13 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const D
       Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout), MemoryClass::kInput, device);
   const Tensor labels = Tensor::empty(TensorSpec(Shape{c.batch}, DType::kI64), MemoryClass::kInput, device);
   const Program program = capture([&] {
-    TensorList result = forward_backward(*network, models::Pass::training(generator), images, labels);
+    TensorList result = forward_backward(*network, models::ForwardContext::training(generator), images, labels);
     optimizer->step(std::span<const Tensor>(result).subspan(2));
     result.resize(2);
     return result;
   });
-  for (const Prepared* p : program.kernels()) {
-    step.kernels.push_back(row_of(*p, roofs, choice.math));
+  for (const PreparedKernel* p : program.kernels()) {
+    step.kernels.push_back(row_of(*p, roofs, policy.math));
     step.launches += step.kernels.back().launches;
   }
   step.program = program.stats();

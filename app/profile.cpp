@@ -49,10 +49,10 @@ bool holds_nan(const void* data, const TensorSpec& s, Device device) {
 
 }  // namespace
 
-void Profile::before(const Prepared& p) {
+void Profile::before(const PreparedKernel& p) {
   started_us_ = now_us();
-  if (p.choice.device.is_cpu() || events_.size() >= most_) return;
-  Runtime& r = runtime_of(p.choice.device);
+  if (p.policy.device.is_cpu() || events_.size() >= most_) return;
+  Runtime& r = runtime_of(p.policy.device);
   if (!origin_) {
     origin_ = r.make_event();
     r.record(*origin_, r.stream());
@@ -62,7 +62,7 @@ void Profile::before(const Prepared& p) {
   r.record(*started_, r.stream());
 }
 
-void Profile::after(const Prepared& p, const Launch&) {
+void Profile::after(const PreparedKernel& p, const Launch&) {
   const double end = now_us();
   if (events_.size() >= most_) {
     ++left_out_;
@@ -71,9 +71,9 @@ void Profile::after(const Prepared& p, const Launch&) {
   const KernelInfo& info = p.kernel->info();
   events_.push_back({p.kind->name, info.name, info.algorithm, detail::ctx.phase, started_us_, end - started_us_,
                      info.flops, info.bytes});
-  if (p.choice.device.is_cpu()) return;
+  if (p.policy.device.is_cpu()) return;
   Event& e = events_.back();
-  e.runtime = &runtime_of(p.choice.device);
+  e.runtime = &runtime_of(p.policy.device);
   e.from = std::move(started_);
   e.to = e.runtime->make_event();
   e.runtime->record(*e.to, e.runtime->stream());
@@ -125,10 +125,10 @@ void Profile::write(const std::string& file) {
 }
 
 // Earlier kernels were looked at: what an input holds came from outside, or was written by this one.
-void NanCheck::after(const Prepared& p, const Launch& l) {
+void NanCheck::after(const PreparedKernel& p, const Launch& l) {
   const auto check = [&](const char* which, std::span<const TensorSpec> specs, auto pointer) {
     for (size_t i = 0; i < specs.size(); ++i) {
-      PLUMB_CHECK(!holds_nan(pointer(i), specs[i], p.choice.device),
+      PLUMB_CHECK(!holds_nan(pointer(i), specs[i], p.policy.device),
                   "{}: {} {} {} holds a NaN; look at its inputs, or lower the learning rate", p.kind->name, which, i,
                   specs[i]);
     }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/stopwatch.h"
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 
 namespace plumb::app {
 
@@ -17,8 +17,8 @@ class Profile final : public Observer {
   static constexpr size_t kMost = 200000;
   /// Notes at most this many kernels, the first of them.
   explicit Profile(size_t most = kMost) : most_(most) {}
-  void before(const Prepared&) override;
-  void after(const Prepared&, const Launch&) override;
+  void before(const PreparedKernel&) override;
+  void after(const PreparedKernel&, const Launch&) override;
   /// A step of training that took `ms` and ends now, on a row of its own.
   void add_step(int64_t number, double ms);
   /// Says on stderr how many kernels are left out, if any are.
@@ -50,7 +50,7 @@ class Profile final : public Observer {
 /// kernel may lose a NaN: a comparison, or an average over other elements, does.
 class NanCheck final : public Observer {
  public:
-  void after(const Prepared&, const Launch&) override;
+  void after(const PreparedKernel&, const Launch&) override;
 };
 
 /// Passes on to several observers.
@@ -58,10 +58,10 @@ class Observers final : public Observer {
  public:
   void add(Observer* o) { all_.push_back(o); }
   bool empty() const { return all_.empty(); }
-  void before(const Prepared& p) override {
+  void before(const PreparedKernel& p) override {
     for (Observer* o : all_) o->before(p);
   }
-  void after(const Prepared& p, const Launch& l) override {
+  void after(const PreparedKernel& p, const Launch& l) override {
     for (Observer* o : all_) o->after(p, l);
   }
 

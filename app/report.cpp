@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/runtime.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 
 namespace plumb::app {
 

@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "core/stopwatch.h"
 #include "kernels/cpu/simd.h"
-#include "kernels/cpu/stream.h"
+#include "kernels/cpu/nontemporal.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
 
@@ -153,7 +153,7 @@ void CopyFloor::move(Way way, int set) const {
   const auto count = static_cast<int64_t>(pieces);
   cpu::parallel_for(count, way.one_thread ? count : 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) move_piece(way, set, static_cast<size_t>(i), pieces);
-    if (way.streams) cpu::stream_fence();
+    if (way.streams) cpu::nontemporal_fence();
   });
 }
 

@@ -14,7 +14,7 @@
 #include "app/report.h"
 #include "app/train_report.h"
 #include "app/trainer.h"
-#include "kernels/choices.h"
+#include "dispatch/tuning_cache.h"
 #include "models/weights.h"
 
 namespace plumb::app {
@@ -36,15 +36,15 @@ void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
       fail("{}: {}", what, e.what());
     }
   };
-  const auto choice = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
+  const auto policy = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
     return read(what, [&] { return check_choice(word, names), word; });
   };
   c.device = read("DEVICE", [&] { return to_string(device_from_string(words[0])); });
-  choice("FRAMEWORK", words[1], {"ref"});
-  c.model = choice("MODEL", words[2], model_choices());
+  policy("FRAMEWORK", words[1], {"ref"});
+  c.model = policy("MODEL", words[2], model_choices());
   c.epochs = read("EPOCHS", [&] { return whole_number<int64_t>(words[3], 1); });
   c.batch = read("BATCH", [&] { return batch_size(words[4]); });
-  c.optimizer = choice("OPTIMIZER", words[5], optimizers());
+  c.optimizer = policy("OPTIMIZER", words[5], optimizers());
   c.learning_rate = read("LEARNING_RATE", [&] { return nonnegative_number(words[6]); });
 }
 
@@ -129,7 +129,7 @@ void train(TrainConfig c) {
   if (c.model == "vgg") c.model = "vgg16";
   check_precision(c.dtype, device_from_string(c.device));
   check_algorithm(c.algorithm, device_from_string(c.device));
-  const ChoiceScope choice(choice_of(c.algorithm, c.dtype));
+  const PolicyScope policy(choice_of(c.algorithm, c.dtype));
   const DeviceScope on(device_from_string(c.device));
   auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
   if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
@@ -140,7 +140,7 @@ void train(TrainConfig c) {
   std::optional<Checkpoint> resumed;
   if (c.resume) {
     resumed = resuming([&] { return peek_checkpoint(c.checkpoint); });
-    adopt_choices(resumed->choices);
+    adopt_tuning(resumed->choices);
   }
   const auto [layout, by] = layout_of(c, resumed, *network, sets.train.size());
 
@@ -180,7 +180,7 @@ void train(TrainConfig c) {
     bar.clear();
     report.add_epoch(epoch, sets.train.size(), r);
     if (!c.checkpoint.empty()) {
-      save_checkpoint(c.checkpoint, trainer.state(), {epoch + 1, fixed_config(c), choices_in_use(), to_string(layout)});
+      save_checkpoint(c.checkpoint, trainer.state(), {epoch + 1, fixed_config(c), tuning_in_use(), to_string(layout)});
     }
   }
   report.finish();

@@ -7,7 +7,7 @@
 
 namespace plumb::app {
 
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
+TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
                             const Tensor& labels) {
   const Tensor logits = to(network.forward(images, pass), DType::kF32);
   const Tensor loss = cross_entropy(logits, labels);
@@ -29,7 +29,7 @@ TensorList TrainStep::operator()(const Tensor& images, const Tensor& labels) {
 }
 
 TensorList TrainStep::eager(const Tensor& images, const Tensor& labels) {
-  TensorList result = forward_backward(network_, models::Pass::training(generator_), images, labels);
+  TensorList result = forward_backward(network_, models::ForwardContext::training(generator_), images, labels);
   optimizer_.step(std::span<const Tensor>(result).subspan(2));
   result.resize(2);
   return result;

@@ -8,7 +8,7 @@
 namespace plumb::app {
 
 /// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}.
-TensorList forward_backward(const models::Network& network, const models::Pass& pass, const Tensor& images,
+TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
                             const Tensor& labels);
 
 class TrainStep {

@@ -8,7 +8,7 @@
 #include "core/convention.h"
 #include "core/layout.h"
 #include "core/runtime.h"
-#include "kernels/choose.h"
+#include "dispatch/select.h"
 #include "models/network.h"
 
 namespace plumb::app {
@@ -135,16 +135,16 @@ void check_precision(const std::string& dtype, Device device) {
               "--dtype {}: {} has no tensor cores; use f32 or bf16", dtype, device);
 }
 
-Choice choice_of(const std::string& algorithm, const std::string& dtype) {
+Policy choice_of(const std::string& algorithm, const std::string& dtype) {
   check_algorithm_name(algorithm);
-  Choice choice = detail::ctx.choice;
-  choice.math = precision_of(dtype).math;
-  choice.algorithm = 0;
-  choice.search = algorithm == "heuristic"       ? Search::kHeuristic
+  Policy policy = detail::ctx.policy;
+  policy.math = precision_of(dtype).math;
+  policy.algorithm = 0;
+  policy.search = algorithm == "heuristic"       ? Search::kHeuristic
                   : algorithm == "deterministic" ? Search::kDeterministic
                                                  : Search::kMeasured;
-  if (names_kernels(algorithm)) choice.algorithm = register_algorithm(algorithm);
-  return choice;
+  if (names_kernels(algorithm)) policy.algorithm = register_algorithm(algorithm);
+  return policy;
 }
 
 }  // namespace plumb::app

@@ -69,7 +69,7 @@ bool names_kernels(const std::string& algorithm);
 void check_algorithm(const std::string& algorithm, Device device);
 /// After the first work by an algorithm: throws if it names one of cuDNN or cuBLASLt that was offered for none of it.
 void check_engine(const std::string& algorithm, const std::string& model);
-/// The choice of kernels behind such a name; throws on another.
-Choice choice_of(const std::string& algorithm, const std::string& dtype = "f32");
+/// The policy of kernels behind such a name; throws on another.
+Policy choice_of(const std::string& algorithm, const std::string& dtype = "f32");
 
 }  // namespace plumb::app

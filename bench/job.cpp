@@ -11,15 +11,15 @@ namespace {
 
 double flops_of(const Job& j) { return j.kind->flops(j.params.data(), j.in, j.out); }
 
-Choice choice_for(const Job& j, const std::string& algorithm) {
-  Choice c = j.choice;
+Policy choice_for(const Job& j, const std::string& algorithm) {
+  Policy c = j.policy;
   c.search = algorithm == "measured" ? Search::kMeasured : Search::kHeuristic;
   c.algorithm = algorithm == "measured" ? uint16_t{0} : algorithm_id(algorithm);
   return c;
 }
 
-Ref<Prepared> prepared(const Job& j, const std::string& algorithm) {
-  const ChoiceScope choice(choice_for(j, algorithm));
+Ref<PreparedKernel> prepared(const Job& j, const std::string& algorithm) {
+  const PolicyScope policy(choice_for(j, algorithm));
   return detail::prepare_kernel(*j.kind, j.params.data(), j.in, j.out);
 }
 
@@ -28,11 +28,11 @@ bool is_winograd(const KernelInfo& info) {
 }
 
 // Work without products is in tf32 what it is in f32.
-bool is_twice(const Job& j) { return j.choice.math == MathMode::kTf32 && flops_of(j) == 0; }
+bool is_twice(const Job& j) { return j.policy.math == MathMode::kTf32 && flops_of(j) == 0; }
 
 // Several sets of buffers, used in turn.
 struct Rotation {
-  Ref<Prepared> kernel;
+  Ref<PreparedKernel> kernel;
   std::vector<std::unique_ptr<detail::Scratch>> scratches;
   std::vector<detail::Trial> trials;
   size_t next = 0;
@@ -42,7 +42,7 @@ struct Rotation {
 
 Work described(const Job& j) {
   Work w;
-  w.math = j.choice.math;
+  w.math = j.policy.math;
   w.dtype = j.in.empty() ? j.out[0].dtype : j.in[0].dtype;
   w.flops = flops_of(j);
   w.read_bytes = bytes_of(j.in);
@@ -53,7 +53,7 @@ Work described(const Job& j) {
 
 std::vector<std::string> algorithms_of(const Job& j) {
   Candidates candidates;
-  j.kind->offer(j.params.data(), j.in, j.out, j.choice, threads(), candidates);
+  j.kind->offer(j.params.data(), j.in, j.out, j.policy, threads(), candidates);
   std::vector<std::string> names;
   for (const auto& c : candidates.all()) names.push_back(c.algorithm);
   if (names.size() > 1) std::erase(names, "reference");
@@ -68,7 +68,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   const KernelInfo& info = r->kernel->kernel->info();
   if (algorithm != "measured" && info.algorithm != algorithm) return {};
   Work w = described(j);
-  const Device device = j.choice.device;
+  const Device device = j.policy.device;
   w.turns = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes), device);
   // A device's copy reads as much as it writes; what does mostly one of them may be somewhat faster.
   if (w.flops == 0 && !device.is_cpu())
@@ -92,7 +92,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
 }
 
 Work eager_work(const Job& j, std::function<void()> run) {
-  const Ref<Prepared> p = prepared(j, "measured");
+  const Ref<PreparedKernel> p = prepared(j, "measured");
   const KernelInfo& info = p->kernel->info();
   Work w = described(j);
   w.label = info.algorithm + " " + info.name;
@@ -101,8 +101,8 @@ Work eager_work(const Job& j, std::function<void()> run) {
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.held_bytes = w.read_bytes + w.written_bytes;
   w.judged = w.flops > 0;  // its output is the same memory every time
-  w.run = [run = std::move(run), choice = choice_for(j, "measured")](Runtime::Stream) {
-    const ChoiceScope scope(choice);
+  w.run = [run = std::move(run), policy = choice_for(j, "measured")](Runtime::Stream) {
+    const PolicyScope scope(policy);
     const NoGrad no_grad;
     run();
   };
@@ -128,7 +128,7 @@ void add_floor_row(const Path& path, const Work& work) {
     Work w = work;
     w.judged = false;
     w.held_bytes = w.read_bytes + w.written_bytes;
-    const Device device = detail::ctx.choice.device;
+    const Device device = detail::ctx.policy.device;
     if (device.is_cpu()) {
       auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
       w.label = floor->way();

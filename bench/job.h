@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bench/row.h"
-#include "kernels/cache.h"
-#include "kernels/trial.h"
+#include "dispatch/kernel_cache.h"
+#include "dispatch/trial.h"
 
 namespace plumb::bench {
 
@@ -14,7 +14,7 @@ struct Job {
   std::vector<TensorSpec> in, out;
   detail::Values values{};
   size_t updated_bytes = 0;  ///< of the inputs, which are written as well; there are no outputs then
-  Choice choice = detail::ctx.choice;
+  Policy policy = detail::ctx.policy;
 };
 
 template <class K>
@@ -39,7 +39,7 @@ Work eager_work(const Job& job, std::function<void()> run);
 
 /// The rows "measured" and one for each algorithm, if there are several.
 void add_kernel_rows(const Path& path, const Job& job);
-/// The row "eager": what `make` returns is run without recording, under the measured choice, warm. `make` makes
+/// The row "eager": what `make` returns is run without recording, under the measured policy, warm. `make` makes
 /// tensors, and so is called when the row is run.
 void add_eager_row(const Path& path, const Job& job, std::function<std::function<void()>()> make);
 /// For work that memory bounds, the row "copy_floor": of its bytes, nothing else of it is looked at.

@@ -9,7 +9,7 @@
 #include "bench/reporter.h"
 #include "bench/row.h"
 #include "core/context.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 
 namespace plumb::bench {
 namespace {
@@ -50,9 +50,9 @@ Axes axes_of(const Options& o) {
 // Those of f32 again, on tensor cores.
 void add_tf32_rows(Axes axes) {
   axes.dtypes = {DType::kF32};
-  Choice choice = detail::ctx.choice;
-  choice.math = MathMode::kTf32;
-  const ChoiceScope tf32(choice);
+  Policy policy = detail::ctx.policy;
+  policy.math = MathMode::kTf32;
+  const PolicyScope tf32(policy);
   RowSource::add_all(axes);
 }
 

@@ -7,7 +7,7 @@
 #include "core/context.h"
 #include "core/stopwatch.h"
 #include "graph/program.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
@@ -99,7 +99,7 @@ int run(int argc, char** argv) {
   check_flags(line.others());
   initialize(argv[0], line.others());
   const Filter filter(benchmark::GetBenchmarkFilter());
-  detail::ctx.choice.search = Search::kMeasured;
+  detail::ctx.policy.search = Search::kMeasured;
   add_rows();
   std::erase_if(paths, [&](const std::string& path) { return !filter.selects(path); });
   check_selected(paths, benchmark::GetBenchmarkFilter());

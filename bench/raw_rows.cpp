@@ -1,8 +1,8 @@
 #include "bench/raw_rows.h"
 
 #include "core/error.h"
-#include "kernels/cache.h"
-#include "kernels/repeated.h"
+#include "dispatch/kernel_cache.h"
+#include "dispatch/repeated.h"
 
 namespace plumb::bench {
 
@@ -20,7 +20,7 @@ Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw) {
 
 namespace {
 
-// One of the vendor's algorithms by itself: no choice, no packs, no copies around it.
+// One of the vendor's algorithms by itself: no policy, no packs, no copies around it.
 struct VendorRun {
   std::string label;
   std::unique_ptr<const Kernel> kernel;
@@ -30,7 +30,7 @@ struct VendorRun {
   VendorRun(const Job& j, const std::string& algorithm, std::unique_ptr<const Kernel> made)
       : label(algorithm),
         kernel(std::move(made)),
-        scratch(j.in, j.out, j.values, j.choice.device),
+        scratch(j.in, j.out, j.values, j.policy.device),
         trial(scratch, j.in, *kernel) {
     if (!kernel->info().notes.empty()) label += " " + kernel->info().notes;
     if (!j.in.empty() && j.in[0].rank() == 4) label += " " + to_string(j.in[0].layout);
@@ -41,11 +41,11 @@ struct VendorRun {
 template <class F>
 void for_each_of_vendor(const Job& j, F&& f) {
   Candidates candidates;
-  j.kind->offer(j.params.data(), j.in, j.out, j.choice, threads(), candidates);
+  j.kind->offer(j.params.data(), j.in, j.out, j.policy, threads(), candidates);
   for (const auto& c : candidates.all()) {
     if (!c.algorithm.starts_with("cudnn") && !c.algorithm.starts_with("cublaslt")) continue;
     auto kernel = c.make();
-    if (!kernel || kernel->info().workspace_bytes > workspace_limit(j.choice.device)) continue;
+    if (!kernel || kernel->info().workspace_bytes > workspace_limit(j.policy.device)) continue;
     if (!f(std::make_shared<VendorRun>(j, c.algorithm, std::move(kernel)))) return;
   }
 }
@@ -76,7 +76,7 @@ std::shared_ptr<VendorRun> fastest_of(const std::vector<Job>& jobs) {
     for_each_of_vendor(job, [&](std::shared_ptr<VendorRun> run) {
       const auto launch = [&](Runtime::Stream stream) { run->trial.run(stream); };
       try {
-        const double seconds = detail::Repeated(job.choice.device, launch).best_seconds(5);
+        const double seconds = detail::Repeated(job.policy.device, launch).best_seconds(5);
         if (seconds < least) least = seconds, fastest = std::move(run);
       } catch (const Error&) {  // a plan that turns out not to run
       }

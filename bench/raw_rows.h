@@ -20,7 +20,7 @@ void add_device_raw_rows(const Path& path, const Job& job, const std::vector<Job
 /// `in_all_layouts`: the same in every layout that a vendor may prefer; only a device looks at it.
 template <class Raw>
 void add_raw_rows(const Path& path, const Job& job, const Raw& raw, std::vector<Job> in_all_layouts = {}) {
-  if (!job.choice.device.is_cpu()) {
+  if (!job.policy.device.is_cpu()) {
     if (in_all_layouts.empty()) in_all_layouts.push_back(job);
     return add_device_raw_rows(path, job, in_all_layouts);
   }

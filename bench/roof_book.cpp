@@ -11,7 +11,7 @@ namespace plumb::bench {
 namespace {
 
 struct Book {
-  Device device = detail::ctx.choice.device;
+  Device device = detail::ctx.policy.device;
   app::Roofs host = device.is_cpu() ? app::measure_roofs() : app::Roofs{};
   app::DeviceRoofs there = device.is_cpu() ? app::DeviceRoofs{} : app::measure_roofs(device);
   std::map<std::pair<DType, MathMode>, double> seen;          // GFLOP/s

@@ -9,7 +9,7 @@
 
 #include "bench/allocations.h"
 #include "bench/flags.h"
-#include "kernels/repeated.h"
+#include "dispatch/repeated.h"
 
 namespace plumb::bench {
 namespace {
@@ -52,7 +52,7 @@ Ready& ready(const std::string& path, const Prepare& prepare) {
   Ready& r = all.emplace_front(path, std::move(fresh), nullptr);
   const Work& w = r.work;
   if (!w.run) return r;
-  const Device device = detail::ctx.choice.device;
+  const Device device = detail::ctx.policy.device;
   if (device.is_cpu()) {
     for (int i = 0; i < 2; ++i) w.run(nullptr);
   } else {
@@ -84,7 +84,7 @@ Measured measure_host(benchmark::State& state, const Work& w) {
 
 // Many runs at a time, by the events of the device.
 Measured measure_device(benchmark::State& state, const Work& w, detail::Repeated& repeated) {
-  Runtime& runtime = runtime_of(detail::ctx.choice.device);
+  Runtime& runtime = runtime_of(detail::ctx.policy.device);
   const int64_t allocations = allocation_count();
   w.run(runtime.stream());
   Measured m{0, 1e30, static_cast<double>(allocation_count() - allocations)};
@@ -148,7 +148,7 @@ std::vector<std::string> register_rows(const std::string& filter) {
     selected.push_back(path);
     const auto run = [&row = path, &make = prepare](benchmark::State& state) { run_row(state, row, make); };
     auto* const row = benchmark::RegisterBenchmark(path.c_str(), run)->Unit(benchmark::kMicrosecond);
-    if (!detail::ctx.choice.device.is_cpu()) row->UseManualTime();
+    if (!detail::ctx.policy.device.is_cpu()) row->UseManualTime();
   }
   return selected;
 }
@@ -163,7 +163,7 @@ bool declined(const std::string& path) { return global().declined.contains(path)
 RowCounts row_counts() { return {static_cast<int>(global().declined.size()), global().failed}; }
 
 void Axes::for_each_tensor(const std::function<void(const TensorSpec&, const std::string&)>& f) const {
-  if (detail::ctx.choice.math == MathMode::kTf32) return;
+  if (detail::ctx.policy.math == MathMode::kTf32) return;
   const std::vector<Layout> row_major{Layout::kNchw};
   for (const TensorProblem& p : problems.tensor) {
     for (const Layout layout : p.shape.rank() == 4 ? layouts : row_major) {
@@ -175,9 +175,9 @@ void Axes::for_each_tensor(const std::function<void(const TensorSpec&, const std
 Path::Path(std::string op_, std::string direction_, const TensorSpec& x, std::string problem_)
     : op(std::move(op_)),
       direction(std::move(direction_)),
-      device(to_string(detail::ctx.choice.device)),
+      device(to_string(detail::ctx.policy.device)),
       layout(to_string(x.layout)),
-      dtype(x.dtype == DType::kF32 && detail::ctx.choice.math == MathMode::kTf32 ? "tf32" : to_string(x.dtype)),
+      dtype(x.dtype == DType::kF32 && detail::ctx.policy.math == MathMode::kTf32 ? "tf32" : to_string(x.dtype)),
       problem(std::move(problem_)) {}
 
 std::string Path::operator()(std::string_view algorithm) const {

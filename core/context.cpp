@@ -28,7 +28,7 @@ constexpr std::string_view kOwnAlgorithms[] = {"direct",
                                                "inner_product",
                                                "matmul",
                                                "thin",
-                                               "thin_apart",
+                                               "skinny_gemm_apart",
                                                "loop",
                                                "rows",
                                                "blocked",
@@ -131,16 +131,16 @@ std::string_view algorithm_name(uint16_t id) {
   return *n.all[id];
 }
 
-ChoiceScope::ChoiceScope(Choice c) : old_(detail::ctx.choice) {
+PolicyScope::PolicyScope(Policy c) : old_(detail::ctx.policy) {
   PLUMB_CHECK(c.search <= Search::kDeterministic && c.math <= MathMode::kBf16,
-              "choice: search {} or math mode {} is unknown; use one of the enumerators", static_cast<int>(c.search),
+              "policy: search {} or math mode {} is unknown; use one of the enumerators", static_cast<int>(c.search),
               static_cast<int>(c.math));
   if (c.algorithm) algorithm_name(c.algorithm);
   set(c);
 }
 
-int detail::threads_of(const Choice& c) { return c.threads ? c.threads : omp_get_max_threads(); }
-int threads() { return detail::threads_of(detail::ctx.choice); }
+int detail::threads_of(const Policy& c) { return c.threads ? c.threads : omp_get_max_threads(); }
+int threads() { return detail::threads_of(detail::ctx.policy); }
 
 int most_threads() { return std::min(omp_get_thread_limit(), kMostThreads); }
 
@@ -148,7 +148,7 @@ void set_threads(int n) {
   PLUMB_CHECK(n >= 1 && n <= most_threads(), "set_threads: {} threads were asked for; use 1 to {}", n, most_threads());
   check_team(n);
   omp_set_num_threads(n);
-  detail::ctx.choice.threads = static_cast<uint16_t>(n);
+  detail::ctx.policy.threads = static_cast<uint16_t>(n);
 }
 
 void set_up_threads() {

@@ -11,9 +11,9 @@
 
 namespace plumb {
 
-class Observer;  // kernels/recorder.h: what the gate tells of every kernel that ran
+class Observer;  // dispatch/recorder.h: what the gate tells of every kernel that ran
 namespace detail {
-class Recorder;  // kernels/recorder.h: what the gate appends to while capturing
+class Recorder;  // dispatch/recorder.h: what the gate appends to while capturing
 class Node;      // core/tape.h
 }  // namespace detail
 
@@ -22,7 +22,7 @@ enum class Search : uint8_t {
   kHeuristic,      ///< the first candidate that fits, in the order its author gave
   kMeasured,       ///< every candidate is timed once on this machine, and the result kept on disk
   kDeterministic,  ///< as kHeuristic; throws where all candidates have other results from run to run. The others leave
-                   ///< those out only while there is another, and take one that is named by Choice::algorithm
+                   ///< those out only while there is another, and take one that is named by Policy::algorithm
 };
 
 /// How f32 products are computed. Fast modes are asked for by name: kTf32 throws where there is none (on the CPU),
@@ -33,17 +33,17 @@ enum class MathMode : uint8_t { kStrict, kTf32, kBf16 };
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
 /// The part of a kernel's key that comes from the context and not from its specs.
-struct Choice {
+struct Policy {
   Search search = Search::kHeuristic;
   MathMode math = MathMode::kStrict;
   uint16_t algorithm = 0;  ///< 0, or algorithm_id("winograd"): candidates of that family go first
   uint16_t threads = 0;    ///< 0: as many as OpenMP has; set by set_threads alone, which tells OpenMP as well
   Device device{};         ///< where kernels without inputs run; set by DeviceScope alone
-  bool operator==(const Choice&) const = default;
+  bool operator==(const Policy&) const = default;
 };
-static_assert(sizeof(Choice) == 8);
+static_assert(sizeof(Policy) == 8);
 
-/// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Choice::algorithm; 0 for "". The same
+/// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Policy::algorithm; 0 for "". The same
 /// name gives the same number. Throws on a name with which none begins that the library or register_algorithm knows.
 uint16_t algorithm_id(std::string_view name);
 /// Makes the name of one of a program's own algorithms known, and returns its number. Preparing a kernel does the same
@@ -67,11 +67,11 @@ struct Context {
   bool recording = true;         ///< whether ops on tensors that need a gradient are put on the tape
   MemoryClass memory_class = MemoryClass::kActivation;  ///< of the values that ops make
   Phase phase = Phase::kForward;
-  Choice choice{};
+  Policy policy{};
   uint64_t sequence = 0;      ///< number of the last tape node
   void* workspace = nullptr;  ///< of the host's kernels; a device has its own (core/runtime.h)
   size_t workspace_bytes = 0;
-  void* front = nullptr;  ///< this thread's table of prepared kernels (kernels/cache.cpp)
+  void* front = nullptr;  ///< this thread's table of prepared kernels (dispatch/kernel_cache.cpp)
   Node* dying = nullptr;  ///< nodes to be destroyed by the sweep that is under way
   bool sweeping = false;
   Pool pool;
@@ -111,25 +111,25 @@ struct MemoryScope : detail::Scoped<MemoryClass> {
 };
 /// While it lives, ops without inputs make their results on this device: full, zeros, uniform, an optimizer's state.
 struct DeviceScope : detail::Scoped<Device> {
-  explicit DeviceScope(Device d) : Scoped(detail::ctx.choice.device, d) {}
+  explicit DeviceScope(Device d) : Scoped(detail::ctx.policy.device, d) {}
 };
 /// While it lives, kernels are picked this way, by as many threads and on the device as before: these belong to
 /// set_threads and DeviceScope.
-class ChoiceScope {
+class PolicyScope {
  public:
   /// Throws on values that are none of the enumerators', and on the number of an algorithm that was never given.
-  explicit ChoiceScope(Choice c);
-  ~ChoiceScope() { set(old_); }
-  ChoiceScope(const ChoiceScope&) = delete;
-  ChoiceScope& operator=(const ChoiceScope&) = delete;
+  explicit PolicyScope(Policy c);
+  ~PolicyScope() { set(old_); }
+  PolicyScope(const PolicyScope&) = delete;
+  PolicyScope& operator=(const PolicyScope&) = delete;
 
  private:
-  static void set(Choice c) {
-    c.threads = detail::ctx.choice.threads;
-    c.device = detail::ctx.choice.device;
-    detail::ctx.choice = c;
+  static void set(Policy c) {
+    c.threads = detail::ctx.policy.threads;
+    c.device = detail::ctx.policy.device;
+    detail::ctx.policy = c;
   }
-  Choice old_;
+  Policy old_;
 };
 
 /// How many threads the kernels of the calling thread use.
@@ -147,8 +147,8 @@ void flush_denormals();
 void set_up_threads();
 
 namespace detail {
-/// How many threads kernels use under a choice.
-int threads_of(const Choice& c);
+/// How many threads kernels use under a policy.
+int threads_of(const Policy& c);
 /// Registers what must happen when the calling thread ends (workspace, tables, pool). Cheap to call again.
 void watch_thread_end(void (*release_front)(void*) = nullptr);
 /// Makes the workspace of this thread at least `bytes` large.

@@ -34,9 +34,9 @@ void check_folder(const std::string& file, const fs::path& folder) {
 }
 
 /// A new file beside the one that it is to replace; removed unless it takes its place.
-class Aside {
+class AtomicFile {
  public:
-  Aside(const fs::path& path, const std::string& called) : file_(called) {
+  AtomicFile(const fs::path& path, const std::string& called) : file_(called) {
     PLUMB_CHECK(!is_stream(path), "{} cannot be written: it is not a regular file", file_);
     target_ = behind_links(path);
     aside_ = target_.string() + ".partial";
@@ -59,8 +59,8 @@ class Aside {
     }
     std::setvbuf(stream_.get(), nullptr, _IONBF, 0);  // pieces are large
   }
-  Aside(const Aside&) = delete;
-  ~Aside() {  // while it is still locked
+  AtomicFile(const AtomicFile&) = delete;
+  ~AtomicFile() {  // while it is still locked
     if (!aside_.empty()) std::remove(aside_.c_str());
   }
 
@@ -149,11 +149,11 @@ bool is_stream(const fs::path& path) {
 }
 
 void check_writable(const fs::path& path, const std::string& called) {
-  const Aside tried(path, called.empty() ? path.string() : called);
+  const AtomicFile tried(path, called.empty() ? path.string() : called);
 }
 
 void write_file(const fs::path& path, std::span<const std::span<const std::byte>> pieces) {
-  Aside aside(path, path.string());
+  AtomicFile aside(path, path.string());
   for (const auto piece : pieces) aside.write(piece);
   aside.finish();
 }

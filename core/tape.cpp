@@ -7,7 +7,7 @@ namespace plumb::detail {
 
 const char* op_name(const char* caller) {
   if (std::string_view(caller) != "operator()") return caller;
-  return "an op without a name (give it one as the last argument of wrt, record_joint or Kept)";
+  return "an op without a name (give it one as the last argument of wrt, record_joint or SavedTensor)";
 }
 
 Ref<Node> Node::make_leaf(const TensorSpec& spec) {

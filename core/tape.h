@@ -1,6 +1,6 @@
 // Recording: the gradient closures of an op, written beside its forward.
 //
-//   return record(run<K>(...), wrt(x, [w = Kept(w)](const Tensor& dy) { return ...; }), wrt(w, ...));
+//   return record(run<K>(...), wrt(x, [w = SavedTensor(w)](const Tensor& dy) { return ...; }), wrt(w, ...));
 //
 // A closure gets dy (or dy and the op's own output) and returns the gradient with respect to one input. Closures call
 // ops, never the gate, so that gradients have gradients. Closures name what they keep: no [=].
@@ -22,9 +22,9 @@ const char* op_name(const char* caller);
 
 /// A tensor kept for backward, which may be empty (an optional bias). Reading it after its memory was written to is an
 /// error, which names the op: `op`, or else the function that keeps it.
-class Kept {
+class SavedTensor {
  public:
-  explicit Kept(const Tensor& x, const char* op = __builtin_FUNCTION())
+  explicit SavedTensor(const Tensor& x, const char* op = __builtin_FUNCTION())
       : tensor_(x), version_(x ? x.value->version() : 0), op_(op) {}
   const Tensor& operator()() const {
     PLUMB_CHECK(
@@ -50,7 +50,7 @@ struct Wrt {
 };
 }  // namespace detail
 
-/// The gradient with respect to x is gradient(dy), or gradient(dy, y). Kept only if x needs one. Errors name the op:
+/// The gradient with respect to x is gradient(dy), or gradient(dy, y). SavedTensor only if x needs one. Errors name the op:
 /// `op`, or else the function that this is called in.
 template <class F>
 detail::Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {

@@ -45,7 +45,7 @@ class Value {
   /// True if nobody else can see a write to this memory.
   bool is_private() const { return refs.load(std::memory_order_acquire) == 1 && !base_ && !foreign_; }
 
-  /// Packs of this value, by (format, version); made and kept by the gate (kernels/pack.cpp).
+  /// Packs of this value, by (format, version); made and kept by the gate (dispatch/pack.cpp).
   struct Packs {
     virtual ~Packs() = default;
   };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/augment.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 
 namespace plumb::datasets {
 namespace {

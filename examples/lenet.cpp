@@ -27,7 +27,7 @@ double train(const datasets::Dataset& images, const datasets::Dataset& unseen) {
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     loader.start_epoch(epoch);
     for (datasets::Batch batch; loader.next(batch);) {
-      const Tensor logits = network->forward(batch.images, models::Pass::training(generator));
+      const Tensor logits = network->forward(batch.images, models::ForwardContext::training(generator));
       adam.step(grad(cross_entropy(logits, batch.labels), network->trainable()));
     }
     reached = accuracy(*network, unseen);

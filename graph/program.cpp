@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "graph/program/impl.h"
-#include "kernels/repeated.h"
+#include "dispatch/repeated.h"
 
 namespace plumb {
 
@@ -21,9 +21,9 @@ const ProgramStats& Program::stats() const {
   return impl_->stats;
 }
 
-std::vector<const Prepared*> Program::kernels() const {
+std::vector<const PreparedKernel*> Program::kernels() const {
   PLUMB_CHECK(impl_, "kernels: the program is empty; make it with capture");
-  std::vector<const Prepared*> all;
+  std::vector<const PreparedKernel*> all;
   for (const auto& s : impl_->steps) all.push_back(s.prepared);
   return all;
 }
@@ -103,7 +103,7 @@ Program detail::capture_list(const std::function<TensorList()>& step) {
   return program;
 }
 
-StaticFunction::StaticFunction(Function f) : function_(std::move(f)), device_(detail::ctx.choice.device) {
+StaticFunction::StaticFunction(Function f) : function_(std::move(f)), device_(detail::ctx.policy.device) {
   PLUMB_CHECK(function_, "captured function: the function is empty");
 }
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "../core/tensor.h"
-#include "../kernels/gate.h"
+#include "../dispatch/gate.h"
 
 namespace plumb {
 
@@ -41,7 +41,7 @@ class Program {
   const TensorList& outputs() const;
   const ProgramStats& stats() const;
   /// The kernels of a run, in order.
-  std::vector<const Prepared*> kernels() const;
+  std::vector<const PreparedKernel*> kernels() const;
 
  private:
   struct Impl;

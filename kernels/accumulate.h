@@ -1,7 +1,7 @@
 // Adding one gradient into another.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "functors/augment.h"
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Batch normalisation over all dimensions but the channels.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

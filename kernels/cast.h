@@ -1,7 +1,7 @@
 // Conversion between dtypes.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "activation.h"
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 #include "window.h"
 
 namespace plumb {

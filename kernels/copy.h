@@ -1,7 +1,7 @@
 // The same elements once more.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // The cross entropy of softmax probabilities, fused from logits.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

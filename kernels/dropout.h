@@ -1,7 +1,7 @@
 // Dropout with a counter-based generator.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Filling memory with one value.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "activation.h"
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

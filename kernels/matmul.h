@@ -1,7 +1,7 @@
 // Matrix products.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

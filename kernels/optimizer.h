@@ -7,7 +7,7 @@
 #pragma once
 
 #include "functors/optimizer.h"
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Reordering elements: permutations of dimensions and conversions between layouts.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Pooling in two dimensions: its parameters and its kernels.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 #include "window.h"
 
 namespace plumb {

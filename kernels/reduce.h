@@ -1,7 +1,7 @@
 // Reductions over dimensions.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 // Parts of tensors: cutting out, putting into a larger one, and joining.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

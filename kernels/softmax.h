@@ -1,7 +1,7 @@
 // Softmax along one dimension.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -14,16 +14,16 @@ AlexNet::AlexNet(ParameterMaker&& maker) : Network("alexnet", Shape{3, 32, 32}, 
   finish(std::move(maker));
 }
 
-Tensor AlexNet::forward(const Tensor& x, const Pass& pass) const {
+Tensor AlexNet::forward(const Tensor& x, const ForwardContext& context) const {
   constexpr Activation kRelu = Activation::kRelu;
-  const auto conv_pad = [&](const Conv2d& conv, const auto& in) { return zero_pad(conv(in, pass, kRelu), 1, pass); };
-  Tensor h = max_pool(conv_pad(conv1, x), 2, pass);
-  h = max_pool(conv_pad(conv2, h), 2, pass);
-  h = max_pool(conv_pad(conv5, conv_pad(conv4, conv_pad(conv3, h))), 2, pass);
-  h = flatten_layer(h, pass);
-  h = fc1(h, pass, kRelu);
-  h = fc2(h, pass, kRelu);
-  return fc3(h, pass);
+  const auto conv_pad = [&](const Conv2d& conv, const auto& in) { return zero_pad(conv(in, context, kRelu), 1, context); };
+  Tensor h = max_pool(conv_pad(conv1, x), 2, context);
+  h = max_pool(conv_pad(conv2, h), 2, context);
+  h = max_pool(conv_pad(conv5, conv_pad(conv4, conv_pad(conv3, h))), 2, context);
+  h = flatten_layer(h, context);
+  h = fc1(h, context, kRelu);
+  h = fc2(h, context, kRelu);
+  return fc3(h, context);
 }
 
 }  // namespace plumb::models

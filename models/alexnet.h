@@ -10,7 +10,7 @@ namespace plumb::models {
 class AlexNet final : public Network {
  public:
   explicit AlexNet(ParameterMaker&& maker);
-  Tensor forward(const Tensor& x, const Pass& pass) const override;
+  Tensor forward(const Tensor& x, const ForwardContext& context) const override;
 
   Conv2d conv1, conv2, conv3, conv4, conv5;
   Linear fc1, fc2, fc3;

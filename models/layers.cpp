@@ -39,18 +39,18 @@ Conv2d::Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64
   params.padding = padding;
 }
 
-Tensor Conv2d::operator()(const Tensor& x, const Pass& pass, Activation activation) const {
-  return (*this)(Padded{x}, pass, activation);
+Tensor Conv2d::operator()(const Tensor& x, const ForwardContext& context, Activation activation) const {
+  return (*this)(Padded{x}, context, activation);
 }
 
-Tensor Conv2d::operator()(const Padded& in, const Pass& pass, Activation activation) const {
+Tensor Conv2d::operator()(const Padded& in, const ForwardContext& context, Activation activation) const {
   const Tensor& x = in.x;
   Conv2dParams p = params;
   p.activation = activation;
   for (int32_t& edge : p.padding) edge += static_cast<int32_t>(in.padding);
   Tensor y = conv2d(x, in_dtype(weight, x), in_dtype(bias, x), p);
-  pass.note("Conv2d", y, count(weight, bias));
-  if (activation == Activation::kRelu) pass.note("ReLU", y);
+  context.note("Conv2d", y, count(weight, bias));
+  if (activation == Activation::kRelu) context.note("ReLU", y);
   return y;
 }
 
@@ -64,10 +64,10 @@ Linear::Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64
   bias = maker.bias(name + ".bias", out, in);
 }
 
-Tensor Linear::operator()(const Tensor& x, const Pass& pass, Activation activation) const {
+Tensor Linear::operator()(const Tensor& x, const ForwardContext& context, Activation activation) const {
   Tensor y = linear(x, in_dtype(weight, x), in_dtype(bias, x), activation);
-  pass.note("Linear", y, count(weight, bias));
-  if (activation == Activation::kRelu) pass.note("ReLU", y);
+  context.note("Linear", y, count(weight, bias));
+  if (activation == Activation::kRelu) context.note("ReLU", y);
   return y;
 }
 
@@ -84,42 +84,42 @@ BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t
   running_var = maker.buffer(name + ".running_var", Shape{channels}, 1);
 }
 
-Tensor BatchNorm2d::operator()(const Tensor& x, const Pass& pass) const {
-  Tensor y = batch_norm(x, weight, bias, running_mean, running_var, batch_norm_defaults(convention, pass.train));
-  pass.note("BatchNorm2d", y, count(weight, bias));
+Tensor BatchNorm2d::operator()(const Tensor& x, const ForwardContext& context) const {
+  Tensor y = batch_norm(x, weight, bias, running_mean, running_var, batch_norm_defaults(convention, context.train));
+  context.note("BatchNorm2d", y, count(weight, bias));
   return y;
 }
 
-Tensor relu_layer(const Tensor& x, const Pass& pass) {
+Tensor relu_layer(const Tensor& x, const ForwardContext& context) {
   Tensor y = relu(x);
-  pass.note("ReLU", y);
+  context.note("ReLU", y);
   return y;
 }
 
-Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass) {
-  pass.note("ZeroPad2d", x.shape().with(2, x.shape()[2] + 2 * padding).with(3, x.shape()[3] + 2 * padding));
+Padded zero_pad(const Tensor& x, int64_t padding, const ForwardContext& context) {
+  context.note("ZeroPad2d", x.shape().with(2, x.shape()[2] + 2 * padding).with(3, x.shape()[3] + 2 * padding));
   return {x, padding};
 }
 
-Tensor max_pool(const Padded& in, int kernel, const Pass& pass) {
+Tensor max_pool(const Padded& in, int kernel, const ForwardContext& context) {
   Tensor y = max_pool2d(in.x, {.kernel = kernel, .padding = static_cast<int32_t>(in.padding)});
-  pass.note("MaxPool2d", y);
+  context.note("MaxPool2d", y);
   return y;
 }
 
-Tensor max_pool(const Tensor& x, int kernel, const Pass& pass) { return max_pool(Padded{x}, kernel, pass); }
+Tensor max_pool(const Tensor& x, int kernel, const ForwardContext& context) { return max_pool(Padded{x}, kernel, context); }
 
-Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass) {
-  PLUMB_CHECK(!pass.train || pass.generator,
-              "dropout: a training pass needs a generator for its masks; set Pass::generator");
-  Tensor y = pass.train ? dropout(x, probability, *pass.generator, true) : x;
-  pass.note("Dropout", y);
+Tensor dropout_layer(const Tensor& x, double probability, const ForwardContext& context) {
+  PLUMB_CHECK(!context.train || context.generator,
+              "dropout: a training pass needs a generator for its masks; set ForwardContext::generator");
+  Tensor y = context.train ? dropout(x, probability, *context.generator, true) : x;
+  context.note("Dropout", y);
   return y;
 }
 
-Tensor flatten_layer(const Tensor& x, const Pass& pass) {
+Tensor flatten_layer(const Tensor& x, const ForwardContext& context) {
   Tensor y = flatten(x);
-  pass.note("Flatten", y);
+  context.note("Flatten", y);
   return y;
 }
 

@@ -21,7 +21,7 @@ struct Padded {
   int64_t padding = 0;
 };
 /// The layer ZeroPad2d. It is in the table as any other.
-Padded zero_pad(const Tensor& x, int64_t padding, const Pass& pass = {});
+Padded zero_pad(const Tensor& x, int64_t padding, const ForwardContext& context = {});
 
 /// Convolution with a square kernel.
 struct Conv2d {
@@ -34,8 +34,8 @@ struct Conv2d {
   Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride = 1,
          int padding = 0, bool with_bias = true);
   /// y = conv(x), then the activation inside the same kernel.
-  Tensor operator()(const Tensor& x, const Pass& pass = {}, Activation activation = Activation::kNone) const;
-  Tensor operator()(const Padded& x, const Pass& pass = {}, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context = {}, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Padded& x, const ForwardContext& context = {}, Activation activation = Activation::kNone) const;
 };
 
 /// Fully connected.
@@ -45,7 +45,7 @@ struct Linear {
   Linear() = default;
   Linear(int64_t in, int64_t out);
   Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out);
-  Tensor operator()(const Tensor& x, const Pass& pass = {}, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context = {}, Activation activation = Activation::kNone) const;
 };
 
 /// Batch normalisation over (N, H, W), in the convention of the network's maker.
@@ -56,15 +56,15 @@ struct BatchNorm2d {
   BatchNorm2d() = default;
   explicit BatchNorm2d(int64_t channels, Convention convention = Convention::kPyTorch);
   BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels);
-  Tensor operator()(const Tensor& x, const Pass& pass = {}) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context = {}) const;
 };
 
 // Layers without parameters.
-Tensor relu_layer(const Tensor& x, const Pass& pass = {});
+Tensor relu_layer(const Tensor& x, const ForwardContext& context = {});
 /// The numbers of x must not be negative, as after a ReLU: then zeros around them are as good as nothing.
-Tensor max_pool(const Padded& x, int kernel, const Pass& pass = {});
-Tensor max_pool(const Tensor& x, int kernel, const Pass& pass = {});
-Tensor dropout_layer(const Tensor& x, double probability, const Pass& pass = {});
-Tensor flatten_layer(const Tensor& x, const Pass& pass = {});
+Tensor max_pool(const Padded& x, int kernel, const ForwardContext& context = {});
+Tensor max_pool(const Tensor& x, int kernel, const ForwardContext& context = {});
+Tensor dropout_layer(const Tensor& x, double probability, const ForwardContext& context = {});
+Tensor flatten_layer(const Tensor& x, const ForwardContext& context = {});
 
 }  // namespace plumb::models

@@ -11,13 +11,13 @@ LeNet::LeNet(ParameterMaker&& maker) : Network("lenet", Shape{1, 28, 28}, 10) {
   finish(std::move(maker));
 }
 
-Tensor LeNet::forward(const Tensor& x, const Pass& pass) const {
+Tensor LeNet::forward(const Tensor& x, const ForwardContext& context) const {
   constexpr Activation kRelu = Activation::kRelu;
-  Tensor h = max_pool(conv1(x, pass, kRelu), 2, pass);
-  h = max_pool(conv2(h, pass, kRelu), 2, pass);
-  h = fc1(flatten_layer(h, pass), pass, kRelu);
-  h = fc2(dropout_layer(h, kDropout, pass), pass, kRelu);
-  return fc3(h, pass);
+  Tensor h = max_pool(conv1(x, context, kRelu), 2, context);
+  h = max_pool(conv2(h, context, kRelu), 2, context);
+  h = fc1(flatten_layer(h, context), context, kRelu);
+  h = fc2(dropout_layer(h, kDropout, context), context, kRelu);
+  return fc3(h, context);
 }
 
 }  // namespace plumb::models

@@ -10,7 +10,7 @@ namespace plumb::models {
 class LeNet final : public Network {
  public:
   explicit LeNet(ParameterMaker&& maker);
-  Tensor forward(const Tensor& x, const Pass& pass) const override;
+  Tensor forward(const Tensor& x, const ForwardContext& context) const override;
 
   static constexpr double kDropout = 0.5;
   Conv2d conv1, conv2;

@@ -21,13 +21,13 @@ Tensor ParameterMaker::add(std::vector<NamedTensor>& to, const std::string& name
 }
 
 Tensor ParameterMaker::weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out) {
-  Tensor t = Tensor::empty(TensorSpec(shape), MemoryClass::kParameter, detail::ctx.choice.device);
+  Tensor t = Tensor::empty(TensorSpec(shape), MemoryClass::kParameter, detail::ctx.policy.device);
   init_weight(t, convention_, fan_in, fan_out, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
   return add(parameters, name, t.require_grad());
 }
 
 Tensor ParameterMaker::bias(const std::string& name, int64_t n, int64_t fan_in) {
-  Tensor t = Tensor::empty(TensorSpec(Shape{n}), MemoryClass::kParameter, detail::ctx.choice.device);
+  Tensor t = Tensor::empty(TensorSpec(Shape{n}), MemoryClass::kParameter, detail::ctx.policy.device);
   init_bias(t, convention_, fan_in, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
   return add(parameters, name, t.require_grad());
 }
@@ -56,11 +56,11 @@ int64_t Network::parameter_count() const {
 
 std::vector<LayerRow> Network::table() const {
   std::vector<LayerRow> rows;
-  Pass pass;
-  pass.table = &rows;
+  ForwardContext pass;
+  context.table = &rows;
   const NoGrad no_grad;
   const Tensor x = Tensor::empty(TensorSpec(Shape{1, input_[0], input_[1], input_[2]}), MemoryClass::kInput, device());
-  capture([&] { return TensorList{forward(x, pass)}; });
+  capture([&] { return TensorList{forward(x, context)}; });
   return rows;
 }
 

@@ -24,13 +24,13 @@ struct LayerRow {
 };
 
 /// What a forward pass knows besides its input.
-struct Pass {
+struct ForwardContext {
   bool train = false;                      ///< batch statistics and dropout, or running statistics and none
   Generator* generator = nullptr;          ///< of the dropout masks; needed in training by networks with dropout
   std::vector<LayerRow>* table = nullptr;  ///< filled with a row a layer when set
 
   /// A pass of a training step, whose dropout masks come from `g`.
-  static Pass training(Generator& g) { return {true, &g}; }
+  static ForwardContext training(Generator& g) { return {true, &g}; }
   void note(const char* type, const Shape& y, int64_t parameters = 0) const {
     if (table) table->push_back({type, y, parameters});
   }
@@ -68,7 +68,7 @@ class Network {
   Network& operator=(const Network&) = delete;
   /// Logits (N, classes) for images x (N, C, H, W) of the shape `input`, in any layout. f32, f64 or bf16 (parameters
   /// stay f32 and are rounded where they are used).
-  virtual Tensor forward(const Tensor& x, const Pass& pass) const = 0;
+  virtual Tensor forward(const Tensor& x, const ForwardContext& context) const = 0;
 
   const std::string& name() const { return name_; }
   const Shape& input() const { return input_; }  ///< (C, H, W)

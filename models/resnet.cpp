@@ -22,11 +22,11 @@ Tensor BasicBlock::shortcut(const Tensor& x) const {
   return pad(sampled, Shape{0, (out - in) / 2, 0, 0}, sampled.shape().with(1, out));
 }
 
-Tensor BasicBlock::operator()(const Tensor& x, const Pass& pass) const {
-  const Tensor h = relu_layer(bn1(conv1(x, pass), pass), pass);
-  const Tensor y = add(bn2(conv2(h, pass), pass), shortcut(x));
-  pass.note("Add", y);
-  return relu_layer(y, pass);
+Tensor BasicBlock::operator()(const Tensor& x, const ForwardContext& context) const {
+  const Tensor h = relu_layer(bn1(conv1(x, context), context), context);
+  const Tensor y = add(bn2(conv2(h, context), context), shortcut(x));
+  context.note("Add", y);
+  return relu_layer(y, context);
 }
 
 ResNet::ResNet(ParameterMaker&& maker, int depth) : Network("resnet" + std::to_string(depth), Shape{3, 32, 32}, 10) {
@@ -47,12 +47,12 @@ ResNet::ResNet(ParameterMaker&& maker, int depth) : Network("resnet" + std::to_s
   finish(std::move(maker));
 }
 
-Tensor ResNet::forward(const Tensor& x, const Pass& pass) const {
-  Tensor h = relu_layer(bn1(conv1(x, pass), pass), pass);
-  for (const BasicBlock& block : blocks) h = block(h, pass);
+Tensor ResNet::forward(const Tensor& x, const ForwardContext& context) const {
+  Tensor h = relu_layer(bn1(conv1(x, context), context), context);
+  for (const BasicBlock& block : blocks) h = block(h, context);
   h = global_avg_pool2d(h);
-  pass.note("GlobalAvgPool2d", h);
-  return fc(flatten_layer(h, pass), pass);
+  context.note("GlobalAvgPool2d", h);
+  return fc(flatten_layer(h, context), context);
 }
 
 }  // namespace plumb::models

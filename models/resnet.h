@@ -15,7 +15,7 @@ struct BasicBlock {
 
   BasicBlock(ParameterMaker& maker, const std::string& name, int64_t in_channels, int64_t out_channels,
              int first_stride);
-  Tensor operator()(const Tensor& x, const Pass& pass) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context) const;
 
  private:
   Tensor shortcut(const Tensor& x) const;
@@ -26,7 +26,7 @@ struct BasicBlock {
 class ResNet final : public Network {
  public:
   ResNet(ParameterMaker&& maker, int depth);
-  Tensor forward(const Tensor& x, const Pass& pass) const override;
+  Tensor forward(const Tensor& x, const ForwardContext& context) const override;
 
   Conv2d conv1;
   BatchNorm2d bn1;

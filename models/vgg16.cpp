@@ -22,15 +22,15 @@ Vgg16::Vgg16(ParameterMaker&& maker) : Network("vgg16", Shape{3, 32, 32}, 100) {
   finish(std::move(maker));
 }
 
-Tensor Vgg16::forward(const Tensor& x, const Pass& pass) const {
+Tensor Vgg16::forward(const Tensor& x, const ForwardContext& context) const {
   Tensor h = x;
   for (const auto& stage : stages) {
     Padded padded{h};
-    for (const Conv2d& conv : stage) padded = zero_pad(conv(padded, pass, Activation::kRelu), 1, pass);
-    h = max_pool(padded, 2, pass);
+    for (const Conv2d& conv : stage) padded = zero_pad(conv(padded, context, Activation::kRelu), 1, context);
+    h = max_pool(padded, 2, context);
   }
-  h = flatten_layer(h, pass);
-  return fc2(fc1(h, pass, Activation::kRelu), pass);
+  h = flatten_layer(h, context);
+  return fc2(fc1(h, context, Activation::kRelu), context);
 }
 
 }  // namespace plumb::models

@@ -11,7 +11,7 @@ namespace plumb::models {
 class Vgg16 final : public Network {
  public:
   explicit Vgg16(ParameterMaker&& maker);
-  Tensor forward(const Tensor& x, const Pass& pass) const override;
+  Tensor forward(const Tensor& x, const ForwardContext& context) const override;
 
   std::vector<std::vector<Conv2d>> stages;
   Linear fc1, fc2;

@@ -30,7 +30,7 @@ class ReluNode final : public Node {
  private:
   const Tensor& output() const;
   Ref<Node> input_;
-  std::optional<Kept> y_;
+  std::optional<SavedTensor> y_;
   Tensor mask_;
 };
 /// record_activation of kRelu, with such a node where z has one.

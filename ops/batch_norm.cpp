@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -64,8 +64,8 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tens
   static constexpr char kName[] = "batch_norm";
   return record_joint<3>(
       std::move(y), {&x, &gamma, &beta},
-      [p, x = Kept(x, kName), gamma = Kept(gamma, kName), mean = Kept(used.mean, kName),
-       spread = Kept(used.spread, kName)](const Tensor& dy, const Needs<3>& needs) {
+      [p, x = SavedTensor(x, kName), gamma = SavedTensor(gamma, kName), mean = SavedTensor(used.mean, kName),
+       spread = SavedTensor(used.spread, kName)](const Tensor& dy, const Needs<3>& needs) {
         const Statistics kept{mean(), spread()};
         if (detail::ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
         return backward(dy, x(), gamma(), kept, p, needs[0]);

@@ -1,6 +1,6 @@
 #include "ops/concat.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/slice.h"
 #include "ops/slice.h"
 

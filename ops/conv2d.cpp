@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/activation.h"
 #include "ops/reduce.h"
 
@@ -87,8 +87,8 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
   const Conv2dParams q = linear_part(p);
   const Tensor z =
       record(std::move(y),
-             wrt(x, [q, w = Kept(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
-             wrt(w, [q, x = Kept(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
+             wrt(x, [q, w = SavedTensor(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
+             wrt(w, [q, x = SavedTensor(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
              wrt(b, [](const Tensor& dy) {
                return sum(dy, {0, 2, 3});
              }));
@@ -100,8 +100,8 @@ Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dPara
   check_gradient("conv2d_backward_input", dy, params, x, w.spec());
   const Conv2dParams p = smallest(linear_part(params), x.shape, w.shape(), dy.shape());
   return record(
-      run<Conv2dBackwardInput>(p, {dy, w}, x), wrt(dy, [p, w = Kept(w)](const Tensor& g) { return conv2d(g, w(), p); }),
-      wrt(w, [p, dy = Kept(dy), s = w.spec()](const Tensor& g) { return conv2d_backward_weight(dy(), g, p, s); }));
+      run<Conv2dBackwardInput>(p, {dy, w}, x), wrt(dy, [p, w = SavedTensor(w)](const Tensor& g) { return conv2d(g, w(), p); }),
+      wrt(w, [p, dy = SavedTensor(dy), s = w.spec()](const Tensor& g) { return conv2d_backward_weight(dy(), g, p, s); }));
 }
 
 Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& params, const TensorSpec& w) {
@@ -110,8 +110,8 @@ Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dPar
   const Conv2dParams p = smallest(linear_part(params), x.shape(), w.shape, dy.shape());
   return record(
       run<Conv2dBackwardWeight>(p, {dy, x}, w),
-      wrt(dy, [p, x = Kept(x)](const Tensor& g) { return conv2d(x(), g, p); }),
-      wrt(x, [p, dy = Kept(dy), s = x.spec()](const Tensor& g) { return conv2d_backward_input(dy(), g, p, s); }));
+      wrt(dy, [p, x = SavedTensor(x)](const Tensor& g) { return conv2d(x(), g, p); }),
+      wrt(x, [p, dy = SavedTensor(dy), s = x.spec()](const Tensor& g) { return conv2d_backward_input(dy(), g, p, s); }));
 }
 
 }  // namespace plumb

@@ -2,7 +2,7 @@
 
 #include "core/runtime.h"
 #include "kernels/cast.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/permute.h"
 
 namespace plumb {

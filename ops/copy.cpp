@@ -2,7 +2,7 @@
 
 #include "core/runtime.h"
 #include "kernels/copy.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 
 namespace plumb {
 

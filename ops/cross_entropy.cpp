@@ -1,6 +1,6 @@
 #include "ops/cross_entropy.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
@@ -41,7 +41,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, LossReduction r
   const TensorSpec out[2] = {spec, TensorSpec(Shape{logits.shape()[0], 2}, spec.dtype)};
   auto [loss, statistics] = run<CrossEntropyForward>({reduction}, {logits, labels}, out);
   return record(std::move(loss),
-                wrt(logits, [reduction, x = Kept(logits), t = Kept(labels), s = statistics](const Tensor& dy) {
+                wrt(logits, [reduction, x = SavedTensor(logits), t = SavedTensor(labels), s = statistics](const Tensor& dy) {
                   return cross_entropy_backward(dy, x(), t(), s, reduction);
                 }));
 }
@@ -63,13 +63,13 @@ Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tens
   Tensor dx = run<CrossEntropyBackward>({reduction}, {dy, logits, labels, statistics}, logits.spec());
   return record(std::move(dx),
                 wrt(dy,
-                    [reduction, s = dy.spec(), x = Kept(logits), t = Kept(labels), stat = statistics](const Tensor& g) {
+                    [reduction, s = dy.spec(), x = SavedTensor(logits), t = SavedTensor(labels), stat = statistics](const Tensor& g) {
                       const DeviceScope on(g.device());
                       const Tensor slope = cross_entropy_backward(ones(s), x(), t(), stat, reduction);
                       const Tensor product = to(mul(g, slope), s.dtype);
                       return reduction == LossReduction::kNone ? sum(product, {1}) : sum(product);
                     }),
-                wrt(logits, [reduction, dy = Kept(dy), x = Kept(logits)](const Tensor& g) {
+                wrt(logits, [reduction, dy = SavedTensor(dy), x = SavedTensor(logits)](const Tensor& g) {
                   const SoftmaxParams p = softmax_params("cross_entropy", x().spec(), 1, false);
                   return softmax_backward(mul(g, spread(dy(), x().spec(), reduction)), softmax(x(), 1), p);
                 }));

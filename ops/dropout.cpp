@@ -1,6 +1,6 @@
 #include "ops/dropout.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 
@@ -9,7 +9,7 @@ namespace plumb {
 Generator::Generator(uint64_t seed) {
   const int64_t start[2] = {static_cast<int64_t>(seed), 0};
   const TensorSpec spec(Shape{2}, DType::kI64);
-  state = to(Tensor::from(std::span<const int64_t>(start), spec, MemoryClass::kState), detail::ctx.choice.device);
+  state = to(Tensor::from(std::span<const int64_t>(start), spec, MemoryClass::kState), detail::ctx.policy.device);
 }
 
 Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
@@ -33,7 +33,7 @@ Tensor dropout_backward(const Tensor& dy, const Tensor& mask, double p) {
   PLUMB_CHECK(mask.spec() == dy.spec().with(DType::kU8), "dropout_backward: the mask is {}; for dy {} it must be {}",
               mask.spec(), dy.spec(), dy.spec().with(DType::kU8));
   return record(run<DropoutBackward>({p}, {dy, mask}, dy.spec()),
-                wrt(dy, [p, mask = Kept(mask)](const Tensor& g) { return dropout_backward(g, mask(), p); }));
+                wrt(dy, [p, mask = SavedTensor(mask)](const Tensor& g) { return dropout_backward(g, mask(), p); }));
 }
 
 }  // namespace plumb

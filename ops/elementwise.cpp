@@ -6,7 +6,7 @@
 
 #include "core/tape.h"
 #include "kernels/elementwise.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/reduce.h"
 
 namespace plumb {
@@ -87,14 +87,14 @@ Tensor run_kind(const KernelKind& kind, const void* attributes, std::initializer
 Tensor backward_of(const UnaryKinds& k, const Attributes& f, const Tensor& dy, const Tensor& v) {
   PLUMB_CHECK(dy && v && dy.spec() == v.spec(), "{}: dy is {} and what was kept is {}; they must be of one spec",
               k.name, dy ? to_string(dy.spec()) : "an empty tensor", v ? to_string(v.spec()) : "an empty tensor");
-  const auto by_v = [&k, f, dy = Kept(dy, k.name), v = Kept(v, k.name)](const Tensor& g) {
+  const auto by_v = [&k, f, dy = SavedTensor(dy, k.name), v = SavedTensor(v, k.name)](const Tensor& g) {
     return record(run_kind(*k.second, &f, {g, dy(), v()}, g.spec()),
                   wrt(
                       v(), [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }, k.name));
   };
   return record(run_kind(*k.backward, &f, {dy, v}, dy.spec()),
                 wrt(
-                    dy, [&k, f, v = Kept(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }, k.name),
+                    dy, [&k, f, v = SavedTensor(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }, k.name),
                 wrt(v, by_v, k.name));
 }
 
@@ -106,7 +106,7 @@ Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
     return record(
         std::move(y),
         wrt(
-            x, [&k, f, x = Kept(x, k.name)](const Tensor& dy) { return backward_of(k, f, dy, x()); }, k.name));
+            x, [&k, f, x = SavedTensor(x, k.name)](const Tensor& dy) { return backward_of(k, f, dy, x()); }, k.name));
   }
   if (k.keeps == Keeps::kOutput) {
     return record(std::move(y),
@@ -132,19 +132,19 @@ Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Te
       run_kind(k[s], &kNoAttributes, {dy, a, b}, dy.spec()),
       wrt(
           dy,
-          [&k, s, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+          [&k, s, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
             return binary_gradient(k, s, g, a(), b());
           },
           k.name),
       wrt(
           a,
-          [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
             return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a());
           },
           k.name),
       wrt(
           b,
-          [second, is_by_a, dy = Kept(dy, k.name), a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& g) {
+          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
             return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
           },
           k.name));
@@ -177,13 +177,13 @@ Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
   return record(std::move(y),
                 wrt(
                     a,
-                    [&k, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& dy) {
+                    [&k, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& dy) {
                       return sum_to(binary_gradient(k, Stage::kBackward, dy, a(), b()), a().spec());
                     },
                     k.name),
                 wrt(
                     b,
-                    [&k, a = Kept(a, k.name), b = Kept(b, k.name)](const Tensor& dy) {
+                    [&k, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& dy) {
                       return sum_to(binary_gradient(k, Stage::kBackwardB, dy, a(), b()), b().spec());
                     },
                     k.name));

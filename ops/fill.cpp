@@ -1,7 +1,7 @@
 #include "ops/fill.h"
 
 #include "kernels/fill.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 
 namespace plumb {
 

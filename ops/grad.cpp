@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/accumulate.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/activation.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
@@ -85,11 +85,11 @@ class AfterReluNode final : public detail::Node {
  private:
   detail::ReluNode* relu_;  // to_x_, as what it is
   detail::Ref<detail::Node> to_x_, to_w_, to_b_;
-  std::optional<Kept> x_, w_;
+  std::optional<SavedTensor> x_, w_;
 };
 
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
-  const bool is_free = detail::ctx.choice.algorithm == 0;  // an algorithm that is named is one of a product
+  const bool is_free = detail::ctx.policy.algorithm == 0;  // an algorithm that is named is one of a product
   const bool is_host = x.device().is_cpu();                // where one pass over a large matrix is worth a kernel
   detail::ReluNode* const relu = is_host || !is_free || !detail::ctx.recording ? nullptr : detail::relu_behind(x);
   if (relu) {
@@ -100,7 +100,7 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
     const Tensor none;
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
-        [x = Kept(x, kName), w = Kept(x.requires_grad() ? w : none, kName)](const Tensor& dy, const Needs<3>& needs) {
+        [x = SavedTensor(x, kName), w = SavedTensor(x.requires_grad() ? w : none, kName)](const Tensor& dy, const Needs<3>& needs) {
           return backward_there(dy, x(), w(), needs);
         },
         kName);
@@ -109,23 +109,23 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
       detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
-        [x = Kept(x, kName), w = Kept(w, kName)](const Tensor& dy, const Needs<3>& needs) {
+        [x = SavedTensor(x, kName), w = SavedTensor(w, kName)](const Tensor& dy, const Needs<3>& needs) {
           return backward(dy, x(), w(), needs[2]);
         },
         kName);
   }
   return record(std::move(y),
                 wrt(
-                    x, [w = Kept(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }, kName),
+                    x, [w = SavedTensor(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }, kName),
                 wrt(
-                    w, [x = Kept(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }, kName),
+                    w, [x = SavedTensor(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }, kName),
                 wrt(
                     b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
 }
 
 // Whether the ReLU of a layer leaves a mask for the backward of the next one.
 bool keeps_mask(const Tensor& x, const Tensor& w, const Tensor& b) {
-  return !x.device().is_cpu() && detail::ctx.recording && detail::ctx.choice.algorithm == 0 &&
+  return !x.device().is_cpu() && detail::ctx.recording && detail::ctx.policy.algorithm == 0 &&
          (x.requires_grad() || w.requires_grad() || b.requires_grad());
 }
 
@@ -154,16 +154,16 @@ Tensor linear_backward_input(const Tensor& dy, const Tensor& w) {
   check_gradient("linear_backward_input", "w", dy, w, 1);
   const TensorSpec dx(Shape{dy.shape()[0], w.shape()[1]}, dy.dtype());
   return record(run<LinearBackwardInput>({}, {dy, w}, dx),
-                wrt(dy, [w = Kept(w)](const Tensor& g) { return linear(g, w()); }),
-                wrt(w, [dy = Kept(dy)](const Tensor& g) { return linear_backward_weight(dy(), g); }));
+                wrt(dy, [w = SavedTensor(w)](const Tensor& g) { return linear(g, w()); }),
+                wrt(w, [dy = SavedTensor(dy)](const Tensor& g) { return linear_backward_weight(dy(), g); }));
 }
 
 Tensor linear_backward_weight(const Tensor& dy, const Tensor& x) {
   check_gradient("linear_backward_weight", "x", dy, x, 0);
   const TensorSpec dw(Shape{dy.shape()[1], x.shape()[1]}, dy.dtype());
   return record(run<LinearBackwardWeight>({}, {dy, x}, dw),
-                wrt(dy, [x = Kept(x)](const Tensor& g) { return linear(x(), g); }),
-                wrt(x, [dy = Kept(dy)](const Tensor& g) { return linear_backward_input(dy(), g); }));
+                wrt(dy, [x = SavedTensor(x)](const Tensor& g) { return linear(x(), g); }),
+                wrt(x, [dy = SavedTensor(dy)](const Tensor& g) { return linear_backward_input(dy(), g); }));
 }
 
 }  // namespace plumb

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 
@@ -51,12 +51,12 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     return matmul(with_rank(a, spec.rank()), with_rank(b, spec.rank()), transpose_a, transpose_b);
   return record(run<Matmul>(p, {a, b}, spec),
                 wrt(a,
-                    [p, b = Kept(b), s = a.spec()](const Tensor& dy) {
+                    [p, b = SavedTensor(b), s = a.spec()](const Tensor& dy) {
                       const Tensor da = p.transpose_a ? matmul(b(), dy, p.transpose_b != 0, true)
                                                       : matmul(dy, b(), false, p.transpose_b == 0);
                       return sum_to(da, s);
                     }),
-                wrt(b, [p, a = Kept(a), s = b.spec()](const Tensor& dy) {
+                wrt(b, [p, a = SavedTensor(a), s = b.spec()](const Tensor& dy) {
                   const Tensor db = p.transpose_b ? matmul(dy, a(), true, p.transpose_a != 0)
                                                   : matmul(a(), dy, p.transpose_a == 0, false);
                   return sum_to(db, s);

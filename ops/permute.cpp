@@ -1,6 +1,6 @@
 #include "ops/permute.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/permute.h"
 
 namespace plumb {

@@ -1,6 +1,6 @@
 #include "ops/pool2d.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 
@@ -31,14 +31,14 @@ Tensor max_gather(const Tensor& g, const Tensor& index, const Pool2dParams& p) {
   return record(
       run<MaxPool2dGather>(p, {g, index}, y),
       wrt(
-          g, [p, index = Kept(index, kMax), s = g.spec()](const Tensor& dy) { return max_backward(dy, index(), p, s); },
+          g, [p, index = SavedTensor(index, kMax), s = g.spec()](const Tensor& dy) { return max_backward(dy, index(), p, s); },
           kMax));
 }
 
 Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p, const TensorSpec& x) {
   return record(run<MaxPool2dBackward>(p, {dy, index}, x),
                 wrt(
-                    dy, [p, index = Kept(index, kMax)](const Tensor& g) { return max_gather(g, index(), p); }, kMax));
+                    dy, [p, index = SavedTensor(index, kMax)](const Tensor& g) { return max_gather(g, index(), p); }, kMax));
 }
 
 Tensor avg_backward(const Tensor& dy, const Pool2dParams& p, const TensorSpec& x) {
@@ -63,7 +63,7 @@ Tensor max_pool2d(const Tensor& x, const Pool2dParams& params) {
   const TensorSpec spec = pool2d_output("max_pool2d", p, x.spec());
   if (!is_recording() || !x.requires_grad()) return run<MaxPool2dForward>(p, {x}, spec);
   auto [y, index] = run<MaxPool2dForward, 2>(p, {x}, {spec, spec.with(pool2d_index_dtype(p))});
-  return record(std::move(y), wrt(x, [p, index = Kept(index), s = x.spec()](const Tensor& dy) {
+  return record(std::move(y), wrt(x, [p, index = SavedTensor(index), s = x.spec()](const Tensor& dy) {
                   return max_backward(dy, index(), p, s);
                 }));
 }

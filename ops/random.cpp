@@ -1,6 +1,6 @@
 #include "ops/random.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/random.h"
 
 namespace plumb {

@@ -1,6 +1,6 @@
 #include "ops/reduce.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/reduce.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -70,7 +70,7 @@ Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return record(run<MaxBackward>({}, {dy, x, y}, x.spec()),
                 wrt(
                     dy,
-                    [x = Kept(x, "max"), y = Kept(y, "max")](const Tensor& g) {
+                    [x = SavedTensor(x, "max"), y = SavedTensor(y, "max")](const Tensor& g) {
                       return sum_to(mul(max_backward(ones_like(y()), x(), y()), g), y().spec());
                     },
                     "max"));
@@ -99,7 +99,7 @@ Tensor max(const Tensor& x, const Dims& dims, bool keepdims) {
   PLUMB_CHECK(terms(x.shape(), mask) > 0, "max: x {} has no elements to compare", x.shape());
   const Layout layout = keepdims ? x.layout() : Layout::kNchw;
   Tensor y = reduce_kept(Reduction::kMax, x, mask, layout);
-  y = record(std::move(y), wrt(x, [x = Kept(x)](const Tensor& dy, const Tensor& out) {
+  y = record(std::move(y), wrt(x, [x = SavedTensor(x)](const Tensor& dy, const Tensor& out) {
                const Tensor from = x().detached();
                return max_backward(to(dy, from.layout()), from, to(out.detached(), from.layout()));
              }));

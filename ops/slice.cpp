@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/slice.h"
 
 namespace plumb {

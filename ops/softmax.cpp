@@ -1,6 +1,6 @@
 #include "ops/softmax.h"
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 
@@ -36,14 +36,14 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, const SoftmaxParams& 
   Tensor dx = run<SoftmaxBackward>(p, {dy, y}, y.spec());
   if (p.log) {
     return record(std::move(dx),
-                  wrt(dy, [p, y = Kept(y)](const Tensor& g) { return sub(g, sum(mul(g, exp(y())), {p.dim}, true)); }),
-                  wrt(y, [p, dy = Kept(dy), y = Kept(y)](const Tensor& g) {
+                  wrt(dy, [p, y = SavedTensor(y)](const Tensor& g) { return sub(g, sum(mul(g, exp(y())), {p.dim}, true)); }),
+                  wrt(y, [p, dy = SavedTensor(dy), y = SavedTensor(y)](const Tensor& g) {
                     return neg(mul(mul(g, exp(y())), sum(dy(), {p.dim}, true)));
                   }));
   }
   return record(std::move(dx),  // the Jacobian is symmetric, so by dy the gradient is itself
-                wrt(dy, [p, y = Kept(y)](const Tensor& g) { return softmax_backward(g, y(), p); }),
-                wrt(y, [p, dy = Kept(dy), y = Kept(y)](const Tensor& g) {
+                wrt(dy, [p, y = SavedTensor(y)](const Tensor& g) { return softmax_backward(g, y(), p); }),
+                wrt(y, [p, dy = SavedTensor(dy), y = SavedTensor(y)](const Tensor& g) {
                   const Tensor inner = sub(dy(), sum(mul(dy(), y()), {p.dim}, true));
                   return sub(mul(g, inner), mul(dy(), sum(mul(g, y()), {p.dim}, true)));
                 }));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../core/convention.h"
-#include "../kernels/gate.h"
+#include "../dispatch/gate.h"
 
 namespace plumb::optim {
 

@@ -84,7 +84,7 @@ TEST_P(OpCases, ForwardAndBackwardMatchF64) {
       SCOPED_TRACE(to_string(dtype));
       const std::vector<Tensor> x = make_inputs(v, dtype, layout);
       // Winograd amplifies rounding; its kernels are held against the reference by the test above.
-      const ChoiceScope direct({.algorithm = algorithm_id("direct")});
+      const PolicyScope direct({.algorithm = algorithm_id("direct")});
 
       const Results got = run_case(c, v, x), expected = run_case(c, v, in_f64(x));
 
@@ -103,7 +103,7 @@ TEST_P(OpCases, ForwardAndBackwardMatchF64) {
 TEST_P(OpCases, LayoutsAgree) {
   const OpCase& c = *GetParam();
   const Numbers numbers = c.exact ? Numbers::kSmallIntegers : Numbers::kReal;
-  const ChoiceScope direct({.algorithm = algorithm_id("direct")});
+  const PolicyScope direct({.algorithm = algorithm_id("direct")});
   for (const OpVariant& v : c.variants) {
     const Results expected = run_case(c, v, make_inputs(v, DType::kF32, Layout::kNchw, numbers), numbers);
     for (const Layout layout : layouts_of(v)) {

@@ -74,8 +74,8 @@ void add(const Axes& axes) {
         add_raw_rows(path, work, app::RawLinear{d, x, w, y});
       }
       add_fused(x, w, y, l.name);
-      if (!detail::ctx.choice.device.is_cpu()) add_weight_and_bias(x, w, y, l.name);
-      if (!detail::ctx.choice.device.is_cpu() || !detail::prefers_joint_backward(x, w)) continue;
+      if (!detail::ctx.policy.device.is_cpu()) add_weight_and_bias(x, w, y, l.name);
+      if (!detail::ctx.policy.device.is_cpu() || !detail::prefers_joint_backward(x, w)) continue;
       const Path path("linear", "backward", x, l.name);
       const Job work = job<LinearBackward>({}, {y, x, w}, {x, w});
       add_kernel_rows(path, work);

@@ -50,5 +50,5 @@ void SnakeBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
 Tensor snake(const Tensor& x) {
   PLUMB_CHECK(x.dtype() == DType::kF32, "snake: x is {}; convert it to f32", x.spec());
   return record(run<SnakeForward>({}, {x}, x.spec()),
-                wrt(x, [x = Kept(x)](const Tensor& dy) { return snake_backward(dy, x()); }));
+                wrt(x, [x = SavedTensor(x)](const Tensor& dy) { return snake_backward(dy, x()); }));
 }

@@ -43,12 +43,12 @@ class Program::Impl::Builder {
 
   void find_device() {
     if (r_.ops.empty()) return;
-    const Prepared& first = *r_.ops[0].kernel;
-    p_.device = first.choice.device;
+    const PreparedKernel& first = *r_.ops[0].kernel;
+    p_.device = first.policy.device;
     for (const RecordedOp& op : r_.ops) {
-      PLUMB_CHECK(op.kernel->choice.device == p_.device,
+      PLUMB_CHECK(op.kernel->policy.device == p_.device,
                   "capture: {} runs on {} and {} on {}; a program is of one device", op.kernel->kind->name,
-                  op.kernel->choice.device, first.kind->name, p_.device);
+                  op.kernel->policy.device, first.kind->name, p_.device);
     }
   }
 

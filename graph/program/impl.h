@@ -11,7 +11,7 @@ struct Program::Impl {
   struct Step {
     const Kernel* kernel;
     Launch launch;
-    const Prepared* prepared;
+    const PreparedKernel* prepared;
     Phase phase;
   };
   struct Watched {  // a value whose pack is kept, and the version that the pack is of
@@ -23,7 +23,7 @@ struct Program::Impl {
   std::vector<void*> pointers;  // of all launches
   std::vector<Watched> watched;
   std::vector<detail::Ref<detail::Value>> written, held;
-  std::vector<detail::Ref<Prepared>> kernels;
+  std::vector<detail::Ref<PreparedKernel>> kernels;
   detail::Block arena, workspace;
   std::unique_ptr<RuntimeGraph> graph;  // of the steps, on a device
   bool has_run = false;

@@ -1,6 +1,6 @@
 #include "graph/program/recording.h"
 
-#include "kernels/pack.h"
+#include "dispatch/pack.h"
 
 namespace plumb::detail {
 
@@ -8,8 +8,8 @@ Recording::~Recording() {
   for (const auto& v : raised_) v->lower_version();
 }
 
-void Recording::append(Prepared* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) {
-  RecordedOp op{Ref<Prepared>(kernel), sources_.size()};
+void Recording::append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) {
+  RecordedOp op{Ref<PreparedKernel>(kernel), sources_.size()};
   op.n_in = static_cast<uint32_t>(in.size());
   op.n_out = static_cast<uint32_t>(out.size());
   op.n_written = writes.count;

@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 
 namespace plumb::detail {
 
@@ -25,7 +25,7 @@ class Source {
 /// One application of a kernel. Its sources stand in a row in the recording: first the inputs, then the outputs, then
 /// what it writes.
 struct RecordedOp {
-  Ref<Prepared> kernel;
+  Ref<PreparedKernel> kernel;
   size_t first = 0;
   uint32_t n_in = 0, n_out = 0, n_written = 0;
   Phase phase = Phase::kForward;
@@ -41,7 +41,7 @@ class Recording final : public Recorder {
   Recording(const Recording&) = delete;
   /// Nothing was written while capturing: versions are again what they were before.
   ~Recording();
-  void append(Prepared* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) override;
+  void append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) override;
   Ref<Value> find_pack(Value* plain, Layout pack) override;
   void keep_pack(Value* plain, const Ref<Value>& packed) override;
 

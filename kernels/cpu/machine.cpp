@@ -1,4 +1,4 @@
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/runtime.h"
-#include "kernels/cpu/dnnl.h"
+#include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/simd.h"
 
 namespace plumb {

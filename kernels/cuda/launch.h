@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "../../kernels/compute.h"
-#include "../../kernels/kernel.h"
+#include "../compute.h"
+#include "../../dispatch/kernel.h"
 #include "language.h"
 
 namespace plumb::cuda {

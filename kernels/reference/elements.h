@@ -5,7 +5,7 @@
 
 #include "core/spec.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernel.h"
+#include "dispatch/kernel.h"
 
 namespace plumb::reference {
 

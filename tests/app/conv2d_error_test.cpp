@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "kernels/conv2d.h"
-#include "kernels/trial.h"
+#include "dispatch/trial.h"
 
 namespace plumb::app {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 // A kernel on its scratch memory, run once; the error after `damage` was added to an element of the result.
 template <class K>
 double error_of(const Conv2dParams& params, const std::vector<TensorSpec>& in, const TensorSpec& out, float damage) {
-  const ChoiceScope choice(Choice{.algorithm = algorithm_id("reference")});
-  const detail::Ref<Prepared> p =
+  const PolicyScope policy(Policy{.algorithm = algorithm_id("reference")});
+  const detail::Ref<PreparedKernel> p =
       in.size() == 3 ? prepare<K>(params, {in[0], in[1], in[2]}, {out}) : prepare<K>(params, {in[0], in[1]}, {out});
   detail::Scratch scratch(p->in(), p->out());
   detail::Trial(scratch, p->in(), *p->kernel).run();

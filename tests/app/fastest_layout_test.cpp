@@ -20,7 +20,7 @@ class SlowOutside final : public models::Network {
     w_ = made.weight("weight", Shape{2, 3}, 3, 2);
     finish(std::move(made));
   }
-  Tensor forward(const Tensor& x, const models::Pass&) const override {
+  Tensor forward(const Tensor& x, const models::ForwardContext&) const override {
     ++passes[x.layout()];
     if (x.layout() != fast_) std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return linear(mean(x, {2, 3}), w_);

@@ -91,7 +91,7 @@ TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {
   }
 }
 
-// Weights, images and gradients are narrowed and widened by kernels of their own.
+// Weights, images and gradients are narrowed and via_f32 by kernels of their own.
 TEST_F(LayoutCommandTest, CountsCastsAmongTheConversions) {
   const auto report = report_of("layout lenet --batch 1 --algorithm heuristic --dtype bf16");
 

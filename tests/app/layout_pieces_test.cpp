@@ -19,7 +19,7 @@ class TwoLinear final : public models::Network {
     second_ = made.weight("second.weight", Shape{256, 1024}, 1024, 256);
     finish(std::move(made));
   }
-  Tensor forward(const Tensor& x, const models::Pass&) const override {
+  Tensor forward(const Tensor& x, const models::ForwardContext&) const override {
     return linear(linear(mean(x, {2, 3}), first_), second_);
   }
 
@@ -33,7 +33,7 @@ TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
   const Tensor labels = uniform(TensorSpec(Shape{1}, DType::kI64), 0, 255, 2);
   Generator generator(0);
   const Program program =
-      capture([&] { return forward_backward(network, models::Pass::training(generator), images, labels); });
+      capture([&] { return forward_backward(network, models::ForwardContext::training(generator), images, labels); });
 
   std::vector<std::string> with_weights;
   OnednnBest best;

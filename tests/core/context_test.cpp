@@ -20,10 +20,10 @@ TEST(Context, ScopesRestoreWhatWasBefore) {
   {
     const NoGrad no_grad;
     const MemoryScope memory(MemoryClass::kState);
-    const ChoiceScope choice({.search = Search::kMeasured, .threads = 1});
+    const PolicyScope policy({.search = Search::kMeasured, .threads = 1});
     EXPECT_FALSE(detail::ctx.recording);
     EXPECT_EQ(detail::ctx.memory_class, MemoryClass::kState);
-    EXPECT_EQ(detail::ctx.choice.search, Search::kMeasured);
+    EXPECT_EQ(detail::ctx.policy.search, Search::kMeasured);
     {
       const detail::Scoped<bool> again(detail::ctx.recording, true);
       EXPECT_TRUE(detail::ctx.recording);
@@ -32,7 +32,7 @@ TEST(Context, ScopesRestoreWhatWasBefore) {
   }
   EXPECT_EQ(detail::ctx.recording, before.recording);
   EXPECT_EQ(detail::ctx.memory_class, before.memory_class);
-  EXPECT_TRUE(detail::ctx.choice == before.choice);
+  EXPECT_TRUE(detail::ctx.policy == before.policy);
 }
 
 TEST(Context, ScopesRestoreAfterAnException) {
@@ -85,10 +85,10 @@ TEST(Context, AlgorithmsHaveOneNumberEach) {
 }
 
 TEST(Context, AChoiceThatMeansNothingIsRefused) {
-  EXPECT_TRUE(test::refused([] { ChoiceScope({.algorithm = 65535}); }, "algorithm number 65535 is unknown"));
-  EXPECT_TRUE(test::refused([] { ChoiceScope({.search = static_cast<Search>(9)}); }, "choice: search 9 "));
-  EXPECT_TRUE(test::refused([] { ChoiceScope({.math = static_cast<MathMode>(7)}); }, "math mode 7 is unknown"));
-  EXPECT_EQ(detail::ctx.choice, Choice{});
+  EXPECT_TRUE(test::refused([] { PolicyScope({.algorithm = 65535}); }, "algorithm number 65535 is unknown"));
+  EXPECT_TRUE(test::refused([] { PolicyScope({.search = static_cast<Search>(9)}); }, "policy: search 9 "));
+  EXPECT_TRUE(test::refused([] { PolicyScope({.math = static_cast<MathMode>(7)}); }, "math mode 7 is unknown"));
+  EXPECT_EQ(detail::ctx.policy, Policy{});
 }
 
 TEST(Context, ThreadsBelongToSetThreadsAndNotToScopes) {
@@ -96,7 +96,7 @@ TEST(Context, ThreadsBelongToSetThreadsAndNotToScopes) {
   std::thread([] {
     set_threads(2);
     {
-      const ChoiceScope three({.threads = 3});
+      const PolicyScope three({.threads = 3});
       EXPECT_EQ(threads(), 2);
       set_threads(1);
     }
@@ -113,7 +113,7 @@ TEST(Context, SetThreadsHoldsForTheCallingThreadOnly) {
     EXPECT_EQ(threads(), 1);
     EXPECT_EQ(omp_get_max_threads(), 1);
   }).join();
-  EXPECT_EQ(detail::ctx.choice.threads, 0);
+  EXPECT_EQ(detail::ctx.policy.threads, 0);
 }
 
 TEST(Device, HasAName) {

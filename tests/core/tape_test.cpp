@@ -30,7 +30,7 @@ constexpr int kDeep = 1000000;
 #endif
 
 TEST(Tape, AnEmptyTensorMayBeKept) {
-  const Kept bias{Tensor()};
+  const SavedTensor bias{Tensor()};
   EXPECT_FALSE(bias());
 }
 
@@ -58,8 +58,8 @@ TEST(Tape, RecordsOnlyWhereAGradientIsNeeded) {
 TEST(Tape, KeepsOnlyWhatANeededGradientNeeds) {
   const Tensor x = scalar(1), w = leaf(2);
 
-  const Tensor y = record(scalar(0), wrt(x, [w = Kept(w)](const Tensor&) { return w(); }),
-                          wrt(w, [x = Kept(x)](const Tensor&) { return x(); }));
+  const Tensor y = record(scalar(0), wrt(x, [w = SavedTensor(w)](const Tensor&) { return w(); }),
+                          wrt(w, [x = SavedTensor(x)](const Tensor&) { return x(); }));
 
   EXPECT_EQ(x.value->refs, 2u);  // for the gradient of w
   EXPECT_EQ(w.value->refs, 1u);  // x needs none
@@ -82,7 +82,7 @@ TEST(Tape, GivesEachGradientToItsInput) {
 
 TEST(Tape, KeptRefusesWhatWasWrittenTo) {
   Tensor x = leaf(1);
-  const Tensor y = record(scalar(0), wrt(x, [x = Kept(x)](const Tensor&) { return x(); }));
+  const Tensor y = record(scalar(0), wrt(x, [x = SavedTensor(x)](const Tensor&) { return x(); }));
   Sink sink;
   EXPECT_NO_THROW(y.node->backward(scalar(1), sink));
 
@@ -116,7 +116,7 @@ TEST(Tape, OutputsThatAreKeptAreNoCycle) {
 TEST(Tape, ReleaseDropsWhatWasKeptAndRefusesAnotherBackward) {
   const Tensor x = leaf(1);
   const Tensor kept = scalar(7);
-  const Tensor y = record(scalar(0), wrt(x, [k = Kept(kept)](const Tensor&) { return k(); }));
+  const Tensor y = record(scalar(0), wrt(x, [k = SavedTensor(kept)](const Tensor&) { return k(); }));
   EXPECT_EQ(kept.value->refs, 2u);
 
   y.node->release();
@@ -163,7 +163,7 @@ TEST(Tape, GradientsThatAreNotOfTheirInputsSpecAreRefused) {
 // The function that a lambda is, is called operator(), which helps nobody.
 TEST(Tape, OpsThatAreLambdasAreToldToNameThemselves) {
   const auto op = [](const Tensor& x, const Tensor& kept) {
-    return record(scalar(0), wrt(x, [k = Kept(kept)](const Tensor&) { return k(); }));
+    return record(scalar(0), wrt(x, [k = SavedTensor(kept)](const Tensor&) { return k(); }));
   };
   const Tensor x = leaf(1), wide = Tensor::from<float>({1, 2}, Shape{2});
   Sink sink;
@@ -223,7 +223,7 @@ TEST(Tape, ChainsOfAnyLengthAreDestroyedWithoutRecursion) {
 // Nodes that hold each other through what they keep are a tree as deep as the chain.
 TEST(Tape, ChainsThroughKeptTensorsAreDestroyedWithoutRecursion) {
   Tensor y = leaf(1);
-  for (int i = 0; i < kDeep; ++i) y = record(y.detached(), wrt(y, [y = Kept(y)](const Tensor&) { return y(); }));
+  for (int i = 0; i < kDeep; ++i) y = record(y.detached(), wrt(y, [y = SavedTensor(y)](const Tensor&) { return y(); }));
   y = {};
 }
 

@@ -81,8 +81,8 @@ TEST(DescribedTest, AStepIsPlannedAndNotRun) {
   });
   EXPECT_GT(step.stats().arena_bytes, 0u);
   EXPECT_GT(step.kernels().size(), 20u);
-  for (const Prepared* p : step.kernels()) {
-    EXPECT_EQ(p->choice.device, described()) << p->kind->name;
+  for (const PreparedKernel* p : step.kernels()) {
+    EXPECT_EQ(p->policy.device, described()) << p->kind->name;
     EXPECT_GE(p->kernel->info().launches, 1) << p->kind->name;
   }
   EXPECT_TRUE(test::refused([&] { step.run(); }, "run: NVIDIA H200 is described and not here"));

@@ -8,7 +8,7 @@
 
 #include "kernels/augment.h"
 #include "kernels/cuda/emulator/threads.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/batch_norm.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"

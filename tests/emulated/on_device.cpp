@@ -20,7 +20,7 @@ class Hidden : public testing::EmptyTestEventListener {
 class OnDevice : public testing::Environment {
  public:
   void SetUp() override {
-    detail::ctx.choice.device = device_from_string("cuda");
+    detail::ctx.policy.device = device_from_string("cuda");
     testing::UnitTest::GetInstance()->listeners().Append(new Hidden);
   }
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "graph/program.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/linear.h"
 #include "ops/activation.h"
 #include "ops/convert.h"
@@ -188,7 +188,7 @@ const std::vector<Use>& all_uses() {
        1, 0, 3},
       {"an algorithm by name",
        [](Layers& l) {
-         const ChoiceScope named({.algorithm = algorithm_id("gemm")});
+         const PolicyScope named({.algorithm = algorithm_id("gemm")});
          return gradients(linear(l.first(), l.w2, l.b2), {l.x, l.w1, l.b1, l.w2, l.b2});
        },
        0, 0, 1},

@@ -15,7 +15,7 @@ class OnGpu : public testing::Environment {
  public:
   void SetUp() override {
     try {
-      detail::ctx.choice.device = device_from_string("cuda");
+      detail::ctx.policy.device = device_from_string("cuda");
     } catch (const Error& e) {
       std::printf("[  SKIPPED ] all tests: %s\n", e.what());
       std::fflush(stdout);

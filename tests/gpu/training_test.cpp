@@ -13,7 +13,7 @@ using test::train;
 using test::Trained;
 using test::Training;
 
-Device gpu() { return detail::ctx.choice.device; }
+Device gpu() { return detail::ctx.policy.device; }
 
 struct Precision {
   const char* name;
@@ -29,9 +29,9 @@ class GpuTrainingTest : public testing::TestWithParam<const char*> {};
 TEST_P(GpuTrainingTest, IsTheSameCapturedAsEager) {
   for (const Precision& p : kPrecisions) {
     SCOPED_TRACE(p.name);
-    Choice choice = detail::ctx.choice;
-    choice.math = p.math;
-    const ChoiceScope scope(choice);
+    Policy policy = detail::ctx.policy;
+    policy.math = p.math;
+    const PolicyScope scope(policy);
     const Training run{GetParam(), "sgd", 6, 32, Layout::kNhwc, p.dtype};
     const Trained eager = train(run, gpu(), false);
     expect_same(train(run, gpu(), false), eager);

@@ -6,7 +6,7 @@
 #include "core/stopwatch.h"
 #include "graph/program.h"
 #include "kernels/accumulate.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
@@ -174,7 +174,7 @@ TEST(CaptureTest, RunsTheKernelsOfEagerMode) {
   Program p = capture(step);
 
   std::vector<std::string> captured;
-  for (const Prepared* k : p.kernels())
+  for (const PreparedKernel* k : p.kernels())
     captured.push_back(std::string(k->kind->name) + ":" + k->kernel->info().algorithm);
   EXPECT_EQ(captured, eager.ran);
   EXPECT_TRUE(std::ranges::any_of(eager.ran, [](const auto& k) { return k.starts_with("accumulate:"); }));

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/convert.h"
 #include "ops/fill.h"
 #include "ops/random.h"
@@ -20,7 +20,7 @@ Tensor windows_of(std::initializer_list<functors::Window> list) {
 }
 
 Tensor augmented(const Tensor& pixels, const Tensor& windows, const Tensor& table, DType dtype, Layout layout) {
-  const Device device = detail::ctx.choice.device;
+  const Device device = detail::ctx.policy.device;
   const Tensor y = Tensor::empty(TensorSpec(pixels.shape(), dtype, layout), MemoryClass::kInput, device);
   update<Augment>({}, {to(pixels, device), to(windows, device), to(table, device), y}, Writes{3, 1});
   return y;

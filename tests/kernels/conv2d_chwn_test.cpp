@@ -1,11 +1,11 @@
-#include "kernels/cpu/conv2d_chwn.h"
+#include "kernels/cpu/conv2d/conv2d_chwn.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/conv2d.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
@@ -29,7 +29,7 @@ std::string describe(const Layer& l) {
 struct Results {
   Tensor y, dx, dw;
   Results(const Layer& l, DType dtype, bool integers) {
-    const ChoiceScope scope({.algorithm = algorithm_id("direct_chwn")});
+    const PolicyScope scope({.algorithm = algorithm_id("direct_chwn")});
     const auto make = [&](const TensorSpec& s, uint64_t seed) {
       return integers ? small_integers(s, seed, 2) : random_tensor(s, seed);
     };
@@ -120,7 +120,7 @@ TEST(Conv2dChwn, MatchesTheDefinitionOnRandomShapes) {
 TEST(Conv2dChwn, AgreesWithTheOtherLayoutsExactly) {
   const Layer l{{37, 6, 8, 7}, {20, 6, 3, 3}, {.stride = {1, 2}, .padding = {1, 1, 0, 1}}};
   const Results got(l, DType::kF32, true);
-  const ChoiceScope scope({.algorithm = algorithm_id("reference")});
+  const PolicyScope scope({.algorithm = algorithm_id("reference")});
   const Tensor x = small_integers(TensorSpec(l.x), 1, 2), w = small_integers(TensorSpec(l.w), 2, 2);
   const TensorSpec ys = conv2d_output(l.p, x.spec(), w.spec());
   const Tensor dy = small_integers(ys, 4, 2);
@@ -132,7 +132,7 @@ TEST(Conv2dChwn, AgreesWithTheOtherLayoutsExactly) {
 
 TEST(Conv2dChwn, GivesTheSameBitsWithAnyNumberOfThreads) {
   const Layer l{{40, 20, 9, 9}, {30, 20, 3, 3}, {.padding = {1, 1, 1, 1}}};
-  const detail::Scoped<Choice> restored(detail::ctx.choice, detail::ctx.choice);
+  const detail::Scoped<Policy> restored(detail::ctx.policy, detail::ctx.policy);
   const int before = threads();
   set_threads(1);
   const Results one(l, DType::kF32, false);
@@ -149,7 +149,7 @@ TEST(Conv2dChwn, ReluLetsNanThrough) {
   Tensor x = random_tensor(TensorSpec(Shape{20, 2, 3, 3}, DType::kF32, Layout::kChwn), 1);
   x.mutable_data<float>()[7] = NAN;
   const Tensor w = random_tensor(TensorSpec(Shape{3, 2, 3, 3}), 2);
-  const ChoiceScope scope({.algorithm = algorithm_id("direct_chwn")});
+  const PolicyScope scope({.algorithm = algorithm_id("direct_chwn")});
   const Tensor y = run<Conv2dForward>({.activation = Activation::kRelu}, {x, w},
                                       TensorSpec(Shape{20, 3, 1, 1}, DType::kF32, Layout::kChwn));
 
@@ -159,7 +159,7 @@ TEST(Conv2dChwn, ReluLetsNanThrough) {
 // Kernels of CHWN's own: no other layout is made on the way, neither inside nor as a pack, and no memory is asked for.
 TEST(Conv2dChwn, ConvertsNothing) {
   for (const char* algorithm : {"direct_chwn", ""}) {  // by name, and what is first in its layout
-    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
     for (const Layer& l : layers()) {
       for (const DType dtype : {DType::kF32, DType::kBf16}) {
         const TensorSpec x(l.x, dtype, Layout::kChwn), w(l.w, dtype), b(Shape{l.w[0]}, dtype);

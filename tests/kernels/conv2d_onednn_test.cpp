@@ -4,7 +4,7 @@
 #include <random>
 
 #include "kernels/conv2d.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "ops/conv2d.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
@@ -21,7 +21,7 @@ void check(const Shape& x, const Shape& w, const Conv2dParams& p) {
     const Tensor image = random_tensor(xs, 1), filter = random_tensor(ws, 2), dy = random_tensor(ys, 3);
     KernelCheck check(4);
     for (const char* algorithm : {"direct", "blocked"}) {
-      const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+      const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
       run<Conv2dForward>(p, {image, filter}, ys);
       run<Conv2dBackwardInput>(p, {dy, filter}, xs);
       run<Conv2dBackwardWeight>(p, {dy, image}, ws);

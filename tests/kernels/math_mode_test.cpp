@@ -4,10 +4,10 @@
 #include <set>
 
 #include "kernels/conv2d.h"
-#include "kernels/cpu/dnnl.h"
-#include "kernels/gate.h"
+#include "kernels/cpu/onednn/dnnl.h"
+#include "dispatch/gate.h"
 #include "kernels/linear.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 #include "kernels/matmul.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
@@ -66,7 +66,7 @@ TEST(MathMode, StaysWithinItsBound) {
     for (const char* algorithm : kAlgorithms) {
       SCOPED_TRACE(work.name + " " + algorithm);
       for (const MathMode math : {MathMode::kStrict, MathMode::kBf16}) {
-        const ChoiceScope scope({.math = math, .algorithm = algorithm_id(algorithm)});
+        const PolicyScope scope({.math = math, .algorithm = algorithm_id(algorithm)});
         const double bound = math == MathMode::kStrict ? 1e-5 : 4 * unit_roundoff(DType::kBf16);
         EXPECT_TRUE(close(work.run(in, work.out), expected, bound)) << static_cast<int>(math);
       }
@@ -85,7 +85,7 @@ TEST(MathMode, Bf16IsFasterArithmeticWhereTheProcessorHasIt) {
     const std::vector<Tensor> in = inputs_of(work);
     const Tensor expected = in_f64(work, in);
     for (const char* algorithm : kAlgorithms) {
-      const ChoiceScope scope({.math = MathMode::kBf16, .algorithm = algorithm_id(algorithm)});
+      const PolicyScope scope({.math = MathMode::kBf16, .algorithm = algorithm_id(algorithm)});
       if (!close(work.run(in, work.out), expected, 1e-4)) rounded.insert(work.name + " " + algorithm);
     }
   }
@@ -95,7 +95,7 @@ TEST(MathMode, Bf16IsFasterArithmeticWhereTheProcessorHasIt) {
 }
 
 TEST(MathMode, Tf32IsRefusedOnTheCpu) {
-  const ChoiceScope scope({.math = MathMode::kTf32});
+  const PolicyScope scope({.math = MathMode::kTf32});
   for (const Work& work : works()) {
     SCOPED_TRACE(work.name);
     const std::vector<Tensor> in = inputs_of(work);

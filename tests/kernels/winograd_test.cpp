@@ -1,4 +1,4 @@
-#include "kernels/cpu/winograd.h"
+#include "kernels/cpu/conv2d/winograd.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "kernels/pack.h"
+#include "dispatch/pack.h"
 #include "tests/support/guarded.h"
 
 namespace plumb {

@@ -54,12 +54,12 @@ Tensor generated_images(Layout layout) {
   Tensor x = Tensor::empty(TensorSpec(Shape{4, 3, 32, 32}));
   const auto out = x.mutable_data<float>();
   for (size_t i = 0; i < out.size(); ++i) out[i] = unit(1 << 20, i);
-  return to(to(x, layout), detail::ctx.choice.device);
+  return to(to(x, layout), detail::ctx.policy.device);
 }
 
 Tensor labels(const Json& batch) {
   const auto list = batch["labels"].get<std::vector<int64_t>>();
-  return to(Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64)), detail::ctx.choice.device);
+  return to(Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64)), detail::ctx.policy.device);
 }
 
 void expect_logits(const Json& want, const Tensor& got, double tolerance) {

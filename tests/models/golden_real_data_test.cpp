@@ -68,7 +68,7 @@ class GoldenNetworkRealData : public GoldenRealData {};
 TEST_P(GoldenNetworkRealData, LogitsAndLossAgreeWithPyTorchAndTensorFlow) {
   const NoGrad untaped;
   for (const Layout layout : kPublicLayouts) {
-    const Tensor logits = network_->forward(to(images_, layout), Pass{});
+    const Tensor logits = network_->forward(to(images_, layout), ForwardContext{});
     for (const char* framework : {"torch", "tensorflow"}) {
       SCOPED_TRACE(message("{} {}", framework, layout));
       expect(batch_[framework], logits, 1e-5);
@@ -81,7 +81,7 @@ TEST_P(GoldenNetworkRealData, GradientsInF64AgreeWithPyTorchAndTensorFlow) {
 #ifdef PLUMB_SANITIZED
   GTEST_SKIP() << "plain loops in f64 take minutes under a sanitizer";
 #endif
-  const Tensor logits = network_->forward(to(images_, DType::kF64), Pass{.train = true});
+  const Tensor logits = network_->forward(to(images_, DType::kF64), ForwardContext{.train = true});
   const TensorList gradients = grad(cross_entropy(logits, labels(batch_)), network_->trainable());
   for (const char* framework : {"torch", "tensorflow"}) {
     SCOPED_TRACE(framework);
@@ -105,8 +105,8 @@ TEST_P(GoldenResNetRealData, LogitsLossAndStatisticsAgreeWithPyTorch) {
     SCOPED_TRACE(to_string(layout));
     generate(*network_, all_["parameters"]);  // training writes the statistics
     const Tensor x = to(images_, layout);
-    expect(batch_["eval"], network_->forward(x, Pass{}), 1e-5);
-    expect(batch_["train"], network_->forward(x, Pass{.train = true}), 1e-4);
+    expect(batch_["eval"], network_->forward(x, ForwardContext{}), 1e-5);
+    expect(batch_["train"], network_->forward(x, ForwardContext{.train = true}), 1e-4);
     expect_statistics(batch_["train"]["statistics"], all_["parameters"], *network_, 1e-6);
   }
 }

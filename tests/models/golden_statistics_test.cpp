@@ -18,7 +18,7 @@ TEST(GoldenStatistics, AreUpdatedAsInPyTorch) {
     generate(*network, all["parameters"]);
     const NoGrad untaped;
 
-    network->forward(generated_images(layout), Pass{.train = true});
+    network->forward(generated_images(layout), ForwardContext{.train = true});
 
     expect_statistics(batch["train"]["statistics"], all["parameters"], *network, 1e-6);
   }
@@ -30,7 +30,7 @@ TEST(GoldenStatistics, AreLeftAloneByEvaluation) {
   generate(*network, all["parameters"]);
   const NoGrad untaped;
 
-  network->forward(generated_images(Layout::kNhwc), Pass{});
+  network->forward(generated_images(Layout::kNhwc), ForwardContext{});
 
   for (const Json& listed : all["parameters"]) {
     const auto statistic = std::ranges::find(network->buffers(), listed["name"].get<std::string>(), &NamedTensor::name);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
@@ -18,9 +18,9 @@ namespace {
 // ReLU keeps the positive ones, and the positions of its windows' maxima.
 struct Decisions final : Observer {
   std::vector<std::vector<double>> kept, positions;
-  void after(const Prepared& p, const Launch& l) override {
+  void after(const PreparedKernel& p, const Launch& l) override {
     const std::string_view kind = p.kind->name;
-    const auto numbers = [&](size_t i) { return test::to_doubles(l.out[i], p.out()[i], p.choice.device); };
+    const auto numbers = [&](size_t i) { return test::to_doubles(l.out[i], p.out()[i], p.policy.device); };
     if (kind == "conv2d_forward" || kind.starts_with("linear_forward")) kept.push_back(numbers(0));
     if (kind == "max_pool2d_forward") positions.push_back(numbers(1));
   }
@@ -53,7 +53,7 @@ struct Result {
   Decisions decisions{};
 };
 Result run(const Network& network, const Tensor& x, const Tensor& y, bool train) {
-  Pass pass;
+  ForwardContext pass;
   pass.train = train;
   Result r;
   const ObserverScope watch(&r.decisions);

@@ -14,7 +14,7 @@ TEST(Networks, TakeAnEmptyBatch) {
     const Shape& in = network->input();
     const Tensor x = Tensor::empty(TensorSpec(Shape{0, in[0], in[1], in[2]}));
 
-    EXPECT_EQ(network->forward(x, Pass{}).shape(), Shape({0, network->classes()})) << name;
+    EXPECT_EQ(network->forward(x, ForwardContext{}).shape(), Shape({0, network->classes()})) << name;
   }
 }
 

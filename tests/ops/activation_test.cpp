@@ -32,7 +32,7 @@ TEST(FusedRelu, KeepsNanInEveryKernelOfConv2d) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const Layout layout : kPublicLayouts) {
       for (const char* algorithm : {"direct", "blocked", "winograd_f2x2", "winograd_f4x4", "reference"}) {
-        const ChoiceScope choice(Choice{.algorithm = algorithm_id(algorithm)});
+        const PolicyScope policy(Policy{.algorithm = algorithm_id(algorithm)});
         const Tensor in = with_nan(x, dtype, layout), weight = test::converted(w, dtype, Layout::kNchw);
         const int64_t expected = count_nans(conv2d(in, weight, plain));
         ASSERT_GT(expected, 0);
@@ -48,7 +48,7 @@ TEST(FusedRelu, KeepsNanInEveryKernelOfLinear) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const int64_t rows : {1, 31}) {
       for (const char* algorithm : {"matmul", "gemm", "inner_product", "reference"}) {
-        const ChoiceScope choice(Choice{.algorithm = algorithm_id(algorithm)});
+        const PolicyScope policy(Policy{.algorithm = algorithm_id(algorithm)});
         const Tensor x = with_nan(test::random_tensor(TensorSpec(Shape{rows, 40}), 1), dtype, Layout::kNchw);
         EXPECT_EQ(count_nans(linear(x, test::converted(w, dtype, Layout::kNchw), Tensor(), Activation::kRelu)), 33)
             << to_string(dtype) << " " << rows << " " << algorithm;

@@ -8,8 +8,8 @@
 #include <set>
 #include <string_view>
 
-#include "kernels/cache.h"
-#include "kernels/machine.h"
+#include "dispatch/kernel_cache.h"
+#include "dispatch/machine.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
@@ -24,10 +24,10 @@ namespace {
 
 using test::refused;
 
-Choice forced(const char* algorithm) { return {.algorithm = algorithm_id(algorithm)}; }
+Policy forced(const char* algorithm) { return {.algorithm = algorithm_id(algorithm)}; }
 Conv2dParams padded(int32_t by) { return {.padding = {by, by, by, by}}; }
 // Forward and both backwards.
-std::array<Ref<Prepared>, 3> kernels_of(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
+std::array<Ref<PreparedKernel>, 3> kernels_of(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
   const TensorSpec y = conv2d_output(p, x, w);
   return {prepare<Conv2dForward>(p, {x, w}, {y}), prepare<Conv2dBackwardInput>(p, {y, w}, {x}),
           prepare<Conv2dBackwardWeight>(p, {y, x}, {w})};
@@ -41,7 +41,7 @@ TEST(Conv2d, IsTheCrossCorrelationWorkedOutByHand) {
   const Tensor w = Tensor::from<float>({1, 0, 0, 2}, Shape{1, 1, 2, 2}).require_grad();
   const Tensor b = Tensor::from<float>({10}, Shape{1}).require_grad();
   for (const char* algorithm : {"reference", "direct", "blocked"}) {
-    const ChoiceScope scope(forced(algorithm));
+    const PolicyScope scope(forced(algorithm));
     const Tensor y = conv2d(x, w, b);
     EXPECT_TRUE(test::equal(y, Tensor::from<float>({21, 24, 30, 33}, Shape{1, 1, 2, 2}))) << algorithm;
     // dy = 1 2    dx is dy laid over w at each place, dw the products of dy with the windows of x, db their sum.
@@ -127,8 +127,8 @@ TEST_P(Conv2dAlgorithms, AreTheOnesThatAreNamed) {
   const Conv2dParams p{.stride = {a.stride, a.stride}, .padding = {1, 1, 1, 1}};
   const TensorSpec x(Shape{2, 32, 12, 12}, a.dtype, a.layout), w(Shape{16, 32, a.kernel, a.kernel}, a.dtype);
   const TensorSpec y = conv2d_output(p, x, w);
-  const ChoiceScope scope(forced(a.algorithm));
-  for (const Ref<Prepared>& kernel : kernels_of(p, x, w)) {
+  const PolicyScope scope(forced(a.algorithm));
+  for (const Ref<PreparedKernel>& kernel : kernels_of(p, x, w)) {
     const KernelInfo& info = kernel->kernel->info();
     EXPECT_TRUE(info.algorithm.starts_with(a.runs))
         << kernel->kind->name << " is " << info.algorithm << ", " << info.name;
@@ -180,20 +180,20 @@ TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
   const TensorSpec x(Shape{2, 32, 8, 8}, DType::kF32, Layout::kNhwc), w(Shape{32, 32, 3, 3});
   const TensorSpec y = conv2d_output(padded(1), x, w);
   {
-    const ChoiceScope direct(forced("direct"));
+    const PolicyScope direct(forced("direct"));
     EXPECT_EQ(prepare<Conv2dForward>(padded(1), {x, w}, {y})->kernel->info().conversions, 0);
   }
-  const ChoiceScope blocked(forced("blocked"));
-  const Ref<Prepared> odd = prepare<Conv2dForward>(padded(1), {x.with(Layout::kChwn), w}, {y.with(Layout::kChwn)});
+  const PolicyScope blocked(forced("blocked"));
+  const Ref<PreparedKernel> odd = prepare<Conv2dForward>(padded(1), {x.with(Layout::kChwn), w}, {y.with(Layout::kChwn)});
   EXPECT_EQ(odd->kernel->info().conversions, 2);  // oneDNN computes nothing on CHWN itself
 }
 
 // Both images of each direction are converted, and nothing is where they are as Winograd's kernels have them.
 TEST(Conv2d, ConversionsAroundWinogradAreCounted) {
-  const ChoiceScope winograd(forced("winograd_f2x2"));
+  const PolicyScope winograd(forced("winograd_f2x2"));
   for (const auto& [layout, conversions] : {std::pair{Layout::kNhwc, 0}, {Layout::kNchw, 2}}) {
     const TensorSpec x(Shape{2, 32, 8, 8}, DType::kF32, layout), w(Shape{32, 32, 3, 3});
-    for (const Ref<Prepared>& kernel : kernels_of(padded(1), x, w)) {
+    for (const Ref<PreparedKernel>& kernel : kernels_of(padded(1), x, w)) {
       EXPECT_EQ(kernel->kernel->info().algorithm, "winograd_f2x2");
       EXPECT_EQ(kernel->kernel->info().conversions, conversions) << kernel->kind->name << " " << to_string(layout);
     }
@@ -205,8 +205,8 @@ TEST(Conv2d, ConversionsInsideAThinProductAreCounted) {
   const auto conversions = [](int64_t size, Layout layout) {
     const TensorSpec x(Shape{1, 3, size, size}, DType::kF32, layout), w(Shape{5, 3, 3, 3});
     std::vector<int> counted;
-    const ChoiceScope thin(forced("thin"));
-    for (const Ref<Prepared>& kernel : kernels_of({}, x, w)) {
+    const PolicyScope thin(forced("thin"));
+    for (const Ref<PreparedKernel>& kernel : kernels_of({}, x, w)) {
       EXPECT_EQ(kernel->kernel->info().algorithm, "thin");
       counted.push_back(kernel->kernel->info().conversions);
     }
@@ -220,7 +220,7 @@ TEST(Conv2d, ConversionsInsideAThinProductAreCounted) {
 }
 
 void expect_no_plain_loops(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
-  for (const Ref<Prepared>& kernel : kernels_of(p, x, w)) {
+  for (const Ref<PreparedKernel>& kernel : kernels_of(p, x, w)) {
     const KernelInfo& info = kernel->kernel->info();
     const std::string what = message("{} {} {}", kernel->kind->name, to_string(x), to_string(w));
     EXPECT_NE(info.algorithm, "reference") << what;
@@ -260,7 +260,7 @@ TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
   const TensorSpec x(Shape{1, 2002, 8, 8}), w(Shape{2002, 1001, 7, 7}), y = conv2d_output(p, x, w);
   for (const DType t : {DType::kF32, DType::kBf16}) {
     for (const char* algorithm : {"", "direct", "blocked", "as_f32_direct", "as_f32_blocked"}) {
-      const ChoiceScope scope(forced(algorithm));
+      const PolicyScope scope(forced(algorithm));
       const auto kernel = prepare<Conv2dBackwardWeight>(p, {y.with(t), x.with(t)}, {w.with(t)});
       EXPECT_EQ(kernel->kernel->info().name.find("onednn:ref"), std::string::npos) << to_string(t) << " " << algorithm;
     }
@@ -270,7 +270,7 @@ TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
 // The strides of every convolution that runs.
 struct StridesSeen : Observer {
   StridesSeen() : scope(this) {}
-  void after(const Prepared& p, const Launch&) override {
+  void after(const PreparedKernel& p, const Launch&) override {
     if (!std::string_view(p.kind->name).starts_with("conv2d_")) return;
     Conv2dParams params;
     std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
@@ -291,7 +291,7 @@ TEST(Conv2d, StridesPastTheImageAreTheSmallestWhateverThePaddingIs) {
   const Tensor dy = Tensor::from<float>({10}, Shape{1, 1, 1, 1});
   const std::set<std::pair<int32_t, int32_t>> smallest{{3, 2}};
   for (const char* algorithm : {"", "reference", "direct", "blocked", "thin"}) {
-    const ChoiceScope scope(forced(algorithm));
+    const PolicyScope scope(forced(algorithm));
     for (const int32_t stride : {3, 4, 2147483647}) {
       SCOPED_TRACE(message("{} stride {}", algorithm, stride));
       const StridesSeen strides;

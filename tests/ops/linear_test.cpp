@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
@@ -23,7 +23,7 @@ TEST(Linear, IsTheProductWorkedOutByHand) {
   const Tensor b = Tensor::from<float>({10, 20, 30}, Shape{3}).require_grad();
   const Tensor dy = Tensor::from<float>({1, 0, 2, 0, 1, 1}, Shape{2, 3});
   for (const char* algorithm : kAlgorithms) {
-    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
     const Tensor y = linear(x, w, b);
     EXPECT_TRUE(test::equal(y, Tensor::from<float>({11, 24, 35, 13, 30, 39}, Shape{2, 3}))) << algorithm;
     const TensorList g = grad(y, {x, w, b}, dy);
@@ -36,15 +36,15 @@ TEST(Linear, IsTheProductWorkedOutByHand) {
 TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
   const TensorSpec x(Shape{32, 64}), w(Shape{48, 64}), y(Shape{32, 48}), b(Shape{48});
   for (const char* algorithm : kAlgorithms) {
-    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
-    for (const detail::Ref<Prepared>& p :
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+    for (const detail::Ref<PreparedKernel>& p :
          {prepare<LinearForward>({}, {x, w}, {y}), prepare<LinearBackwardInput>({}, {y, w}, {x}),
           prepare<LinearBackwardWeight>({}, {y, x}, {w})}) {
       EXPECT_EQ(p->kernel->info().algorithm, algorithm) << p->kind->name;
       EXPECT_EQ(p->kernel->info().flops, 2.0 * 32 * 64 * 48);
     }
     // A plain product has no place for a bias.
-    const detail::Ref<Prepared> biased = prepare<LinearForward>({}, {x, w, b}, {y});
+    const detail::Ref<PreparedKernel> biased = prepare<LinearForward>({}, {x, w, b}, {y});
     EXPECT_EQ(biased->kernel->info().algorithm == algorithm, std::string(algorithm) != "gemm");
   }
 }

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
@@ -20,7 +20,7 @@ TEST(Matmul, IsTheProductWorkedOutByHand) {
   const Tensor a = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3}),
                b = Tensor::from<float>({7, 8, 9, 10, 11, 12}, Shape{3, 2});
   for (const char* algorithm : kAlgorithms) {
-    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
     EXPECT_TRUE(test::equal(matmul(a, b), Tensor::from<float>({58, 64, 139, 154}, Shape{2, 2}))) << algorithm;
     EXPECT_TRUE(test::equal(matmul(a, a, false, true), Tensor::from<float>({14, 32, 32, 77}, Shape{2, 2})))
         << algorithm;
@@ -42,8 +42,8 @@ TEST(Matmul, TheGradientOfABroadcastOperandIsSummed) {
 TEST(Matmul, TheAlgorithmIsTheOneThatIsNamed) {
   const TensorSpec a(Shape{32, 64}), b(Shape{64, 48}), y(Shape{32, 48});
   for (const char* algorithm : kAlgorithms) {
-    const ChoiceScope scope({.algorithm = algorithm_id(algorithm)});
-    const detail::Ref<Prepared> p = prepare<Matmul>({}, {a, b}, {y});
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+    const detail::Ref<PreparedKernel> p = prepare<Matmul>({}, {a, b}, {y});
     EXPECT_EQ(p->kernel->info().algorithm, algorithm);
     EXPECT_EQ(p->kernel->info().flops, 2.0 * 32 * 64 * 48);
     // gemm is for one f32 product: batches and other dtypes visibly go elsewhere.
@@ -62,7 +62,7 @@ TEST(Matmul, ThreadsHaveColumnsOfTheirOwnWhereThereAreManyOfBoth) {
   const int before = threads();
   for (const int n : {1, 2, 3}) {
     set_threads(n);
-    const ChoiceScope scope({.algorithm = algorithm_id("gemm_columns")});
+    const PolicyScope scope({.algorithm = algorithm_id("gemm_columns")});
     for (const int64_t columns : {127, 128, 333}) {
       test::KernelLog log;
       const Tensor a = test::small_integers(TensorSpec(Shape{7, 50}), 1),

@@ -130,7 +130,7 @@ TEST(Pool2d, LayoutsAgreeExactly) {
 // Notes every kernel that runs, and what it does besides its work.
 struct Extras : Observer {
   Extras() : scope(this) {}
-  void after(const Prepared& p, const Launch&) override {
+  void after(const PreparedKernel& p, const Launch&) override {
     const KernelInfo& info = p.kernel->info();
     ran.push_back(p.kind->name);
     workspace_bytes += info.workspace_bytes;
@@ -212,7 +212,7 @@ TEST(MaxPool2d, AWindowOfNothingButMinusInfinityHasAPositionInsideX) {
 // The outputs of every kernel that runs.
 struct Outputs : Observer {
   Outputs() : scope(this) {}
-  void after(const Prepared& p, const Launch&) override {
+  void after(const PreparedKernel& p, const Launch&) override {
     for (const TensorSpec& s : p.out()) dtypes.push_back(s.dtype);
   }
   std::vector<DType> dtypes;

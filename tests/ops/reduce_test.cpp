@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/reduce.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"

@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "graph/program.h"
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
@@ -57,7 +57,7 @@ TEST(OptimizerRun, MastersKeepWhatBf16Loses) {
 struct PhaseLog : Observer {
   Phase phase = Phase::kForward;
   int kernels = 0;
-  void before(const Prepared&) override {
+  void before(const PreparedKernel&) override {
     phase = detail::ctx.phase;
     ++kernels;
   }
@@ -85,7 +85,7 @@ TEST(OptimizerRun, BytesCountReadsAndWrites) {
   struct BytesLog : Observer {
     double bytes = 0;
     std::string name, algorithm;
-    void after(const Prepared& p, const Launch&) override {
+    void after(const PreparedKernel& p, const Launch&) override {
       bytes = p.kernel->info().bytes;
       name = p.kernel->info().name;
       algorithm = p.kernel->info().algorithm;
@@ -109,7 +109,7 @@ TEST(OptimizerRun, AnyNumberOfThreadsGivesTheSameBits) {
     for (const DType t : {DType::kF32, DType::kF64}) {
       std::vector<Tensor> results[2];
       for (int threads = 1; threads <= 2; ++threads) {
-        const ChoiceScope choice(detail::ctx.choice);
+        const PolicyScope policy(detail::ctx.policy);
         const int before = plumb::threads();
         set_threads(threads);
         auto& w = results[threads - 1] = parameters_of(shapes, 1, t);

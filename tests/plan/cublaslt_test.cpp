@@ -9,7 +9,7 @@
 #include "bench/allocations.h"
 #include "core/context.h"
 #include "core/runtime.h"
-#include "kernels/gate.h"
+#include "dispatch/gate.h"
 #include "kernels/linear.h"
 #include "kernels/matmul.h"
 #include "ops/convert.h"
@@ -251,8 +251,8 @@ TEST_F(CublasLtTest, WhereNoProductTakesAMaskItHasAKernelOfItsOwn) {
   has_masks = false;
   const DeviceScope on(device());
   const TensorSpec x(Shape{5, 9}), w(Shape{131, 9}), y(Shape{5, 131}), mask = detail::mask_of(y);
-  const detail::Ref<Prepared> forward = prepare<LinearForwardMask>({}, {x, w}, {y, mask});
-  const detail::Ref<Prepared> backward = prepare<LinearBackwardInputMask>({}, {y, w, detail::mask_of(x)}, {x});
+  const detail::Ref<PreparedKernel> forward = prepare<LinearForwardMask>({}, {x, w}, {y, mask});
+  const detail::Ref<PreparedKernel> backward = prepare<LinearBackwardInputMask>({}, {y, w, detail::mask_of(x)}, {x});
   for (const auto* kernel : {forward->kernel.get(), backward->kernel.get()}) {
     EXPECT_EQ(kernel->info().algorithm, "cublaslt_a0_t0_s0_k0_then_mask");
     EXPECT_EQ(kernel->info().launches, 2);
@@ -286,7 +286,7 @@ TEST_F(CublasLtTest, Tf32IsAskedForByName) {
   const Tensor x = to(uniform(Shape{4, 9}, -1, 1, 1), device());
   matmul(x, x, false, true);
   EXPECT_EQ(computed_in, CUBLAS_COMPUTE_32F);
-  const ChoiceScope tf32({.math = MathMode::kTf32});
+  const PolicyScope tf32({.math = MathMode::kTf32});
   matmul(x, x, false, true);
   EXPECT_EQ(computed_in, CUBLAS_COMPUTE_32F_FAST_TF32);
 }

@@ -14,7 +14,7 @@
 #include "app/values.h"
 #include "core/described.h"
 #include "core/runtime.h"
-#include "kernels/machine.h"
+#include "dispatch/machine.h"
 #include "models/network.h"
 #include "tests/support/json.h"
 
@@ -146,7 +146,7 @@ TEST(PlanTest, LayoutsBeginWithWhatCudnnReads) {
   EXPECT_EQ(usual_layout(gpu, DType::kF32), Layout::kNchw);
   EXPECT_EQ(usual_layout(gpu, DType::kBf16), Layout::kNhwc);
   EXPECT_EQ(usual_layout({}, DType::kF32), Layout::kNhwc);
-  const ChoiceScope tf32(choice_of("heuristic", "tf32"));
+  const PolicyScope tf32(choice_of("heuristic", "tf32"));
   EXPECT_EQ(usual_layout(gpu, DType::kF32), Layout::kNhwc);
 }
 

@@ -5,7 +5,7 @@
 #include "core/described.h"
 #include "core/print.h"
 #include "kernels/batch_norm.h"
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "kernels/conv2d.h"
 #include "kernels/pool2d.h"
 #include "ops/conv2d.h"
@@ -125,7 +125,7 @@ TEST(PlannedShapesTest, BatchNormalisationHasPlansForChannelsInPieces) {
 
 TEST(PlannedShapesTest, BatchNormalisationIsPlannedAndRun) {
   const DeviceScope on(h200());
-  const ChoiceScope cudnn({.algorithm = register_algorithm("cudnn")});
+  const PolicyScope cudnn({.algorithm = register_algorithm("cudnn")});
   const TensorSpec x(Shape{8, 64, 14, 14}, DType::kF32, Layout::kNhwc), c(Shape{64});
   const auto forward = prepare<BatchNormForward>({}, {x, c, c, c, c}, {x, c, c});
   EXPECT_TRUE(forward->kernel->info().name.starts_with("cudnn:")) << forward->kernel->info().name;

@@ -10,7 +10,7 @@
 #include "data/loader.h"
 #include "data/synthetic.h"
 #include "graph/program.h"
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 #include "models/network.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
@@ -71,7 +71,7 @@ class Training {
 
  private:
   TensorList step(std::span<const Tensor> in) {
-    const Tensor logits = network_->forward(in[0], models::Pass::training(generator_));
+    const Tensor logits = network_->forward(in[0], models::ForwardContext::training(generator_));
     const Tensor loss = cross_entropy(to(logits, DType::kF32), in[1]);
     optimizer_->step(grad(loss, network_->trainable()));
     return {loss.detached()};
@@ -93,8 +93,8 @@ class Training {
 // and glibc before 2.38 does not find such blocks again when they were freed (its bug 14581): the heap grows by pages.
 class LibraryFaults final : public Observer {
  public:
-  void before(const Prepared&) override { before_ = system_calls_so_far(); }
-  void after(const Prepared&, const Launch&) override {
+  void before(const PreparedKernel&) override { before_ = system_calls_so_far(); }
+  void after(const PreparedKernel&, const Launch&) override {
     const SystemCalls now = system_calls_so_far();
     if (now.library_allocations > before_.library_allocations) count += now.page_faults - before_.page_faults;
   }

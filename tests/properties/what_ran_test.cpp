@@ -8,7 +8,7 @@
 #include <dnnl.hpp>
 #include <map>
 
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 #include "models/network.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
@@ -63,8 +63,8 @@ class DnnlLog {
 class NameCheck final : public Observer {
  public:
   NameCheck() : scope_(this) {}
-  void before(const Prepared&) override { log_.executed(); }
-  void after(const Prepared& p, const Launch&) override {
+  void before(const PreparedKernel&) override { log_.executed(); }
+  void after(const PreparedKernel& p, const Launch&) override {
     const KernelInfo& info = p.kernel->info();
     const std::string what = std::string(p.kind->name) + " " + info.algorithm + " " + info.name;
     const std::vector<DnnlLog::Line> lines = log_.executed();
@@ -118,7 +118,7 @@ TEST(WhatRan, IsWhatTheKernelIsCalled) {
   size_t lines = 0;
   for (const char* family : {"", "direct", "gemm"}) {
     NameCheck check;
-    const ChoiceScope choice({.algorithm = algorithm_id(family)});
+    const PolicyScope policy({.algorithm = algorithm_id(family)});
     for_each_problem(
         [](const OpCase& c, const OpVariant& v, std::span<const Tensor> in) { forward_backward(c, v, in); });
     wrong.merge(check.wrong);
@@ -133,7 +133,7 @@ TEST(WhatRan, IsWhatTheKernelIsCalled) {
 class OutputCount final : public Observer {
  public:
   OutputCount() : scope_(this) {}
-  void after(const Prepared& p, const Launch&) override {
+  void after(const PreparedKernel& p, const Launch&) override {
     outputs += static_cast<int64_t>(p.out().size());
     ++kinds[p.kind->name];
   }
@@ -173,7 +173,7 @@ TEST_P(WhatRanInNetworks, ConvertsOnlyWhatIsFlattened) {
     Generator generator(3);
 
     OutputCount count;
-    grad(cross_entropy(network->forward(x, models::Pass::training(generator)), labels), network->trainable());
+    grad(cross_entropy(network->forward(x, models::ForwardContext::training(generator)), labels), network->trainable());
 
     EXPECT_EQ(count.kinds["permute"], permutes);
     EXPECT_EQ(count.kinds["cast"], 0);

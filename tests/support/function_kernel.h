@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "kernels/kernel.h"
+#include "dispatch/kernel.h"
 
 namespace plumb::test {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/runtime.h"
-#include "kernels/pack.h"
+#include "dispatch/pack.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"
 
@@ -26,14 +26,14 @@ struct Made {
   bool deterministic = true;
 };
 struct Problem {
-  const Prepared& prepared;
+  const PreparedKernel& prepared;
   Specs in, out;
-  Choice choice;
+  Policy policy;
 
   // Null candidates decline. The parameters and the specs outlive the candidates, as they do in the gate.
   std::vector<Made> candidates() const {
     Candidates offered;
-    prepared.kind->offer(prepared.params.data(), in, out, choice, detail::threads_of(choice), offered);
+    prepared.kind->offer(prepared.params.data(), in, out, policy, detail::threads_of(policy), offered);
     std::vector<Made> made;
     std::set<std::string> engines;
     for (const auto& c : offered.all()) {
@@ -69,7 +69,7 @@ Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, bool
 // On inputs of the host.
 Result run_guarded(const Problem& p, const Kernel& kernel, const std::vector<Tensor>& inputs) {
   Result result;
-  const Device device = p.choice.device;
+  const Device device = p.policy.device;
   std::vector<Guarded> in, out;
   for (const Tensor& t : inputs) in.emplace_back(t.value->data, t.bytes(), device);
   for (const TensorSpec& s : p.out) out.emplace_back(s.bytes(), device);
@@ -105,7 +105,7 @@ bool has_pack(const Problem& p) {
 std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs) {
   if (has_pack(p)) return std::nullopt;
   Problem wide = p;
-  wide.choice.device = {};  // the reference is the host's
+  wide.policy.device = {};  // the reference is the host's
   for (Specs* specs : {&wide.in, &wide.out}) {
     for (TensorSpec& s : *specs) {
       if (is_floating(s.dtype)) s.dtype = DType::kF64;
@@ -130,13 +130,13 @@ double length_of_sums(const Problem& p) {
   return std::max(1.0, std::max(read, products) / written);
 }
 
-std::string key_of(const Prepared& p) {
+std::string key_of(const PreparedKernel& p) {
   std::string key(p.kind->name);
   key.append(reinterpret_cast<const char*>(p.params.data()), p.params.size() * sizeof(uint64_t));
   return key.append(reinterpret_cast<const char*>(p.specs.data()), p.specs.size() * sizeof(TensorSpec));
 }
 
-std::string describe(const Prepared& p) {
+std::string describe(const PreparedKernel& p) {
   std::string text = p.kind->name;
   for (const TensorSpec& s : p.in()) text += " " + to_string(s);
   text += " ->";
@@ -152,20 +152,20 @@ double amplification(const std::string& algorithm) {
   return 1;
 }
 
-void KernelCheck::after(const Prepared& prepared, const Launch& launch) {
+void KernelCheck::after(const PreparedKernel& prepared, const Launch& launch) {
   if (!keys_.insert(key_of(prepared)).second) return;
   SCOPED_TRACE(describe(prepared));
   const ObserverScope unwatched(nullptr);
   const Problem p{prepared,
                   {prepared.in().begin(), prepared.in().end()},
                   {prepared.out().begin(), prepared.out().end()},
-                  prepared.choice};
+                  prepared.policy};
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < p.in.size(); ++i) {
     // What the gate packed is a parameter, whose plain form is not part of the run: any numbers do.
     const bool is_packed = std::ranges::any_of(prepared.kernel->info().packs,
                                                [&](const PackRequest& r) { return static_cast<size_t>(r.input) == i; });
-    inputs.push_back(is_packed ? on_host(random_tensor(p.in[i], 3)) : copy_of(launch.in[i], p.in[i], p.choice.device));
+    inputs.push_back(is_packed ? on_host(random_tensor(p.in[i], 3)) : copy_of(launch.in[i], p.in[i], p.policy.device));
   }
 
   const std::optional<Result> expected = oracle(p, inputs);

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/recorder.h"
+#include "dispatch/recorder.h"
 
 namespace plumb::test {
 
@@ -12,7 +12,7 @@ namespace plumb::test {
 class KernelLog : public Observer {
  public:
   KernelLog() : scope_(this) {}
-  void after(const Prepared& p, const Launch&) override {
+  void after(const PreparedKernel& p, const Launch&) override {
     ran.push_back(std::string(p.kind->name) + ":" + p.kernel->info().algorithm);
   }
   bool has(const std::string& name) const { return std::find(ran.begin(), ran.end(), name) != ran.end(); }
@@ -32,7 +32,7 @@ class KernelLog : public Observer {
 class KernelCheck : public Observer {
  public:
   explicit KernelCheck(double factor) : factor_(factor), scope_(this) {}
-  void after(const Prepared&, const Launch&) override;
+  void after(const PreparedKernel&, const Launch&) override;
   /// The "kind:algorithm" that were checked.
   const std::set<std::string>& checked() const { return checked_; }
 

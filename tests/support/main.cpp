@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "kernels/cpu/stream.h"
+#include "kernels/cpu/nontemporal.h"
 
 #ifdef __SANITIZE_ADDRESS__
 // Tests of the out-of-memory error ask for more than there is and expect a null pointer.
@@ -18,7 +18,7 @@ extern "C" const char* __tsan_default_options() {
 
 int main(int argc, char** argv) {
   setenv("PLUMB_CACHE", "off", 0);     // what a test measures must not decide what a user runs
-  plumb::cpu::stream_bytes = 1 << 20;  // results past it take seconds to check otherwise
+  plumb::cpu::nontemporal_bytes = 1 << 20;  // results past it take seconds to check otherwise
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

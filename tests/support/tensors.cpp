@@ -2,7 +2,7 @@
 
 #include "core/random.h"
 #include "core/runtime.h"
-#include "kernels/cpu/stream.h"
+#include "kernels/cpu/nontemporal.h"
 #include "ops/convert.h"
 
 namespace plumb::test {
@@ -72,14 +72,14 @@ Tensor from_doubles(std::span<const double> values, const TensorSpec& spec) {
     for_each_element(spec,
                      [&](size_t i, int64_t at) { static_cast<T*>(x.value->data)[at] = to_element<T>(values[i]); });
   });
-  return to(x, detail::ctx.choice.device);
+  return to(x, detail::ctx.policy.device);
 }
 
 Tensor converted(const Tensor& x, DType dtype, Layout layout) {
   return from_doubles(to_doubles(x), TensorSpec(x.shape(), dtype, layout));
 }
 
-int64_t pieces_past_caches(int64_t bytes) { return cpu::ceil_div(cpu::stream_bytes, bytes); }
+int64_t pieces_past_caches(int64_t bytes) { return cpu::ceil_div(cpu::nontemporal_bytes, bytes); }
 
 Tensor random_tensor(const TensorSpec& spec, uint64_t seed, double low, double high) {
   std::vector<double> values(static_cast<size_t>(spec.numel()));

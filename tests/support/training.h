@@ -11,7 +11,7 @@ namespace plumb::test {
 /// Forward, backward and update on `in`, images and labels. Returns the loss.
 inline TensorList train_step(const models::Network& network, optim::Optimizer& optimizer, Generator& generator,
                              std::span<const Tensor> in) {
-  const Tensor loss = cross_entropy(network.forward(in[0], models::Pass::training(generator)), in[1]);
+  const Tensor loss = cross_entropy(network.forward(in[0], models::ForwardContext::training(generator)), in[1]);
   optimizer.step(grad(loss, network.trainable()));
   return {loss.detached()};
 }

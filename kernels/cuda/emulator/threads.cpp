@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostShared = size_t{48} << 10, kZone = 256;
 constexpr int kMostThreads = 1024;
-constexpr unsigned kLanes = 32;
+constexpr unsigned kWarp = 32;
 
 // Runs threads that have not begun, one after another, until one of them must wait; then it is that one's.
 struct Stack {
@@ -28,7 +28,7 @@ struct Stack {
 };
 
 struct Warp {
-  uint64_t slots[2][kLanes];  // in turn: some lanes read what the last exchange gave while others begin the next
+  uint64_t slots[2][kWarp];  // in turn: some lanes read what the last exchange gave while others begin the next
   uint32_t arrived = 0, mask = 0;
   int turn = 0;
   const void* where = nullptr;
@@ -93,7 +93,7 @@ class Scheduler {
   }
 
   const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where) {
-    Warp& w = warps_[static_cast<size_t>(current_) / kLanes];
+    Warp& w = warps_[static_cast<size_t>(current_) / kWarp];
     check_place(w.arrived != 0, w.where, where);
     const bool is_meant = (mask >> self.lane & 1) && (w.arrived == 0 || w.mask == mask);
     if (!is_meant)
@@ -107,8 +107,8 @@ class Scheduler {
     if (w.arrived == mask) {
       w.arrived = 0;
       w.turn ^= 1;
-      const int first = current_ / static_cast<int>(kLanes) * static_cast<int>(kLanes);
-      for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const int first = current_ / static_cast<int>(kWarp) * static_cast<int>(kWarp);
+      for (unsigned lane = 0; lane < kWarp; ++lane) {
         if (lane != self.lane && (mask >> lane & 1)) ready_.push_back(first + static_cast<int>(lane));
       }
     } else {
@@ -166,7 +166,7 @@ class Scheduler {
     }
     stack_of_.assign(static_cast<size_t>(count_), nullptr);
     host_tsan_ = tsan::current();
-    while (tsan_.size() < static_cast<size_t>(count_) + kLanes) tsan_.push_back(tsan::create());
+    while (tsan_.size() < static_cast<size_t>(count_) + kWarp) tsan_.push_back(tsan::create());
     // No memory is taken while threads run: ThreadSanitizer would see it.
     ready_.reserve(2 * kMostThreads);
     idle_.reserve(kMostThreads);
@@ -237,7 +237,7 @@ class Scheduler {
     const auto n = static_cast<unsigned>(thread);
     const Index3 of = self.threads;
     self.thread = {n % of.x, n / of.x % of.y, n / of.x / of.y};
-    self.lane = n % kLanes;
+    self.lane = n % kWarp;
   }
 
   int take_ready() {
@@ -338,7 +338,7 @@ class Scheduler {
   int barrier_turn_ = 0;
   std::vector<int> ready_;
   size_t next_ready_ = 0;
-  std::vector<Warp> warps_ = std::vector<Warp>(kMostThreads / kLanes);
+  std::vector<Warp> warps_ = std::vector<Warp>(kMostThreads / kWarp);
   std::vector<char> shared_ = std::vector<char>(kMostShared + 2 * kZone);
   size_t shared_bytes_ = 0;
 

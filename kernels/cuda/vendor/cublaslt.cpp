@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/runtime.h"
-#include "kernels/cache.h"
+#include "dispatch/kernel_cache.h"
 #include "kernels/cuda/vendor/offers.h"
 #include "kernels/cuda/vendor/shared_library.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/per_thread.h"
 #include "kernels/cuda/vendor/cudnn.h"
-#include "kernels/kernel.h"
+#include "dispatch/kernel.h"
 
 namespace plumb::cuda {
 

@@ -1,0 +1,146 @@
+// The kernels that are prepared, keyed by plain bytes: kind, parameters, specs and policy.
+//
+// A kind is a struct that declares, for each backend it has, how to prepare it:
+//
+//   struct Conv2dForward {
+//     static constexpr char kName[] = "conv2d_forward";
+//     using Params = Conv2dParams;
+//     static void reference(const Problem<Params>&, Candidates&);  // kernels/reference/conv2d/conv2d.cpp
+//     static void cpu(const Problem<Params>&, Candidates&);        // kernels/cpu/conv2d/conv2d.cpp
+//     PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);  // kernels/cuda/conv2d.cu
+//     static double flops(const Problem<Params>&);                 // optional; 0 without it
+//   };
+//
+// A backend that is not declared is not there, and asking for it is a sentence at prepare time. The reference backend
+// is the last candidate on the host.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+
+#include "../core/ref.h"
+#include "kernel.h"
+
+namespace plumb {
+
+namespace detail {
+
+/// The type-erased side of a kind.
+struct KernelKind {
+  using Specs = std::span<const TensorSpec>;
+  const char* name;
+  size_t param_words;
+  void (*offer)(const void* params, Specs in, Specs out, const Policy&, int threads, Candidates&);
+  double (*flops)(const void* params, Specs in, Specs out);
+};
+
+template <class K>
+constexpr size_t words_of_params() {
+  static_assert(is_plain_bytes<typename K::Params>, "parameters must be plain bytes without padding");
+  return std::is_empty_v<typename K::Params> ? 0 : sizeof(typename K::Params) / 8;
+}
+
+template <class K>
+Problem<typename K::Params> problem_of(const void* params, KernelKind::Specs in, KernelKind::Specs out,
+                                       const Policy& policy, int threads) {
+  return {*static_cast<const typename K::Params*>(params), in, out, threads, policy.math, policy.device};
+}
+
+/// Whether a function that is referred to weakly (PLUMB_IN_CUDA) is there.
+template <class F>
+bool is_linked(F* function) {
+  return function != nullptr;
+}
+
+template <class K>
+void offer(const void* params, KernelKind::Specs in, KernelKind::Specs out, const Policy& policy, int threads,
+           Candidates& candidates) {
+  const auto problem = problem_of<K>(params, in, out, policy, threads);
+  if constexpr (requires { K::flops(problem); }) {
+    PLUMB_CHECK(policy.math != MathMode::kTf32 || in.empty() || in[0].dtype != DType::kF32 ||
+                    (!policy.device.is_cpu() && runtime_of(policy.device).properties().is_gpu()),
+                "{}: {} has no arithmetic in tf32; ask for MathMode::kStrict or kBf16", K::kName, policy.device);
+  }
+  if (!policy.device.is_cpu()) {
+    if constexpr (requires { K::cuda(problem, candidates); }) {
+      void (*const cuda)(const Problem<typename K::Params>&, Candidates&) = &K::cuda;
+      if (has_cuda_kernels() && is_linked(cuda)) return cuda(problem, candidates);
+    }
+    fail("{}: there is no kernel for {} in this program; bring the tensors to the cpu", K::kName, policy.device);
+  }
+  if constexpr (requires { K::cpu(problem, candidates); }) K::cpu(problem, candidates);
+  if constexpr (requires { K::reference(problem, candidates); }) K::reference(problem, candidates);
+}
+
+template <class K>
+double flops(const void* params, KernelKind::Specs in, KernelKind::Specs out) {
+  if constexpr (requires(const Problem<typename K::Params>& p) { K::flops(p); }) {
+    return K::flops(problem_of<K>(params, in, out, Policy{}, 1));
+  } else {
+    return 0;
+  }
+}
+
+template <class K>
+inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>, &flops<K>};
+
+}  // namespace detail
+
+/// One prepared kernel with its key. Shared by all threads; alive while the cache, a program or a caller holds it.
+class PreparedKernel {
+ public:
+  std::atomic<uint32_t> refs{1};
+  const detail::KernelKind* kind = nullptr;
+  std::unique_ptr<Kernel> kernel;
+  std::span<const TensorSpec> in() const { return {specs.data(), n_in}; }
+  std::span<const TensorSpec> out() const { return {specs.data() + n_in, specs.size() - n_in}; }
+  static void destroy(PreparedKernel* p) { delete p; }
+
+  uint64_t hash = 0;
+  Policy policy{};
+  uint32_t n_in = 0;
+  std::vector<uint64_t> params;
+  std::vector<TensorSpec> specs;
+  std::atomic<uint64_t> last_used{0};
+};
+
+namespace detail {
+class Value;
+/// A borrowed input: an initializer list of it counts no references.
+struct In {
+  Value* value;
+};
+using Inputs = std::span<const In>;
+
+/// The prepared kernel for these inputs and outputs under the thread's policy; prepares it if there is none. The
+/// pointer stays good until the calling thread looks up another kernel.
+PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
+                      Device device);
+Ref<PreparedKernel> prepare_kernel(const KernelKind& kind, const void* params, std::span<const TensorSpec> in,
+                             std::span<const TensorSpec> out);
+}  // namespace detail
+
+/// Prepares kind K for specs under the thread's policy, or finds it prepared.
+template <class K>
+detail::Ref<PreparedKernel> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
+                              std::initializer_list<TensorSpec> out) {
+  return detail::prepare_kernel(detail::kind_of<K>, &params, {in.begin(), in.size()}, {out.begin(), out.size()});
+}
+
+/// How many kernels are prepared now, and how many preparations there have been in this process.
+struct CacheStats {
+  int64_t kernels = 0, prepared = 0;
+};
+CacheStats cache_stats();
+/// The number of lookups of the calling thread: a captured step makes none.
+uint64_t cache_lookups();
+/// The largest number of kernels kept; the least recently used go first.
+void set_cache_capacity(int64_t kernels);
+/// The most workspace that a kernel may ask for which is prepared from now on; those that ask for more are passed over,
+/// and where none is left, preparing throws. Without a limit of this kind, and with the largest size_t, a
+/// GPU gives an eighth of its memory.
+void set_workspace_limit(size_t bytes);
+/// What it is on a device.
+size_t workspace_limit(Device device);
+
+}  // namespace plumb

@@ -1,0 +1,259 @@
+#include "dispatch/select.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <set>
+
+#include "core/runtime.h"
+#include "dispatch/tuning_cache.h"
+#include "dispatch/repeated.h"
+#include "dispatch/trial.h"
+
+namespace plumb {
+namespace {
+
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+std::atomic<size_t> limit_of_workspace{kNoLimit};
+
+}  // namespace
+
+void set_workspace_limit(size_t bytes) { limit_of_workspace = bytes; }
+
+size_t workspace_limit(Device device) {
+  const size_t set = limit_of_workspace;
+  if (set != kNoLimit || device.is_cpu()) return set;
+  const DeviceProperties& p = runtime_of(device).properties();
+  return p.is_gpu() ? p.memory_bytes / 8 : kNoLimit;
+}
+
+namespace detail {
+namespace {
+
+std::string describe(const PreparedKernel& p) {
+  std::string text = p.kind->name;
+  constexpr char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < p.kind->param_words; ++i) {
+    text += i ? '.' : ' ';
+    for (int shift = 60; shift >= 0; shift -= 4) text += digits[(p.params[i] >> shift) & 15];
+  }
+  for (const TensorSpec& s : p.in()) text += " " + to_string(s);
+  text += " ->";
+  for (const TensorSpec& s : p.out()) text += " " + to_string(s);
+  const Device d = p.policy.device;
+  text += d.is_cpu() ? message(" threads {}", threads_of(p.policy)) : " on " + runtime_of(d).properties().name;
+  text += message(" math {}", static_cast<int>(p.policy.math));
+  if (p.policy.algorithm) text += message(" among {}", algorithm_name(p.policy.algorithm));
+  if (limit_of_workspace != kNoLimit) text += message(" within {} bytes", limit_of_workspace.load());
+  return text;
+}
+
+struct Made {
+  std::string algorithm;
+  std::unique_ptr<Kernel> kernel;
+};
+
+// Makes candidates, within the limit of workspace.
+class Maker {
+ public:
+  explicit Maker(Device device) : limit_(workspace_limit(device)) {}
+  std::unique_ptr<Kernel> operator()(const Candidates::Candidate& c) {
+    auto kernel = c.make();
+    if (!kernel || kernel->info().workspace_bytes <= limit_) return kernel;
+    least_beyond_ = std::min(least_beyond_, kernel->info().workspace_bytes);
+    return nullptr;
+  }
+  size_t limit() const { return limit_; }
+  /// The least that was asked for beyond the limit; kNoLimit where nothing was.
+  size_t least_beyond() const { return least_beyond_; }
+
+ private:
+  size_t limit_, least_beyond_ = kNoLimit;
+};
+
+// The fastest of several, each by its best time. A round leaves out those that are far behind by then.
+size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
+  Scratch scratch(p.in(), p.out(), {}, p.policy.device);
+  std::vector<const Kernel*> kernels;
+  for (const Made& m : made) kernels.push_back(m.kernel.get());
+  std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
+  std::vector<std::unique_ptr<Repeated>> repeated(trials.size());  // on a device, where a launch may take longer
+  const auto seconds_of = [&](size_t i) { return repeated[i] ? repeated[i]->seconds() : trials[i](); };
+  std::vector<double> best;
+  std::exception_ptr why_not;
+  for (size_t k = 0; k < trials.size(); ++k) {  // several runs: one slow moment, or a cold start, drops no kernel
+    best.push_back(std::numeric_limits<double>::infinity());
+    try {
+      if (!p.policy.device.is_cpu()) {
+        repeated[k] = std::make_unique<Repeated>(p.policy.device, [&, k](Runtime::Stream s) { trials[k].run(s); });
+      }
+      double spent = 0;
+      for (int i = 0; i < 5 && (i == 0 || spent < 0.02); ++i) {
+        const double seconds = seconds_of(k);
+        spent += seconds;
+        best.back() = std::min(best.back(), seconds);
+      }
+    } catch (const Error&) {  // a plan of a vendor's library may turn out not to run
+      if (p.policy.device.is_cpu()) throw;
+      best.back() = std::numeric_limits<double>::infinity();
+      why_not = std::current_exception();
+    }
+  }
+  if (why_not && std::isinf(*std::min_element(best.begin(), best.end()))) std::rethrow_exception(why_not);
+  constexpr double kEnough = 0.02, kBudget = 0.2;  // seconds of timing for one piece of work
+  double spent = 0;
+  for (int round = 0; spent < kEnough ? round < 200 : round < 20 && (round < 3 || spent < kBudget); ++round) {
+    for (size_t i = 0; i < made.size(); ++i) {  // in turn, so that a slow moment hits all alike
+      if (std::isinf(best[i]) || best[i] > 1.5 * *std::min_element(best.begin(), best.end())) continue;
+      const double seconds = seconds_of(i);
+      spent += seconds;
+      best[i] = std::min(best[i], seconds);
+    }
+  }
+  return static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+}
+
+// What changes from run to run goes last, unless it is asked for by its whole name: a captured step would not be what
+// the eager one was.
+std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candidates& candidates) {
+  std::vector<Candidates::Candidate> order = candidates.all();
+  if (p.policy.search == Search::kDeterministic) {
+    std::erase_if(order, [](const auto& c) { return !c.deterministic; });
+  } else {
+    std::stable_partition(order.begin(), order.end(), [](const auto& c) { return c.deterministic; });
+  }
+  if (p.policy.algorithm) {
+    const std::string_view family = algorithm_name(p.policy.algorithm);
+    std::stable_partition(order.begin(), order.end(), [&](const auto& c) { return is_of_family(c.algorithm, family); });
+  }
+  return order;
+}
+
+Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make) {
+  for (const auto& c : order) {
+    if (auto kernel = make(c)) return {c.algorithm, std::move(kernel)};
+  }
+  return {};
+}
+
+Made by_name(const std::vector<Candidates::Candidate>& order, const std::string& algorithm, Maker& make) {
+  for (const auto& c : order) {
+    if (c.algorithm != algorithm) continue;
+    if (auto kernel = make(c)) return {algorithm, std::move(kernel)};
+  }
+  return {};
+}
+
+Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>& order, Maker& make) {
+  std::string work = describe(p) + " of";  // another version may offer other kernels, and is to measure them
+  for (const auto& c : order) work += " " + c.algorithm;
+  Made best;
+  const auto is_offered = [&](const std::string& algorithm) {
+    return (best = by_name(order, algorithm, make)).kernel != nullptr;
+  };
+  if (find_tuned(p.policy.device, work, is_offered)) return best;
+  // The family that was asked for, if any of it applies; otherwise all. Plain loops only where there is nothing else.
+  const std::string_view family = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
+  std::vector<Made> made;
+  for (const bool in_family : {true, false}) {
+    for (const auto& c : order) {
+      const bool is_last_resort = c.algorithm == "reference" || (!c.deterministic && c.algorithm != family);
+      if (is_of_family(c.algorithm, family) != in_family || (is_last_resort && !made.empty())) continue;
+      if (auto kernel = make(c)) made.push_back({c.algorithm, std::move(kernel)});
+    }
+    if (!made.empty()) break;
+  }
+  if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
+  release_idle_memory(p.policy.device);  // measuring takes blocks of other sizes than what comes before and after
+  best = std::move(made[fastest(p, made)]);
+  made.clear();
+  memory_of(p.policy.device).trim();
+  keep_tuned(p.policy.device, work, best.algorithm);
+  return best;
+}
+
+struct Offered {
+  std::mutex mutex;
+  std::set<std::string> names;
+};
+Offered& offered() {
+  static auto* o = new Offered;
+  return *o;
+}
+
+void note_offered(const Candidates& candidates) {
+  Offered& o = offered();
+  const std::lock_guard lock(o.mutex);
+  for (const auto& c : candidates.all()) {
+    register_algorithm(c.algorithm);
+    o.names.insert(c.algorithm);
+  }
+}
+
+[[noreturn]] void fail_without_kernel(const PreparedKernel& p, const Maker& make) {
+  std::string specs;
+  bool has_half = false;
+  for (const TensorSpec& s : p.in()) {
+    specs += (specs.empty() ? "" : ", ") + to_string(s);
+    has_half |= s.dtype == DType::kF16;
+  }
+  if (specs.empty()) specs = "this problem";
+  const Device device = p.policy.device;
+  const bool is_described = !device.is_cpu() && !runtime_of(device).is_present();
+  const std::string place = is_described ? runtime_of(device).properties().name : to_string(device);
+  PLUMB_CHECK(make.least_beyond() == kNoLimit,
+              "{}: no kernel on {} takes {} within a workspace of {} bytes; allow at least {} bytes", p.kind->name,
+              place, specs, make.limit(), make.least_beyond());
+  fail("{}: no kernel on {} takes {}{}", p.kind->name, place, specs,
+       has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
+}
+
+// The first candidate that would have been taken, had it the same bits from run to run.
+void note_passed_over(const PreparedKernel& p, const Candidates& candidates, Maker& make, KernelInfo& info) {
+  const std::string_view family = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
+  for (const auto& c : candidates.all()) {
+    if (c.algorithm == info.algorithm) return;
+    if (c.deterministic || !is_of_family(c.algorithm, family)) continue;
+    const auto kernel = make(c);
+    if (!kernel) continue;
+    info.passed_over = c.algorithm;
+    info.passed_over_workspace_bytes = kernel->info().workspace_bytes;
+    return;
+  }
+}
+
+}  // namespace
+
+bool was_offered(std::string_view algorithm) {
+  Offered& o = offered();
+  const std::lock_guard lock(o.mutex);
+  return std::any_of(o.names.begin(), o.names.end(), [&](const auto& name) { return is_of_family(name, algorithm); });
+}
+
+std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
+  Candidates candidates;
+  p.kind->offer(p.params.data(), p.in(), p.out(), p.policy, threads_of(p.policy), candidates);
+  note_offered(candidates);
+  const auto order = in_order(p, candidates);
+  const Device device = p.policy.device;
+  const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
+  Maker make(device);
+  const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
+  Made made = is_measured ? measured(p, order, make) : first_of(order, make);
+  if (!made.kernel) fail_without_kernel(p, make);
+  KernelInfo& info = made.kernel->info();
+  info.algorithm = made.algorithm;
+  info.is_offered_by_vendor = std::ranges::any_of(candidates.all(), [](const auto& c) {
+    return is_of_family(c.algorithm, "cudnn") || is_of_family(c.algorithm, "cublaslt");
+  });
+  if (!is_measured) note_passed_over(p, candidates, make, info);
+  info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
+  info.bytes += static_cast<double>(bytes_of(p.specs));
+  return std::move(made.kernel);
+}
+
+}  // namespace detail
+}  // namespace plumb

@@ -1,0 +1,16 @@
+// Choosing among candidates: by order, by measuring, or by name.
+#pragma once
+
+#include <string_view>
+
+#include "kernel_cache.h"
+
+namespace plumb::detail {
+
+/// Prepares the candidate that the policy of `p` picks. Throws a sentence when there is none.
+std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p);
+
+/// Whether a candidate of this name or family was offered so far for any work.
+bool was_offered(std::string_view algorithm);
+
+}  // namespace plumb::detail

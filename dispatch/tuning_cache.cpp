@@ -1,0 +1,169 @@
+#include "dispatch/tuning_cache.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "dispatch/machine.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Table {
+  std::mutex mutex;
+  std::map<std::string, TunedAlgorithms> known;  // on disk, by the name of the file
+  TunedAlgorithms in_use;                        // decided or adopted in this process
+};
+Table& table() {
+  static Table* t = new Table;
+  return *t;
+}
+
+// PLUMB_CACHE names the folder; "off" keeps nothing. The file is named by what the results depend on.
+fs::path file_of_results(Device device) {
+  const char* set = std::getenv("PLUMB_CACHE");
+  if (set && std::string_view(set) == "off") return {};
+  fs::path folder;
+  if (set && *set) {
+    folder = set;
+  } else if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) {
+    folder = fs::path(xdg) / "plumbline";
+  } else if (const char* home = std::getenv("HOME"); home && *home) {
+    folder = fs::path(home) / ".cache" / "plumbline";
+  } else {
+    return {};
+  }
+  return folder / ("measured-" + device_signature(device) + ".txt");
+}
+
+// Its first line: whose results they are. A file that was copied from another machine says so.
+std::string title_of(Device device) { return "plumbline measured on " + device_signature(device); }
+
+// The beginning of a line of any file, as it may be printed.
+std::string printable(std::string line) {
+  line.resize(std::min<size_t>(line.size(), 80));
+  for (char& c : line) c = c >= ' ' && c <= '~' ? c : '?';
+  return line;
+}
+
+TunedAlgorithms read_choices(const fs::path& file, Device device) {
+  constexpr const char* kWayOut = "delete the file to measure anew, or set PLUMB_CACHE=off";
+  TunedAlgorithms choices;
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  if (!fs::exists(status)) return choices;
+  constexpr uintmax_t kMostBytes = uintmax_t{1} << 28;
+  PLUMB_CHECK(fs::is_regular_file(status) && fs::file_size(file, ignored) <= kMostBytes,
+              "{} is no file of what was measured; {}", file.string(), kWayOut);
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  PLUMB_CHECK(!in.eof() || line.empty(), "{} is damaged in line 1; {}", file.string(), kWayOut);
+  PLUMB_CHECK(line == title_of(device), "{} does not hold what was measured on this machine: it begins with {}; {}",
+              file.string(), detail::in_quotes(printable(line)), kWayOut);
+  for (int64_t number = 2; std::getline(in, line); ++number) {
+    if (in.eof()) break;  // without its end: it is being written
+    const size_t tab = line.find('\t');
+    PLUMB_CHECK(tab != std::string::npos && tab > 0 && tab + 1 < line.size() && line.find('\t', tab + 1) == line.npos,
+                "{} is damaged in line {}; {}", file.string(), number, kWayOut);
+    choices[line.substr(0, tab)] = line.substr(tab + 1);
+  }
+  return choices;
+}
+
+const TunedAlgorithms& known_of(Table& t, Device device) {
+  const fs::path file = file_of_results(device);
+  const auto known = t.known.find(file.string());
+  if (known != t.known.end()) return known->second;
+  return t.known[file.string()] = read_choices(file, device);
+}
+
+bool write_all(const fs::path& file, int flags, const std::string& text) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0644);
+  if (fd < 0) return false;
+  const bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  return is_whole;
+}
+
+// Takes away a last line without its end, which a process left that was ended while it wrote.
+void mend_end(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const std::streamoff size = in.tellg();
+  std::streamoff end = size;
+  for (char c = 0; end > 0; --end) {
+    in.seekg(end - 1);
+    if (!in.get(c) || c == '\n') break;
+  }
+  std::error_code ignored;
+  if (size > 0 && end > 0 && end < size) fs::resize_file(file, static_cast<uintmax_t>(end), ignored);
+}
+
+// One line, one write: several processes may append to the same file, which is there with its title or not at all. A
+// cache that cannot be written is no error.
+void append_to_file(Device device, const std::string& work, const std::string& algorithm) {
+  const fs::path file = file_of_results(device);
+  if (file.empty()) return;
+  std::error_code ignored;
+  fs::create_directories(file.parent_path(), ignored);
+  if (fs::exists(file, ignored)) {
+    mend_end(file);
+  } else {
+    const fs::path titled = file.string() + message(".{}", ::getpid());
+    if (write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n")) fs::rename(titled, file, ignored);
+    fs::remove(titled, ignored);
+  }
+  write_all(file, O_APPEND, work + "\t" + algorithm + "\n");
+}
+
+}  // namespace
+
+std::optional<std::string> detail::find_tuned(Device device, const std::string& work,
+                                                     const std::function<bool(const std::string&)>& is_valid) {
+  std::vector<std::string> found;
+  Table& t = table();
+  {
+    const std::lock_guard lock(t.mutex);
+    const TunedAlgorithms& known = known_of(t, device);
+    for (const TunedAlgorithms* choices : {&std::as_const(t.in_use), &known}) {
+      if (const auto it = choices->find(work); it != choices->end()) found.push_back(it->second);
+    }
+  }
+  for (const std::string& algorithm : found) {
+    if (!is_valid(algorithm)) continue;
+    const std::lock_guard lock(t.mutex);
+    return t.in_use[work] = algorithm;
+  }
+  return std::nullopt;
+}
+
+void detail::keep_tuned(Device device, const std::string& work, const std::string& algorithm) {
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  t.in_use[work] = algorithm;
+  append_to_file(device, work, algorithm);
+}
+
+TunedAlgorithms tuning_in_use() {
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  return t.in_use;
+}
+
+void adopt_tuning(const TunedAlgorithms& choices) {
+  Table& t = table();
+  const std::lock_guard lock(t.mutex);
+  for (const auto& [work, algorithm] : choices) t.in_use[work] = algorithm;
+}
+
+}  // namespace plumb

@@ -1,0 +1,314 @@
+// Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
+// oneDNN in two ways: on the tensors' own layouts with the weights packed as it likes ("direct"), and with every format
+// left to it and conversions around it ("blocked"). Few output pixels are a thin product over the plain weights
+// ("im2col").
+#include "kernels/conv2d.h"
+
+#include <array>
+#include <string_view>
+
+#include "kernels/cpu/conv2d/conv2d_chwn.h"
+#include "kernels/cpu/conv2d/conv2d_im2col.h"
+#include "kernels/cpu/onednn/dnnl.h"
+#include "kernels/cpu/wrappers/layout_adapter.h"
+#include "kernels/cpu/wrappers/relu_epilogue.h"
+#include "kernels/cpu/gemm/skinny_gemm.h"
+#include "kernels/cpu/wrappers/via_f32.h"
+#include "kernels/cpu/conv2d/winograd.h"
+
+namespace plumb::cpu {
+namespace {
+
+using Params = Conv2dParams;
+
+// The three tensors of a convolution, whichever of them is the result, and oneDNN's view of the attributes.
+struct Conv {
+  TensorSpec x, w, y;
+  bool bias = false;
+  Params params;
+  MathMode math;
+  memory::dims strides() const { return {params.stride[0], params.stride[1]}; }
+  memory::dims dilations() const { return {params.dilation[0] - 1, params.dilation[1] - 1}; }
+  memory::dims padding_before() const { return {params.padding[0], params.padding[2]}; }
+  memory::dims padding_after() const { return {params.padding[1], params.padding[3]}; }
+
+  memory::dims weight_dims() const {
+    const int64_t g = params.groups;
+    const Shape& s = w.shape;
+    return g == 1 ? memory::dims{s[0], s[1], s[2], s[3]} : memory::dims{g, s[0] / g, s[1], s[2], s[3]};
+  }
+  MemoryDesc weight_any() const { return {weight_dims(), dnnl_dtype(w.dtype), memory::format_tag::any}; }
+  MemoryDesc weight_plain() const {
+    return {weight_dims(), dnnl_dtype(w.dtype),
+            params.groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw};
+  }
+  MemoryDesc bias_desc() const {
+    return bias ? MemoryDesc({w.shape[0]}, dnnl_dtype(w.dtype), memory::format_tag::a) : MemoryDesc();
+  }
+  bool fits() const {
+    return dnnl_has(x.dtype) && is_floating(x.dtype) && x.dtype == w.dtype && x.numel() && w.numel() && y.numel();
+  }
+};
+
+// The primitive descriptors, in the words of either API.
+
+using Forward = dnnl::convolution_forward;
+using BackwardInput = dnnl::convolution_backward_data;
+using BackwardWeight = dnnl::convolution_backward_weights;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(),
+          kind,
+          kDirect,
+          x,
+          c.weight_any(),
+          c.bias_desc(),
+          y,
+          c.strides(),
+          c.dilations(),
+          c.padding_before(),
+          c.padding_after(),
+          dnnl_attr(c.math)};
+#else
+  return {{kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(),
+           c.padding_after()},
+          dnnl_attr(c.math),
+          dnnl_engine()};
+#endif
+}
+
+Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+  Conv plain = c;
+  plain.bias = false;
+  return forward_pd(plain, x, y);
+}
+
+// The library takes the same arguments for both: x and y, or their gradients.
+template <class Primitive>
+typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(),
+          kDirect,
+          x,
+          c.weight_any(),
+          y,
+          c.strides(),
+          c.dilations(),
+          c.padding_before(),
+          c.padding_after(),
+          hint(c, x, y),
+          dnnl_attr(c.math)};
+#else
+  return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
+          dnnl_attr(c.math),
+          dnnl_engine(),
+          hint(c, x, y)};
+#endif
+}
+
+// Kernels around them.
+
+// An operand in the format that the primitive wants: itself, or converted through the workspace.
+DnnlArg converted_input(DnnlKernel& k, int name, size_t input, const MemoryDesc& own, const MemoryDesc& wanted) {
+  if (own == wanted) return {name, wanted, DnnlArg::kIn, input};
+  const DnnlArg scratch{name, wanted, DnnlArg::kWorkspace, k.reserve(wanted.get_size())};
+  k.append_reorder({0, own, DnnlArg::kIn, input}, scratch);
+  return scratch;
+}
+struct Output {
+  DnnlArg arg;
+  bool converted;
+};
+Output output_for(DnnlKernel& k, int name, const MemoryDesc& own, const MemoryDesc& wanted) {
+  if (own == wanted) return {{name, wanted, DnnlArg::kOut, 0}, false};
+  return {{name, wanted, DnnlArg::kWorkspace, k.reserve(wanted.get_size())}, true};
+}
+void finish(DnnlKernel& k, const Output& out, const MemoryDesc& own) {
+  if (out.converted) k.append_reorder(out.arg, {0, own, DnnlArg::kOut, 0});
+}
+template <class Pd>
+std::unique_ptr<DnnlKernel> named(const Pd& pd) {
+  return std::make_unique<DnnlKernel>(std::string("onednn:") + pd.impl_info_str());
+}
+void pack_weight(DnnlKernel& k, const Conv& c, const MemoryDesc& wanted) {
+  if (const Layout pack = dnnl_pack(wanted, c.weight_plain()); is_pack(pack)) k.info().packs.push_back({1, pack});
+}
+
+// What oneDNN (2.6) gets wrong in bf16, found by holding random problems against f64.
+// Its batched products ("brgconv") have no kernel for a row of outputs whose window lies below the image, in the
+// padding altogether: a crash. Where it lies above, they give what was in memory.
+bool has_rows_of_padding(const Conv& c) {
+  const Params& p = c.params;
+  const int64_t window = (c.w.shape[2] - 1) * p.dilation[0] + 1, last = (c.y.shape[2] - 1) * p.stride[0] - p.padding[0];
+  return c.x.dtype == DType::kBf16 && (p.padding[0] >= window || last >= c.x.shape[2]);
+}
+// With AMX, the weight's gradient is summed over other rows than those of the window where that is dilated along H.
+bool is_missummed(const Conv& c) { return c.x.dtype == DType::kBf16 && c.params.dilation[0] > 1 && c.w.shape[2] > 1; }
+
+template <class Pd>
+bool is_named(const Pd& pd, std::string_view part) {
+  return std::string_view(pd.impl_info_str()).find(part) != std::string_view::npos;
+}
+
+// `blocked`: every format is left to oneDNN. Null when it has no fast implementation in those formats, or not a right
+// one.
+std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
+  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
+  const auto pd = blocked ? forward_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : forward_pd(c, x, y);
+  if (is_plain_loops(pd) || (has_rows_of_padding(c) && is_named(pd, "brgconv"))) return nullptr;
+  auto k = named(pd);
+  const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
+  const Output out = output_for(*k, DNNL_ARG_DST, y, pd.dst_desc());
+  const DnnlArg scratch = k->scratchpad(pd);
+  k->append(Forward(pd), {source,
+                          {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1},
+                          {DNNL_ARG_BIAS, c.bias_desc(), DnnlArg::kIn, 2},
+                          out.arg,
+                          scratch});
+  finish(*k, out, y);
+  pack_weight(*k, c, pd.weights_desc());
+  if (c.params.activation == Activation::kRelu) return relu_epilogue(std::move(k), c.y);
+  return k;
+}
+
+std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
+  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
+  const auto pd =
+      blocked ? backward_pd<BackwardInput>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardInput>(c, x, y);
+  if (is_plain_loops(pd)) return nullptr;
+  auto k = named(pd);
+  const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
+  const Output out = output_for(*k, DNNL_ARG_DIFF_SRC, x, pd.diff_src_desc());
+  const DnnlArg scratch = k->scratchpad(pd);
+  k->append(BackwardInput(pd), {gradient, {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1}, out.arg, scratch});
+  finish(*k, out, x);
+  pack_weight(*k, c, pd.weights_desc());
+  return k;
+}
+
+// oneDNN's bf16 kernels for AVX-512 (2.6) read what was never written where the image is narrower than a stride.
+bool is_misread(const Conv& c) {
+  return c.x.dtype == DType::kBf16 && c.w.shape[3] > 1 && c.x.shape[3] < c.params.stride[1];
+}
+
+std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
+  if (is_misread(c)) return nullptr;
+  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
+  const auto pd =
+      blocked ? backward_pd<BackwardWeight>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardWeight>(c, x, y);
+  if (is_plain_loops(pd) || (is_missummed(c) && is_named(pd, "amx"))) return nullptr;
+  auto k = named(pd);
+  const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
+  const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 1, x, pd.src_desc());
+  const Output out = output_for(*k, DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc());
+  const DnnlArg scratch = k->scratchpad(pd);
+  k->append(BackwardWeight(pd), {gradient, source, out.arg, scratch});
+  finish(*k, out, c.weight_plain());
+  return k;
+}
+
+bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w); }
+
+// Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels or
+// pixels.
+std::vector<int> winograd_order(const Conv& c) {
+  if (std::min(c.w.shape[0], c.w.shape[1]) < 16 || has_few_pixels(c)) return {};
+  const int64_t smaller = std::min(c.y.shape[2], c.y.shape[3]);
+  return smaller >= 8 ? std::vector<int>{4, 2} : std::vector<int>{2, 4};
+}
+
+// Which operands are images. The weights and the bias have no layout.
+struct Images {
+  std::array<bool, 3> in;
+  bool out;
+};
+
+// A problem that outlives its caller's specs.
+struct OwnedProblem {
+  Params params;
+  std::vector<TensorSpec> in, out;
+  int threads;
+  MathMode math;
+  explicit OwnedProblem(const Problem<Params>& p)
+      : params(p.params),
+        in(p.in.begin(), p.in.end()),
+        out(p.out.begin(), p.out.end()),
+        threads(p.threads),
+        math(p.math) {}
+  Problem<Params> problem() const { return {params, in, out, threads, math}; }
+  OwnedProblem with(Layout layout, const Images& images) const {
+    OwnedProblem other = *this;
+    for (size_t i = 0; i < in.size(); ++i) other.in[i] = images.in[i] ? in[i].with(layout) : in[i];
+    other.out[0] = images.out ? out[0].with(layout) : out[0];
+    return other;
+  }
+};
+
+template <class Winograd, class Chwn, class Im2col, class Dnnl>
+void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candidates& candidates, Winograd winograd,
+           Chwn chwn, Im2col im2col, Dnnl dnnl_kernel) {
+  const auto copy = std::make_shared<const OwnedProblem>(p);
+  const auto add_winograd = [&](int m) {
+    candidates.add(message("winograd_f{}x{}", m, m), [=] {
+      if (c.x.layout != Layout::kNchw) return winograd(copy->problem(), m);
+      const OwnedProblem nhwc = copy->with(Layout::kNhwc, images);
+      return layout_adapter(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
+    });
+  };
+  const auto add_im2col = [&] { candidates.add("im2col", [=] { return im2col(copy->problem()); }); };
+  const bool few = has_few_pixels(c);
+  const std::vector<int> order = winograd_order(c);
+  if (few) add_im2col();
+  for (const int m : order) add_winograd(m);
+  candidates.add("direct_chwn", [=] { return chwn(copy->problem()); });
+  if (c.fits()) {
+    candidates.add("direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
+    candidates.add("blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
+  }
+  if (!few) add_im2col();
+  if (order.empty()) {
+    add_winograd(4);
+    add_winograd(2);
+  }
+}
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
+  cpu::offer(p, c, {{true, false, false}, true}, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward,
+             cpu::conv2d_im2col_forward, cpu::forward);
+}
+
+void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
+  cpu::offer(p, c, {{true, false, false}, true}, candidates, cpu::winograd_backward_input,
+             cpu::conv2d_chwn_backward_input, cpu::conv2d_im2col_backward_input, cpu::backward_input);
+}
+
+void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const auto offer = [](const Problem<Params>& q, Candidates& to) {
+    const cpu::Conv c{q.in[1], q.out[0], q.in[0], false, q.params, q.math};
+    cpu::offer(q, c, {{true, true, false}, false}, to, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
+               cpu::conv2d_im2col_backward_weight, cpu::backward_weight);
+  };
+  offer(p, candidates);
+  if (p.out[0].dtype != DType::kBf16) return;
+  // oneDNN 2.x has only plain loops for some of these on processors without AMX.
+  const std::array in{p.in[0].with(DType::kF32), p.in[1].with(DType::kF32)};
+  const std::array out{p.out[0].with(DType::kF32)};
+  Candidates in_f32;
+  offer({p.params, in, out, p.threads, p.math}, in_f32);
+  for (const auto& c : in_f32.all()) {
+    candidates.add("via_f32_" + c.algorithm,
+                   [make = c.make, in, out = out[0]] { return cpu::via_f32(make(), in, out); });
+  }
+}
+
+}  // namespace plumb

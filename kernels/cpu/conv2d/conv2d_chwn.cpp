@@ -1,0 +1,240 @@
+// Forward and backward input are one kernel: each element of the result gathers products over the channels of the other
+// tensor, the source, and over the places there that the window connects it to. A block of channels of the result stays
+// in registers, two vectors of images wide, while the source streams by and w is read as it lies.
+#include "kernels/cpu/conv2d/conv2d_chwn.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+
+namespace plumb::cpu {
+namespace {
+
+using simd::kLanes;
+using simd::Vec;
+
+constexpr int kMostVectors = 2;
+constexpr int kMostChannels = (simd::kRegisters - 4) / kMostVectors;
+constexpr int64_t kMostImages = kMostVectors * kLanes;
+
+// A row of the window as a row of the result meets it, by offsets in the source and in w; or a column.
+struct Tap {
+  int64_t source, weight;
+};
+// The taps of each row, or column, of the result, in the order of the source.
+class Taps {
+ public:
+  // source_at(i, k) is the place in the source that element k of the window connects i with, or -1 if there is none.
+  template <class SourceAt>
+  Taps(int64_t extent, int64_t window, int64_t source_step, int64_t weight_step, const SourceAt& source_at) {
+    for (int64_t i = 0; i < extent; ++i) {
+      for (int64_t k = 0; k < window; ++k) {
+        if (const int64_t at = source_at(i, k); at >= 0) taps_.push_back({at * source_step, k * weight_step});
+      }
+      std::sort(taps_.begin() + static_cast<std::ptrdiff_t>(ends_.back()), taps_.end(),
+                [](const Tap& a, const Tap& b) { return a.source < b.source; });
+      ends_.push_back(taps_.size());
+    }
+  }
+  std::span<const Tap> operator[](int64_t i) const {
+    const auto k = static_cast<size_t>(i);
+    return std::span(taps_).subspan(ends_[k], ends_[k + 1] - ends_[k]);
+  }
+
+ private:
+  std::vector<Tap> taps_;
+  std::vector<size_t> ends_{0};
+};
+
+struct Plan {
+  int64_t N, groups, height, width;      // of the result
+  int64_t channels, source_channels;     // in a group
+  int64_t plane, source_plane;           // elements of a channel
+  int64_t w_channel, w_source, w_group;  // steps in w: of a channel of the result, of the source, and of a group
+  int64_t next;                          // from a column of the source to the one that the next pixel adds
+  Taps rows, columns;
+  bool bias = false, relu = false;
+};
+
+// What one block is computed from: pointers to its first channel and image.
+template <class T>
+struct Operands {
+  const T *source, *w, *b;
+  T* y;
+  std::span<const Tap> rows, columns;
+  int64_t images;
+};
+
+template <class T, int kChannels, int kVectors, bool kWhole>
+void block(const Plan& p, const Operands<T>& o) {
+  const auto left = [&](int v) { return std::min(kLanes, o.images - v * kLanes); };
+  Vec sum[kChannels][kVectors];
+#pragma GCC unroll 16
+  for (int c = 0; c < kChannels; ++c) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sum[c][v] = o.b ? simd::broadcast(o.b + c) : Vec{};
+  }
+  const T *source = o.source, *w = o.w;
+  const int64_t next = o.columns.empty() ? 0 : o.columns.back().source + p.next;
+  for (int64_t i = 0; i < p.source_channels; ++i, source += p.source_plane, w += p.w_source) {
+    for (const Tap& row : o.rows) {
+      for (const Tap& column : o.columns) {
+        const T *from = source + row.source + column.source, *with = w + row.weight + column.weight;
+        Vec e[kVectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          e[v] = kWhole ? simd::load(from + v * kLanes) : simd::load(from + v * kLanes, left(v));
+        }
+#pragma GCC unroll 16
+        for (int c = 0; c < kChannels; ++c) {
+          const Vec f = simd::broadcast(with + c * p.w_channel);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) sum[c][v] += f * e[v];
+        }
+      }
+      // Channels and rows are far apart, and no processor foresees what comes next.
+      constexpr int64_t kBytes = kVectors * kLanes * static_cast<int64_t>(sizeof(T));
+      for (int64_t byte = 0; byte < kBytes; byte += 64) {
+        simd::fetch(source + row.source, next * static_cast<int64_t>(sizeof(T)) + byte);
+      }
+      simd::fetch(source + row.source, next * static_cast<int64_t>(sizeof(T)) + kBytes - 1);
+    }
+  }
+#pragma GCC unroll 16
+  for (int c = 0; c < kChannels; ++c) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec s = p.relu ? simd::relu(sum[c][v]) : sum[c][v];
+      T* to = o.y + c * p.plane + v * kLanes;
+      kWhole ? simd::store(to, s) : simd::store(to, s, left(v));
+    }
+  }
+}
+
+template <class T>
+using Block = void (*)(const Plan&, const Operands<T>&);
+template <class T, int kVectors, bool kWhole, int... channels>
+constexpr std::array<Block<T>, sizeof...(channels)> blocks_of(std::integer_sequence<int, channels...>) {
+  return {&block<T, channels + 1, kVectors, kWhole>...};
+}
+// kBlocks<...>[channels - 1]
+template <class T, int kVectors, bool kWhole>
+constexpr auto kBlocks = blocks_of<T, kVectors, kWhole>(std::make_integer_sequence<int, kMostChannels>());
+
+template <class T>
+Block<T> block_for(int64_t channels, int64_t images) {
+  const auto i = static_cast<size_t>(channels - 1);
+  if (images == kMostImages) return kBlocks<T, kMostVectors, true>[i];
+  if (images > kLanes) return kBlocks<T, kMostVectors, false>[i];
+  return images == kLanes ? kBlocks<T, 1, true>[i] : kBlocks<T, 1, false>[i];
+}
+
+template <class T>
+class GatherKernel final : public Kernel {
+ public:
+  explicit GatherKernel(Plan plan) : Kernel("plumb:chwn_direct"), p_(std::move(plan)) {}
+  void run(const Launch& l) const override {
+    const int64_t chunks = ceil_div(p_.N, kMostImages);
+    const int64_t blocks = ceil_div(p_.channels, kMostChannels);
+    // Blocks of channels innermost: what they read of the source stays in a cache.
+    parallel_for(p_.groups * p_.height * chunks * blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t b = i % blocks, chunk = i / blocks % chunks, row = i / blocks / chunks;
+        run_row(l, row / p_.height, row % p_.height, chunk * kMostImages, p_.channels * b / blocks,
+                p_.channels * (b + 1) / blocks);
+      }
+    });
+  }
+
+ private:
+  void run_row(const Launch& l, int64_t group, int64_t h, int64_t image, int64_t first, int64_t last) const {
+    const int64_t channel = group * p_.channels + first;
+    Operands<T> o;
+    o.source = static_cast<const T*>(l.in[0]) + group * p_.source_channels * p_.source_plane + image;
+    o.w = static_cast<const T*>(l.in[1]) + group * p_.w_group + first * p_.w_channel;
+    o.b = p_.bias ? static_cast<const T*>(l.in[2]) + channel : nullptr;
+    o.y = static_cast<T*>(l.out[0]) + channel * p_.plane + h * p_.width * p_.N + image;
+    o.rows = p_.rows[h];
+    o.images = std::min(kMostImages, p_.N - image);
+    const Block<T> block = block_for<T>(last - first, o.images);
+    for (int64_t i = 0; i < p_.width; ++i, o.y += p_.N) {
+      o.columns = p_.columns[i];
+      block(p_, o);
+    }
+  }
+  Plan p_;
+};
+
+std::unique_ptr<Kernel> make(const TensorSpec& result, Plan plan) {
+  if (result.dtype == DType::kBf16) return std::make_unique<GatherKernel<Bfloat16>>(std::move(plan));
+  return std::make_unique<GatherKernel<float>>(std::move(plan));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> conv2d_chwn_forward(const Problem<Conv2dParams>& problem) {
+  const TensorSpec &x = problem.in[0], &w = problem.in[1], &y = problem.out[0];
+  if (!conv2d_chwn_fits(x, w, y)) return nullptr;
+  const Conv2dParams& p = problem.params;
+  const int64_t N = x.shape[0], IH = x.shape[2], IW = x.shape[3], KH = w.shape[2], KW = w.shape[3];
+  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
+  const auto row_at = [&](int64_t oh, int64_t kh) {
+    const int64_t ih = oh * p.stride[0] - p.padding[0] + kh * p.dilation[0];
+    return ih < IH ? ih : -1;
+  };
+  const auto column_at = [&](int64_t ow, int64_t kw) {
+    const int64_t iw = ow * p.stride[1] - p.padding[2] + kw * p.dilation[1];
+    return iw < IW ? iw : -1;
+  };
+  return make(y, {.N = N,
+                  .groups = p.groups,
+                  .height = y.shape[2],
+                  .width = y.shape[3],
+                  .channels = OC,
+                  .source_channels = IC,
+                  .plane = y.shape[2] * y.shape[3] * N,
+                  .source_plane = IH * IW * N,
+                  .w_channel = IC * KH * KW,
+                  .w_source = KH * KW,
+                  .w_group = OC * IC * KH * KW,
+                  .next = p.stride[1] * N,
+                  .rows = Taps(y.shape[2], KH, IW * N, KW, row_at),
+                  .columns = Taps(y.shape[3], KW, N, 1, column_at),
+                  .bias = problem.in.size() == 3,
+                  .relu = p.activation == Activation::kRelu});
+}
+
+std::unique_ptr<Kernel> conv2d_chwn_backward_input(const Problem<Conv2dParams>& problem) {
+  const TensorSpec &dy = problem.in[0], &w = problem.in[1], &dx = problem.out[0];
+  if (!conv2d_chwn_fits(dy, w, dx)) return nullptr;
+  const Conv2dParams& p = problem.params;
+  const int64_t N = dx.shape[0], OH = dy.shape[2], OW = dy.shape[3], KH = w.shape[2], KW = w.shape[3];
+  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
+  const auto row_at = [&](int64_t ih, int64_t kh) {
+    const int64_t at = ih + p.padding[0] - kh * p.dilation[0];
+    return at % p.stride[0] == 0 && at / p.stride[0] < OH ? at / p.stride[0] : -1;
+  };
+  const auto column_at = [&](int64_t iw, int64_t kw) {
+    const int64_t at = iw + p.padding[2] - kw * p.dilation[1];
+    return at % p.stride[1] == 0 && at / p.stride[1] < OW ? at / p.stride[1] : -1;
+  };
+  return make(dx, {.N = N,
+                   .groups = p.groups,
+                   .height = dx.shape[2],
+                   .width = dx.shape[3],
+                   .channels = IC,
+                   .source_channels = OC,
+                   .plane = dx.shape[2] * dx.shape[3] * N,
+                   .source_plane = OH * OW * N,
+                   .w_channel = KH * KW,
+                   .w_source = IC * KH * KW,
+                   .w_group = OC * IC * KH * KW,
+                   .next = N,
+                   .rows = Taps(dx.shape[2], KH, OW * N, KW, row_at),
+                   .columns = Taps(dx.shape[3], KW, N, 1, column_at)});
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,161 @@
+#include "kernels/cpu/conv2d/conv2d_im2col.h"
+
+#include "core/memory.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/gemm/skinny_gemm.h"
+
+namespace plumb::cpu {
+namespace {
+
+// A convolution as a product: windows (pixels, taps) times w (OC, taps)^T is pixels (pixels, OC).
+struct Windows {
+  Shape x, y;
+  Strides xs, ys;
+  Conv2dParams p;
+  int64_t KH, KW;
+
+  Windows(const TensorSpec& xt, const TensorSpec& w, const TensorSpec& yt, const Conv2dParams& params)
+      : x(xt.shape), y(yt.shape), xs(strides_of(xt)), ys(strides_of(yt)), p(params), KH(w.shape[2]), KW(w.shape[3]) {}
+
+  int64_t pixels() const { return y[0] * y[2] * y[3]; }
+  int64_t channels() const { return y[1]; }
+  int64_t taps() const { return x[1] * KH * KW; }
+
+  /// body(offset in x, or -1 outside of it; tap) for the window of pixel i over channel ic.
+  template <class Body>
+  void each_tap(int64_t i, int64_t ic, const Body& body) const {
+    const int64_t n = i / (y[2] * y[3]), oh = i / y[3] % y[2], ow = i % y[3];
+    int64_t tap = ic * KH * KW;
+    for (int64_t kh = 0; kh < KH; ++kh) {
+      const int64_t ih = oh * p.stride[0] - p.padding[0] + kh * p.dilation[0];
+      for (int64_t kw = 0; kw < KW; ++kw, ++tap) {
+        const int64_t iw = ow * p.stride[1] - p.padding[2] + kw * p.dilation[1];
+        const bool inside = ih >= 0 && ih < x[2] && iw >= 0 && iw < x[3];
+        body(inside ? n * xs[0] + ic * xs[1] + ih * xs[2] + iw * xs[3] : -1, tap);
+      }
+    }
+  }
+  void gather(float* windows, const float* from) const {
+    parallel_for(x[1], grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = 0; i < pixels(); ++i) {
+        float* row = windows + i * taps();
+        for (int64_t ic = begin; ic < end; ++ic) {
+          each_tap(i, ic, [&](int64_t at, int64_t tap) { row[tap] = at < 0 ? 0.0f : from[at]; });
+        }
+      }
+    });
+  }
+  /// The adjoint of gather: every element of x is the sum of what windows hold of it.
+  void scatter(const float* windows, float* to) const {
+    parallel_for(x[1], grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t ic = begin; ic < end; ++ic) {
+        each_element(ic, [&](int64_t at) { to[at] = 0; });
+        for (int64_t i = 0; i < pixels(); ++i) {
+          const float* row = windows + i * taps();
+          each_tap(i, ic, [&](int64_t at, int64_t tap) {
+            if (at >= 0) to[at] += row[tap];
+          });
+        }
+      }
+    });
+  }
+  /// Whether the pixels of y, as they stand in memory, are the rows of the product.
+  bool y_is_rows() const { return (ys[1] == 1 || y[1] == 1) && ys[0] == y[1] * y[2] * y[3]; }
+  /// The rows of pixels in y: where they stand, or copied to `rows`.
+  const float* pixel_rows(float* rows, const float* from) const {
+    if (y_is_rows()) return from;
+    each_output([&](int64_t at, int64_t i) { rows[i] = from[at]; });
+    return rows;
+  }
+  /// The inverse, with the activation; `rows` may be `to`.
+  void put_pixels(const float* rows, float* to) const {
+    const bool relu = p.activation == Activation::kRelu;
+    if (rows == to && !relu) return;
+    each_output([&](int64_t at, int64_t i) { to[at] = relu && rows[i] < 0 ? 0.0f : rows[i]; });
+  }
+
+ private:
+  int64_t grain() const { return kGrainBytes / (8 * KH * KW * std::max<int64_t>(pixels(), 1)); }
+  template <class Body>
+  void each_element(int64_t ic, const Body& body) const {
+    for (int64_t n = 0; n < x[0]; ++n) {
+      for (int64_t ih = 0; ih < x[2]; ++ih) {
+        for (int64_t iw = 0; iw < x[3]; ++iw) body(n * xs[0] + ic * xs[1] + ih * xs[2] + iw * xs[3]);
+      }
+    }
+  }
+  template <class Body>
+  void each_output(const Body& body) const {
+    int64_t i = 0;
+    for (int64_t n = 0; n < y[0]; ++n) {
+      for (int64_t oh = 0; oh < y[2]; ++oh) {
+        for (int64_t ow = 0; ow < y[3]; ++ow) {
+          for (int64_t oc = 0; oc < y[1]; ++oc, ++i) body(n * ys[0] + oc * ys[1] + oh * ys[2] + ow * ys[3], i);
+        }
+      }
+    }
+  }
+};
+
+class ThinConvolution final : public Kernel {
+ public:
+  ThinConvolution(InnerProduct which, const Windows& windows, bool bias)
+      : Kernel("plumb:im2col:skinny_gemm"), which_(which), v_(windows), bias_(bias) {
+    windows_bytes_ = detail::aligned(static_cast<size_t>(v_.pixels() * v_.taps()) * sizeof(float));
+    info().workspace_bytes = windows_bytes_;
+    if (v_.y_is_rows()) return;
+    info().workspace_bytes += static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);
+    info().conversions = 1;
+  }
+  void run(const Launch& l) const override {
+    auto* windows = static_cast<float*>(l.workspace);
+    auto* pixels = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + windows_bytes_);
+    auto* out = static_cast<float*>(l.out[0]);
+    const auto *first = static_cast<const float*>(l.in[0]), *second = static_cast<const float*>(l.in[1]);
+    const int64_t m = v_.pixels(), n = v_.channels(), k = v_.taps();
+    switch (which_) {
+      case InnerProduct::kForward:
+        v_.gather(windows, first);
+        if (v_.y_is_rows()) pixels = out;
+        skinny_gemm_forward(pixels, windows, second, bias_ ? static_cast<const float*>(l.in[2]) : nullptr, m, n, k);
+        return v_.put_pixels(pixels, out);
+      case InnerProduct::kBackwardInput:
+        skinny_gemm_backward_input(windows, v_.pixel_rows(pixels, first), second, m, n, k);
+        return v_.scatter(windows, out);
+      case InnerProduct::kBackwardWeight:
+        v_.gather(windows, second);
+        return skinny_gemm_backward_weight(out, v_.pixel_rows(pixels, first), windows, m, n, k);
+    }
+  }
+
+ private:
+  InnerProduct which_;
+  Windows v_;
+  bool bias_;
+  size_t windows_bytes_;
+};
+
+std::unique_ptr<Kernel> make(InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
+                             const Conv2dParams& p, bool bias) {
+  const Windows windows(x, w, y, p);
+  if (x.dtype != DType::kF32 || p.groups != 1 || windows.pixels() > kMostThinRows || !x.numel() || !w.numel()) {
+    return nullptr;
+  }
+  return std::make_unique<ThinConvolution>(which, windows, bias);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> conv2d_im2col_forward(const Problem<Conv2dParams>& q) {
+  return make(InnerProduct::kForward, q.in[0], q.in[1], q.out[0], q.params, q.in.size() == 3);
+}
+
+std::unique_ptr<Kernel> conv2d_im2col_backward_input(const Problem<Conv2dParams>& q) {
+  return make(InnerProduct::kBackwardInput, q.out[0], q.in[1], q.in[0], q.params, false);
+}
+
+std::unique_ptr<Kernel> conv2d_im2col_backward_weight(const Problem<Conv2dParams>& q) {
+  return make(InnerProduct::kBackwardWeight, q.in[1], q.out[0], q.in[0], q.params, false);
+}
+
+}  // namespace plumb::cpu

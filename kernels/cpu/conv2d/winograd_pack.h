@@ -1,0 +1,35 @@
+// The weights of a Winograd convolution, transformed once a version of w.
+#pragma once
+
+#include "kernels/cpu/conv2d/winograd_multiply.h"
+#include "dispatch/kernel.h"
+
+namespace plumb::cpu::winograd {
+
+/// What weights are transformed for.
+enum class Use {
+  kForward,
+  kTurned,   ///< backward input by the forward kernel: taps in reverse, and dy's channels are the input
+  kAdjoint,  ///< backward input by the adjoint: dy's channels are the input
+};
+
+/// U = G g G^T for every pair of channels: for each of the (m + 2)^2 points a matrix in panels, its rows the channels
+/// of the input and its columns those of the output.
+struct WeightPack {
+  int m;
+  Use use;
+  int64_t oc, ic;  // of w
+
+  WeightPack(int tile, Use what_for, const TensorSpec& w) : m(tile), use(what_for), oc(w.shape[0]), ic(w.shape[1]) {}
+  int64_t inputs() const { return use == Use::kForward ? ic : oc; }
+  int64_t outputs() const { return use == Use::kForward ? oc : ic; }
+  Panels panels() const { return {inputs(), vectors_of(outputs())}; }
+  /// Floats from one point's matrix to the next.
+  int64_t distance() const;
+  size_t bytes() const;
+};
+
+/// The layout of the pack; packing it is a kernel from plain w.
+Layout pack_layout(const WeightPack& pack);
+
+}  // namespace plumb::cpu::winograd

@@ -1,0 +1,111 @@
+// How an image is cut into tiles, and what the Winograd kernels share besides.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/spec.h"
+#include "kernels/conv2d.h"
+#include "kernels/cpu/range.h"
+#include "kernels/cpu/conv2d/winograd_rules.h"
+
+namespace plumb::cpu::winograd {
+
+using simd::kLanes;
+using simd::load;
+using simd::store;
+
+/// True if the problem is one that the kernels here can do: f32, NHWC, 3x3 and dense, and nothing empty.
+bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m);
+
+inline constexpr int64_t kTaps = 9;
+/// Input channels whose taps are brought together from w, or to dw, at a time.
+inline constexpr int64_t kChunk = 16;
+
+/// Bytes of the second-level cache of a core.
+int64_t l2_bytes();
+
+/// n floats as a whole, odd number of cache lines: arrays at multiples of this distance do not meet in one cache set.
+constexpr int64_t odd_lines(int64_t n) { return ((n + 15) / 16 | 1) * 16; }
+
+/// An NHWC tensor without its batch.
+struct Image {
+  int64_t h, w, c;
+
+  explicit Image(const TensorSpec& s) : h(s.shape[2]), w(s.shape[3]), c(s.shape[1]) {}
+};
+
+/// A square of pixels of an image that may lie partly or wholly outside of it, where zeros are.
+struct Window {
+  int64_t offset;       ///< of pixel (0, 0) of the square, even where that is outside
+  int64_t row, column;  ///< distances in memory
+  Range rows, columns;  ///< the part of the square that is inside
+
+  template <int kSize>
+  bool is_inside() const {
+    return rows.begin == 0 && rows.end == kSize && columns.begin == 0 && columns.end == kSize;
+  }
+  bool has(int i, int j) const { return i >= rows.begin && i < rows.end && j >= columns.begin && j < columns.end; }
+  int64_t at(int i, int j) const { return offset + i * row + j * column; }
+};
+/// The square of `size` pixels a side with its first pixel at (y, x) of image n.
+inline Window window(const Image& image, int64_t n, int64_t y, int64_t x, int size) {
+  return {((n * image.h + y) * image.w + x) * image.c,
+          image.w * image.c,
+          image.c,
+          {std::max<int64_t>(0, -y), std::min<int64_t>(size, image.h - y)},
+          {std::max<int64_t>(0, -x), std::min<int64_t>(size, image.w - x)}};
+}
+
+/// The tiles of m x m pixels of an image, row after row and image after image; the last ones may reach over the edge.
+struct TileGrid {
+  int64_t n, rows, columns;
+  int m;
+
+  TileGrid(int64_t batch, const Image& output, int tile)
+      : n(batch), rows(ceil_div(output.h, tile)), columns(ceil_div(output.w, tile)), m(tile) {}
+  int64_t count() const { return n * rows * columns; }
+
+  /// body(t - tiles.begin, n, y, x) for each tile t of a range, its first pixel being (y, x) of image n.
+  template <class Body>
+  void for_each(Range tiles, const Body& body) const {
+    int64_t column = tiles.begin % columns, rest = tiles.begin / columns, row = rest % rows, image = rest / rows;
+    for (int64_t t = 0; t < tiles.size(); ++t) {
+      body(t, image, row * m, column * m);
+      if (++column < columns) continue;
+      column = 0;
+      if (++row < rows) continue;
+      row = 0;
+      ++image;
+    }
+  }
+};
+
+/// Applies a rule to a window, for all channels: vector v of each point goes to to(v) + point * distance. Lanes behind
+/// the last channel become zero.
+template <class Rule, class To>
+void transform_window(const float* image, const Window& window, int64_t channels, int64_t distance, const To& to) {
+  const auto vector = [&](auto inside, auto whole, int64_t v) {
+    const float* from = image + v * kLanes;
+    const int64_t tail = channels - v * kLanes;
+    float* out = to(v);
+    transform<Rule>(
+        [&](int i, int j) {
+          if (!inside && !window.has(i, j)) return Vec{};
+          return whole ? load(from + window.at(i, j)) : load(from + window.at(i, j), tail);
+        },
+        [&](int i, int j, Vec value) { store(out + (i * Rule::kOut + j) * distance, value); });
+  };
+  const std::true_type yes;
+  const std::false_type no;
+  const int64_t whole = channels / kLanes;
+  if (window.is_inside<Rule::kIn>()) {
+    for (int64_t v = 0; v < whole; ++v) vector(yes, yes, v);
+    if (channels % kLanes) vector(yes, no, whole);
+  } else {
+    for (int64_t v = 0; v < whole; ++v) vector(no, yes, v);
+    if (channels % kLanes) vector(no, no, whole);
+  }
+}
+
+}  // namespace plumb::cpu::winograd

@@ -1,0 +1,81 @@
+#include "kernels/cpu/elementwise/elementwise.h"
+
+#include "kernels/cpu/nontemporal.h"
+
+namespace plumb::cpu {
+namespace {
+
+class ElementwiseKernel final : public Kernel {
+ public:
+  using Loop = StridedLoop<kMaxOperands>;
+  ElementwiseKernel(const RowFunction& f, const Loop& loop, size_t element_bytes)
+      : Kernel("plumb:elementwise"), f_(f), loop_(loop), bytes_(static_cast<int64_t>(element_bytes)) {
+    // A single element has no stride; any will do, and 1 is what functions of one operand have a row for.
+    bool dense = true;
+    for (size_t k = 0; k < kMaxOperands; ++k) stride_[k] = loop_.extent[0] == 1 ? 1 : loop_.stride[k][0];
+    for (size_t k = 0; k + 1 < f.inputs; ++k) dense &= stride_[k] == 1;
+    const int64_t last = stride_[f.inputs - 1];
+    row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
+    const int64_t row_bytes = loop_.extent[0] * bytes_;
+    streams_ = loop_.rows() * row_bytes >= nontemporal_bytes && row_bytes >= kStageBytes;
+    // Once, for a division takes as long as an op on one element.
+    grain_ = kGrainBytes / (loop_.rank == 1 ? bytes_ : std::max(row_bytes, bytes_));
+  }
+  [[gnu::aligned(64)]] void run(const Launch& l) const override {
+    const int64_t width = loop_.extent[0];
+    if (loop_.rank == 1) {
+      parallel_for(width, grain_, 64, [&](int64_t begin, int64_t end) {
+        std::array<int64_t, kMaxOperands> at;
+        for (size_t k = 0; k < kMaxOperands; ++k) at[k] = begin * stride_[k];
+        run_row(l, begin, at, end - begin);
+        if (streams_) nontemporal_fence();
+      });
+      return;
+    }
+    parallel_for(loop_.rows(), grain_, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) run_row(l, row * width, loop_.row_offsets(row), width);
+      if (streams_) nontemporal_fence();
+    });
+  }
+
+ private:
+  void run_row(const Launch& l, int64_t out_at, const std::array<int64_t, kMaxOperands>& at, int64_t n) const {
+    const void* in[kMaxOperands];
+    for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const char*>(l.in[k]) + at[k] * bytes_;
+    auto* out = static_cast<uint8_t*>(l.out[0]) + out_at * bytes_;
+    streams_ ? stream_row(in, out, n) : row_(f_.op.data(), out, in, stride_.data(), n);
+  }
+  // Large results go past the caches, by way of a stage. While one piece is written, what the next is made of is read.
+  void stream_row(const void** in, uint8_t* out, int64_t n) const {
+    alignas(64) uint8_t stage[kStageBytes];
+    for (int64_t left = n, now; left > 0; left -= now) {
+      now = std::min(left, kStageBytes / bytes_);
+      row_(f_.op.data(), stage, in, stride_.data(), now);
+      Source dense[kMaxOperands];
+      size_t count = 0;
+      for (size_t k = 0; k < f_.inputs; ++k) {
+        in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
+        if (stride_[k] == 1) dense[count++] = {in[k]};
+      }
+      copy_nontemporal(out, stage, now * bytes_, std::span(dense, count), 0);
+      out += now * bytes_;
+    }
+  }
+  RowFunction f_;
+  Loop loop_;
+  int64_t bytes_, grain_;  // elements of one row, or rows, that one thread takes at least
+  std::array<int64_t, kMaxOperands> stride_;
+  Row row_;
+  bool streams_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> elementwise_kernel(const RowFunction& f, std::span<const TensorSpec> in,
+                                           const TensorSpec& out) {
+  std::array<Strides, kMaxOperands> strides;
+  for (size_t k = 0; k < kMaxOperands; ++k) strides[k] = broadcast_strides(in[std::min(k, in.size() - 1)], out.shape);
+  return std::make_unique<ElementwiseKernel>(f, strided_loop(out, strides), size_of(out.dtype));
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,36 @@
+#include "kernels/matmul.h"
+
+#include "kernels/cpu/gemm/product.h"
+
+namespace plumb {
+namespace {
+
+Shape batch_of(const Shape& s) { return Shape(s.extents().first(static_cast<size_t>(s.rank() - 2))); }
+
+}  // namespace
+
+void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const Shape &a = p.in[0].shape, &b = p.in[1].shape, &y = p.out[0].shape;
+  cpu::Product product{.dtype = p.out[0].dtype,
+                       .batch_a = batch_of(a),
+                       .batch_b = batch_of(b),
+                       .batch_c = batch_of(y),
+                       .m = y[-2],
+                       .n = y[-1],
+                       .k = p.params.transpose_a ? a[-2] : a[-1]};
+  product.transpose_a = p.params.transpose_a != 0;
+  product.transpose_b = p.params.transpose_b != 0;
+  product.math = p.math;
+  product.threads = p.threads;
+  if (!product.fits()) return;
+  const auto add_matmul = [&] {
+    candidates.add("matmul", [product] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
+  };
+  // The heuristic's order, as in linear.cpp.
+  if (product.transpose_b) add_matmul();
+  candidates.add("gemm", [product] { return cpu::gemm_kernel(product); });
+  candidates.add("gemm_columns", [product] { return cpu::gemm_columns_kernel(product); });
+  if (!product.transpose_b) add_matmul();
+}
+
+}  // namespace plumb

@@ -1,0 +1,37 @@
+// Products with few rows, as for a batch of one: what they cost is the large matrix w, which passes by once.
+#pragma once
+
+#include "kernels/cpu/gemm/product.h"
+#include "kernels/linear.h"
+
+namespace plumb::cpu {
+
+/// More rows than this are better served by a blocked product.
+inline constexpr int64_t kMostThinRows = 64;
+
+/// Whether a product of so many rows (of a convolution: pixels) is little but the passage of w: few of them, and a w
+/// larger than a core's own caches. A heuristic takes thin first there.
+inline bool is_passage(int64_t rows, const TensorSpec& w) { return rows <= 8 && w.bytes() >= size_t{4} << 20; }
+
+// All matrices are row-major and f32; work is spread over threads, and the sums do not depend on how many.
+
+/// y (m, n) = a (m, k) w^T for w (n, k), plus a bias of n numbers unless it is null.
+void skinny_gemm_forward(float* y, const float* a, const float* w, const float* bias, int64_t m, int64_t n, int64_t k);
+/// y (m, k) = a (m, n) w for w (n, k).
+void skinny_gemm_backward_input(float* y, const float* a, const float* w, int64_t m, int64_t n, int64_t k);
+/// w (n, k) = a^T b for a (m, n) and b (m, k), written past the caches where it is large.
+void skinny_gemm_backward_weight(float* w, const float* a, const float* b, int64_t m, int64_t n, int64_t k);
+
+/// dx (m, k) = dy (m, n) w and dw (n, k) = dy^T x in one pass over w and dw, for w (n, k) and x (m, k); m is from 1 to
+/// kMostJointRows.
+void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
+                   int64_t k);
+
+/// linear's products for x (m, k), w (n, k) and y (m, n). Null if m is too large or the dtype is not f32.
+std::unique_ptr<Kernel> skinny_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias);
+
+/// The two products of its backward, in one pass or one after the other. Null for more than kMostJointRows rows, or
+/// another dtype.
+std::unique_ptr<Kernel> skinny_linear_backward(const TensorSpec& x, const TensorSpec& w, bool in_one_pass);
+
+}  // namespace plumb::cpu

@@ -1,0 +1,81 @@
+// Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
+#pragma once
+
+#include "kernels/compute.h"
+#include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/strided.h"
+#include "dispatch/kernel.h"
+
+namespace plumb::cpu {
+
+using detail::dispatch_size;
+
+/// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions
+/// each.
+void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
+
+/// The same, past the caches (stream.h). For runs of some kilobytes.
+void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
+
+/// Writes the n elements of y, made of runs of `run` elements, on all threads: write(begin, end, to, copy) writes the
+/// elements [begin, end) to the memory at `to` by copy, which is copy_rows or copy_rows_nontemporal.
+template <class T, class Write>
+void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
+  constexpr int64_t kSize = sizeof(T), kLongRun = 2 << 10;
+  if (n * kSize >= nontemporal_bytes && run * kSize >= kLongRun) {
+    parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
+      write(begin, end, y + begin, copy_rows_nontemporal);
+      nontemporal_fence();
+    });
+  } else {
+    parallel_write(y, n, [&](int64_t begin, int64_t end, T* to) { write(begin, end, to, copy_rows); });
+  }
+}
+
+/// Where one row of a strided loop (a run along its dimension 0) stands.
+struct RowPlace {
+  int64_t index[kMaxRank] = {};  ///< from dimension 1 on
+  int64_t at = 0;                ///< offset in the operand
+};
+
+/// Cuts the elements [begin, end) of a strided loop into runs: body(place, i, n, rows) stands for the elements [i, i +
+/// n) of the row at `place` and of the rows - 1 next ones along dimension 1. Runs come in order.
+template <class Body>
+void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body& body) {
+  const int64_t width = loop.extent[0];
+  const auto stride = [&](int d) { return loop.stride[0][static_cast<size_t>(d)]; };
+  RowPlace place;
+  for (int64_t d = 1, row = begin / width; d < loop.rank; ++d) {
+    place.index[d] = row % loop.extent[d];
+    row /= loop.extent[d];
+    place.at += place.index[d] * stride(static_cast<int>(d));
+  }
+  const auto advance = [&](int64_t rows) {
+    for (int d = 1; d < loop.rank; ++d, rows = 1) {
+      place.at += rows * stride(d);
+      if ((place.index[d] += rows) < loop.extent[d]) return;
+      place.at -= place.index[d] * stride(d);
+      place.index[d] = 0;
+    }
+  };
+  if (const int64_t i = begin % width; i > 0) {
+    const int64_t n = std::min(width - i, end - begin);
+    body(place, i, n, 1);
+    advance(1);
+    begin += n;
+  }
+  for (int64_t left = (end - begin) / width, rows; left > 0; left -= rows) {
+    rows = loop.rank > 1 ? std::min(left, loop.extent[1] - place.index[1]) : 1;
+    body(place, 0, width, rows);
+    advance(rows);
+    begin += rows * width;
+  }
+  if (begin < end) body(place, 0, end - begin, 1);
+}
+
+/// The kernel for a loop in which x's elements are neighbours along dimension j and not along dimension 0.
+std::unique_ptr<Kernel> transpose_kernel(const StridedLoop<1>& loop, int j, int64_t offset, const TensorSpec& y);
+/// Offers to write y, whose memory order `loop` runs over, from the elements of x at the loop's strides plus `offset`.
+void offer_copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y, Candidates&);
+
+}  // namespace plumb::cpu

@@ -1,0 +1,15 @@
+#include "kernels/permute.h"
+
+#include "kernels/cpu/movement/copy_strided.h"
+
+namespace plumb {
+
+void Permute::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec& y = p.out[0];
+  const Strides of_x = strides_of(p.in[0]);
+  Strides strides;
+  for (int d = 0; d < y.rank(); ++d) strides.of[d] = of_x[p.params.dims[d]];
+  cpu::offer_copy_strided(cpu::strided_loop<1>(y, {strides}), 0, y, candidates);
+}
+
+}  // namespace plumb

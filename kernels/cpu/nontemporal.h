@@ -1,0 +1,110 @@
+// Writing large results past the caches, so that their memory is not read before it is overwritten.
+#pragma once
+
+#include <immintrin.h>
+
+#include <bit>
+#include <cstring>
+#include <span>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+
+namespace plumb::cpu {
+
+/// Results of this size and more have left the caches by the time they are read. Tests, whose main() is the only one to
+/// change it, have smaller ones.
+inline int64_t nontemporal_bytes = 16 << 20;
+/// What is written past the caches at once, and fetched ahead meanwhile.
+inline constexpr int64_t kStageBytes = 4 << 10;
+
+/// Copies past the caches. The thread that did it must call nontemporal_fence() before others may read.
+inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % 64));
+  std::memcpy(to, from, static_cast<size_t>(head));
+  int64_t i = head;
+  for (; i + 64 <= bytes; i += 64) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
+#elif defined(__AVX__)
+    for (int64_t k = i; k < i + 64; k += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
+    }
+#else
+    for (int64_t k = i; k < i + 64; k += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
+    }
+#endif
+  }
+  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
+}
+
+/// An operand that is read from its beginning to its end: `rate` bytes of it for every byte of the result.
+struct Source {
+  const void* data;
+  double rate = 1;
+};
+
+/// The same, while what the bytes of the result from `next` on are made of is fetched; it need not exist.
+inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources, int64_t next) {
+  constexpr int64_t kPart = 256, kLine = 64;
+  for (int64_t i = 0; i < bytes; i += kPart) {
+    for (const Source& s : sources) {
+      const auto begin = static_cast<int64_t>(static_cast<double>(next + i) * s.rate);
+      const auto end = static_cast<int64_t>(static_cast<double>(next + i + kPart) * s.rate);
+      for (int64_t k = begin; k < end; k += kLine) simd::fetch(s.data, k);
+    }
+    copy_nontemporal(to + i, from + i, std::min(kPart, bytes - i));
+  }
+}
+
+/// Writes a vector past the caches where `to` is a multiple of its size, and into them otherwise. Its neighbours must
+/// follow at once: lines that are written in parts are slow.
+template <class V>
+void copy_nontemporal(float* to, V v) {
+  if (reinterpret_cast<uintptr_t>(to) % sizeof(V) == 0) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return _mm512_stream_ps(to, std::bit_cast<__m512>(v));
+#elif defined(__AVX__)
+    if constexpr (sizeof(V) == 32) return _mm256_stream_ps(to, std::bit_cast<__m256>(v));
+#else
+    if constexpr (sizeof(V) == 16) return _mm_stream_ps(to, std::bit_cast<__m128>(v));
+#endif
+  }
+  std::memcpy(to, &v, sizeof v);
+}
+/// The same for a vector without neighbours: past the caches only if it is a whole line of them.
+template <class V>
+void stream_alone(float* to, V v) {
+  constexpr size_t kLine = 64;
+  if constexpr (sizeof(V) == kLine) return copy_nontemporal(to, v);
+  std::memcpy(to, &v, sizeof v);
+}
+
+inline void nontemporal_fence() { _mm_sfence(); }
+
+/// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at
+/// `to`, which is y's own, or a small buffer that is then streamed into y. The sources are fetched ahead of their use.
+template <class T, class Write>
+void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Write& write) {
+  constexpr int64_t kSize = sizeof(T), kStaged = kStageBytes / kSize;
+  const bool streams = n * kSize >= nontemporal_bytes;
+  parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
+    if (!streams) return write(begin, end, y + begin);
+    alignas(64) T stage[kStaged];
+    for (int64_t next; begin < end; begin = next) {
+      next = std::min(end, begin + kStaged);
+      write(begin, next, stage);
+      copy_nontemporal(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage), (next - begin) * kSize,
+             sources, next * kSize);
+    }
+    nontemporal_fence();
+  });
+}
+template <class T, class Write>
+void parallel_write(T* y, int64_t n, const Write& write) {
+  parallel_write(y, n, {}, write);
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,205 @@
+#include "kernels/batch_norm.h"
+
+#include <cmath>
+
+#include "kernels/cpu/normalization/channel_stats.h"
+
+namespace plumb::cpu {
+namespace {
+
+// What a map does to the elements of each channel: (x - centre) slope + shift [+ dy scale]. Stored for every column.
+template <class C>
+struct Coefficients {
+  C *centre, *slope, *shift, *scale;
+  Coefficients(void* memory, int64_t columns)
+      : centre(static_cast<C*>(memory)), slope(centre + columns), shift(slope + columns), scale(shift + columns) {}
+  static size_t bytes(int64_t columns) { return static_cast<size_t>(columns) * 4 * sizeof(C); }
+  void set(const Channels& v, int64_t channel, double centre_, double slope_, double shift_, double scale_ = 0) const {
+    v.for_columns(channel, [&](int64_t j) {
+      centre[j] = static_cast<C>(centre_);
+      slope[j] = static_cast<C>(slope_);
+      shift[j] = static_cast<C>(shift_);
+      scale[j] = static_cast<C>(scale_);
+    });
+  }
+};
+
+const char* name_of(const Channels& v) { return v.runs ? "plumb:batch_norm:runs" : "plumb:batch_norm:columns"; }
+
+/// The value of channel c of a parameter or statistic.
+template <class C>
+double at(const void* values, int64_t c) {
+  return static_cast<double>(static_cast<const C*>(values)[c]);
+}
+
+template <class Body>
+void for_each_channel(const Channels& v, const Body& body) {
+  const int64_t work = v.pieces * v.columns / v.channels;
+  parallel_for(v.channels, std::max<int64_t>(1, 4096 / work), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) body(c);
+  });
+}
+
+template <class T>
+class Forward final : public Kernel {
+ public:
+  using C = Compute<T>;
+  Forward(const Channels& v, const BatchNormParams& p)
+      : Kernel(name_of(v)), v_(v), p_(p), partial_(v.pieces * v.columns) {
+    info().workspace_bytes =
+        (p.train ? 3 * static_cast<size_t>(partial_) * sizeof(double) : 0) + Coefficients<C>::bytes(v_.columns);
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    auto* partial = static_cast<double*>(l.workspace);
+    const Coefficients<C> k(partial + (p_.train ? 3 * partial_ : 0), v_.columns);
+    if (p_.train) {
+      const auto first = [](int64_t, C d) { return d; };
+      ChannelSums<T, decltype(first)>(v_, x, nullptr, first, partial, partial + partial_, partial + 2 * partial_).run();
+      for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
+    } else {
+      for_each_channel(v_, [&](int64_t c) {
+        const double inv_std = 1 / std::sqrt(at<C>(l.in[4], c) + p_.epsilon);
+        k.set(v_, c, at<C>(l.in[3], c), inv_std * at<C>(l.in[1], c), at<C>(l.in[2], c));
+      });
+    }
+    const Source sources[] = {{x}};
+    map_channels(v_, static_cast<T*>(l.out[0]), sources, [=](int64_t j) {
+      return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j]](int64_t i) {
+        return (load(x + i) - centre) * slope + shift;
+      };
+    });
+  }
+
+ private:
+  // The statistics of one channel from its pieces, and what follows from them. Chan, Golub, LeVeque: Algorithms for
+  // computing the sample variance, 1983.
+  void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
+    double n = 0, mean = 0, m2 = 0;
+    for (int64_t piece = 0; piece < v_.pieces; ++piece) {
+      const double* pivots = partial + piece * v_.columns;
+      double pivot = 0, sum = 0, square = 0;
+      v_.for_columns(c, [&](int64_t j) {
+        pivot = pivots[j];
+        sum += pivots[partial_ + j];
+        square += pivots[2 * partial_ + j];
+      });
+      const auto count = static_cast<double>(v_.count(piece));
+      const double delta = pivot + sum / count - mean, total = n + count;
+      mean += delta * count / total;
+      m2 += square - sum * sum / count + delta * delta * n * count / total;
+      n = total;
+    }
+    const double var = std::max(m2 / n, 0.0), inv_std = 1 / std::sqrt(var + p_.epsilon);
+    update(l.in[3], c, mean);
+    update(l.in[4], c, p_.unbiased_running_variance ? var * n / (n - 1) : var);
+    static_cast<C*>(l.out[1])[c] = static_cast<C>(mean);
+    static_cast<C*>(l.out[2])[c] = static_cast<C>(inv_std);
+    // What the mean loses by rounding goes into the shift: it matters where the mean is large.
+    const double slope = inv_std * at<C>(l.in[1], c), lost = mean - at<C>(l.out[1], c);
+    k.set(v_, c, mean, slope, at<C>(l.in[2], c) - lost * slope);
+  }
+  void update(void* running, int64_t c, double batch) const {
+    C& r = static_cast<C*>(running)[c];
+    r = static_cast<C>((1 - p_.momentum) * static_cast<double>(r) + p_.momentum * batch);
+  }
+
+  Channels v_;
+  BatchNormParams p_;
+  int64_t partial_;
+};
+
+template <class T>
+class Backward final : public Kernel {
+ public:
+  using C = Compute<T>;
+  Backward(const Channels& v, const BatchNormParams& p, bool needs_dx)
+      : Kernel(name_of(v)), v_(v), p_(p), needs_dx_(needs_dx), partial_(v.pieces * v.columns) {
+    info().workspace_bytes = 2 * static_cast<size_t>(partial_) * sizeof(double) + Coefficients<C>::bytes(v_.columns);
+  }
+  void run(const Launch& l) const override {
+    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
+    auto* partial = static_cast<double*>(l.workspace);
+    const Coefficients<C> k(partial + 2 * partial_, v_.columns);
+    const auto* mean = static_cast<const C*>(l.in[3]);
+    const auto first = [dy](int64_t i, C) { return load(dy + i); };
+    ChannelSums<T, decltype(first)>(v_, x, mean, first, nullptr, partial, partial + partial_).run();
+    for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
+    if (!needs_dx_) return;
+    auto* dx = static_cast<T*>(l.out[2]);
+    const Source sources[] = {{dy}, {x}};
+    if (!p_.train) {  // y is linear in x, whose own numbers do not matter, NaN or not
+      map_channels(v_, dx, std::span(sources).first(1),
+                   [=](int64_t j) { return [=, scale = k.scale[j]](int64_t i) { return load(dy + i) * scale; }; });
+      return;
+    }
+    map_channels(v_, dx, sources, [=](int64_t j) {
+      return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j], scale = k.scale[j]](int64_t i) {
+        return load(dy + i) * scale + ((load(x + i) - centre) * slope + shift);
+      };
+    });
+  }
+
+ private:
+  void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
+    double sum = 0, product = 0;  // of dy, and of dy (x - mean)
+    for (int64_t piece = 0; piece < v_.pieces; ++piece) {
+      v_.for_columns(c, [&](int64_t j) {
+        sum += partial[piece * v_.columns + j];
+        product += partial[partial_ + piece * v_.columns + j];
+      });
+    }
+    const double spread = at<C>(l.in[4], c), inv_std = p_.train ? spread : 1 / std::sqrt(spread + p_.epsilon);
+    static_cast<C*>(l.out[0])[c] = static_cast<C>(product * inv_std);
+    static_cast<C*>(l.out[1])[c] = static_cast<C>(sum);
+    const double scale = inv_std * at<C>(l.in[2], c);
+    const double share = scale / static_cast<double>(v_.per_channel);
+    k.set(v_, c, at<C>(l.in[3], c), -share * product * inv_std * inv_std, -share * sum, scale);
+  }
+
+  Channels v_;
+  BatchNormParams p_;
+  bool needs_dx_;
+  int64_t partial_;
+};
+
+// Without elements there are no sums to cut: y is empty, gradients of gamma and beta are zero.
+class NoElements final : public Kernel {
+ public:
+  NoElements(const TensorSpec& parameter, bool backward)
+      : Kernel("plumb:batch_norm"), bytes_(backward ? parameter.bytes() : 0) {}
+  void run(const Launch& l) const override {
+    for (int i = 0; bytes_ && i < 2; ++i) std::fill_n(static_cast<char*>(l.out[i]), bytes_, char{0});
+  }
+
+ private:
+  size_t bytes_;
+};
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec& x = p.in[0];
+  cpu::dispatch_compute(x.dtype, [&]<class T>() {
+    candidates.add("loop", [=, gamma = p.in[1], params = p.params]() -> std::unique_ptr<Kernel> {
+      if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, false);
+      return std::make_unique<cpu::Forward<T>>(cpu::Channels(x), params);
+    });
+  });
+}
+
+void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec& x = p.in[1];
+  cpu::dispatch_compute(x.dtype, [&]<class T>() {
+    candidates.add("loop",
+                   [=, gamma = p.in[2], params = p.params, needs_dx = p.out.size() == 3]() -> std::unique_ptr<Kernel> {
+                     if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, true);
+                     return std::make_unique<cpu::Backward<T>>(cpu::Channels(x), params, needs_dx);
+                   });
+  });
+}
+
+}  // namespace plumb

@@ -1,0 +1,285 @@
+#include "kernels/reduce.h"
+
+#include <limits>
+
+#include "kernels/cpu/element.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/reduction/reduce_plan.h"
+
+namespace plumb::cpu {
+namespace {
+
+constexpr int64_t kRunLanes = 64;  // twice as many as elsewhere: with fewer, additions wait for each other
+
+template <class T>
+struct Sum {
+  using Total = double;
+  static constexpr Compute<T> kStart = 0;
+  static Compute<T> combine(Compute<T> a, Compute<T> v) { return a + v; }
+  static Total total(Total a, Total v) { return a + v; }
+  template <class Term>
+  static Total of_run(int64_t n, const Term& term) {
+    return simd_sum<Compute<T>, kRunLanes>(n, term);
+  }
+};
+template <class T>
+struct Max {
+  using Total = Compute<T>;
+  static constexpr Compute<T> kStart = -std::numeric_limits<Compute<T>>::infinity();
+  static Compute<T> combine(Compute<T> a, Compute<T> v) { return v > a || v != v ? v : a; }
+  static Total total(Total a, Total v) { return combine(a, v); }
+  template <class Term>
+  static Total of_run(int64_t n, const Term& term) {
+    return simd_max<Compute<T>, kRunLanes>(n, term, [](Compute<T> a, Compute<T> v) { return combine(a, v); });
+  }
+};
+
+// The innermost dimension is reduced: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
+// so that the result does not depend on the number of threads.
+template <class T, class Op>
+class RunsKernel final : public Kernel {
+ public:
+  RunsKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), divisor_(divisor) {
+    run_ = plan_.reduced[0].extent;
+    const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
+    if (run_ >= kPiece) {
+      cuts_ = ceil_div(run_, kPiece);
+      runs_in_piece_ = 1;
+    } else {
+      runs_in_piece_ = std::max<int64_t>(1, kPiece / std::max<int64_t>(run_, 1));
+    }
+    pieces_ = ceil_div(runs, runs_in_piece_) * cuts_;
+    info().workspace_bytes = pieces_ == 1 ? 0 : static_cast<size_t>(plan_.outputs * pieces_) * sizeof(Total);
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    auto* y = static_cast<T*>(l.out[0]);
+    auto* partial = static_cast<Total*>(l.workspace);
+    const int64_t grain =
+        std::max<int64_t>(1, kPiece / std::max<int64_t>(plan_.terms / std::max<int64_t>(pieces_, 1), 1));
+    const auto write = [&](int64_t o, Total t) {
+      store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
+    };
+    parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Total t = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
+        if (pieces_ == 1) {
+          write(i, t);
+        } else {
+          partial[i] = t;
+        }
+      }
+    });
+    if (pieces_ == 1) return;
+    for (int64_t o = 0; o < plan_.outputs; ++o) {
+      Total t = Op::kStart;
+      for (int64_t p = 0; p < pieces_; ++p) t = Op::total(t, partial[o * pieces_ + p]);
+      write(o, t);
+    }
+  }
+
+ private:
+  using Total = typename Op::Total;
+  static constexpr int64_t kPiece = 32768;
+
+  Total piece(const T* x, int64_t p) const {
+    const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
+    const int64_t first = p / cuts_ * runs_in_piece_, last = std::min(runs, first + runs_in_piece_);
+    const int64_t begin = cuts_ == 1 ? 0 : p % cuts_ * kPiece, end = cuts_ == 1 ? run_ : std::min(run_, begin + kPiece);
+    const std::span<const Axis> outer(plan_.reduced.data() + 1, plan_.reduced.size() - 1);
+    Total t = Op::kStart;
+    for (int64_t r = first; r < last; ++r)
+      t = add_run(t, x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin);
+    return t;
+  }
+  static Total add_run(Total t, const T* x, int64_t n) {
+    const int64_t whole = n - n % kRunLanes;
+    if (whole) t = Op::total(t, Op::of_run(whole, [x](int64_t i) { return load(x + i); }));
+    for (int64_t i = whole; i < n; ++i) t = Op::total(t, static_cast<Total>(load(x + i)));
+    return t;
+  }
+
+  ReducePlan plan_;
+  double divisor_;
+  int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
+};
+
+// The innermost dimension is reduced in short runs, and so is the outermost: sums over all but the channels of NCHW.
+// One output after the other would jump through memory. Here pieces of x are read as they stand, into outputs of their
+// own.
+template <class T, class Op>
+class SweepKernel final : public Kernel {
+ public:
+  SweepKernel(ReducePlan plan, double divisor)
+      : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), divisor_(divisor) {
+    run_ = plan_.reduced[0].extent;
+    rounds_ = plan_.terms / run_;
+    pieces_ = std::clamp<int64_t>(plan_.terms * plan_.outputs / kPiece, 1, std::min(rounds_, kMostPieces));
+    info().workspace_bytes = static_cast<size_t>(pieces_ * plan_.outputs) * sizeof(Total);
+  }
+  static bool suits(const ReducePlan& plan) {
+    return plan.terms > 0 && plan.inner_reduced && plan.reduced.size() == 2 && plan.kept.size() == 1 &&
+           plan.kept[0].x_stride < plan.reduced[1].x_stride && plan.reduced[0].extent <= kLongestRun;
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    auto* y = static_cast<T*>(l.out[0]);
+    auto* partial = static_cast<Total*>(l.workspace);
+    parallel_for(pieces_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) sweep(x, cpu::piece(rounds_, p, pieces_), partial + p * plan_.outputs);
+    });
+    for (int64_t o = 0; o < plan_.outputs; ++o) {
+      Total t = partial[o];
+      for (int64_t p = 1; p < pieces_; ++p) t = Op::total(t, partial[p * plan_.outputs + o]);
+      store(y + o * plan_.kept[0].y_stride, static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
+    }
+  }
+
+ private:
+  using C = Compute<T>;
+  using Total = typename Op::Total;
+  static constexpr int64_t kPiece = 65536, kMostPieces = 64, kLongestRun = 4096, kWidth = 32;
+
+  // A few outputs at a time, each in lanes that are brought together after so many rounds that no digits are lost.
+  void sweep(const T* x, Range rounds, Total* totals) const {
+    constexpr int64_t kTile = 32;
+    const int64_t few = std::max<int64_t>(1, kShortSum / run_);
+    std::fill_n(totals, plan_.outputs, static_cast<Total>(Op::kStart));
+    for (int64_t first = rounds.begin; first < rounds.end; first += few) {
+      const int64_t last = std::min(rounds.end, first + few);
+      for (int64_t tile = 0; tile < plan_.outputs; tile += kTile) {
+        const int64_t n = std::min(kTile, plan_.outputs - tile);
+        C lanes[kTile][kWidth];
+        std::fill_n(lanes[0], n * kWidth, Op::kStart);
+        for (int64_t r = first; r < last; ++r) {
+          const T* from = x + r * plan_.reduced[1].x_stride + tile * plan_.kept[0].x_stride;
+          for (int64_t o = 0; o < n; ++o, from += plan_.kept[0].x_stride) add_run(lanes[o], from);
+        }
+        for (int64_t o = 0; o < n; ++o) totals[tile + o] = Op::total(totals[tile + o], together(lanes[o]));
+      }
+    }
+  }
+  void add_run(C* lanes, const T* x) const {
+    C sums[kWidth];
+    std::copy_n(lanes, kWidth, sums);
+    int64_t i = 0;
+    for (; i + kWidth <= run_; i += kWidth) {
+      for (int64_t k = 0; k < kWidth; ++k) sums[k] = Op::combine(sums[k], load(x + i + k));
+    }
+    for (int64_t k = 0; k < run_ - i; ++k) sums[k] = Op::combine(sums[k], load(x + i + k));
+    std::copy_n(sums, kWidth, lanes);
+  }
+  static Total together(C* lanes) {
+    for (int64_t width = kWidth / 2; width > 0; width /= 2) {
+      for (int64_t k = 0; k < width; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + width]);
+    }
+    return static_cast<Total>(lanes[0]);
+  }
+
+  ReducePlan plan_;
+  double divisor_;
+  int64_t run_, rounds_, pieces_;
+};
+
+// The innermost dimension is kept: rows of x are added up, a tile of columns at a time. Where rows are many, pieces of
+// them are added into rows of their own first. Nothing depends on the number of threads.
+template <class T, class Op>
+class RowsKernel final : public Kernel {
+ public:
+  RowsKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:rows"), plan_(std::move(plan)), divisor_(divisor) {
+    width_ = plan_.kept[0].extent;
+    tile_ = std::min(width_, kTile);
+    tiles_ = ceil_div(width_, kTile);
+    units_ = plan_.outputs / std::max<int64_t>(width_, 1) * tiles_;
+    const int64_t rows_in_piece = std::max<int64_t>(16, 65536 / std::max<int64_t>(tile_, 1));
+    pieces_ = std::clamp<int64_t>(ceil_div(plan_.terms, rows_in_piece), 1, 64);
+    if (pieces_ > 1) info().workspace_bytes = static_cast<size_t>(units_ * pieces_ * tile_) * sizeof(C);
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    auto* y = static_cast<T*>(l.out[0]);
+    auto* partial = static_cast<C*>(l.workspace);
+    const int64_t work = std::max<int64_t>(plan_.terms * tile_ / pieces_, 1);
+    parallel_for(units_ * pieces_, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        C sums[kTile];
+        C* total = pieces_ == 1 ? sums : partial + i * tile_;
+        add_rows(x, i / pieces_, piece(plan_.terms, i % pieces_, pieces_), total);
+        if (pieces_ == 1) put(y, i, total);
+      }
+    });
+    if (pieces_ == 1) return;
+    const int64_t pieces_work = std::max<int64_t>(tile_ * pieces_, 1);
+    parallel_for(units_, std::max<int64_t>(1, kGrain / pieces_work), [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        C* first = partial + unit * pieces_ * tile_;
+        for (int64_t p = 1; p < pieces_; ++p) {
+          const C* row = first + p * tile_;
+          for (int64_t j = 0; j < columns_of(unit); ++j) first[j] = Op::combine(first[j], row[j]);
+        }
+        put(y, unit, first);
+      }
+    });
+  }
+
+ private:
+  using C = Compute<T>;
+  static constexpr int64_t kTile = 2048, kGrain = 16384;
+
+  int64_t columns_of(int64_t unit) const { return std::min(tile_, width_ - unit % tiles_ * tile_); }
+  std::span<const Axis> outer() const { return std::span(plan_.kept).subspan(1); }
+  // Few rows at a time, so that long sums do not lose their last digits.
+  void add_rows(const T* x, int64_t unit, Range rows, C* total) const {
+    constexpr int64_t kFew = 64;
+    const int64_t n = columns_of(unit);
+    const T* from = x + offset_of(outer(), unit / tiles_, &Axis::x_stride) + unit % tiles_ * tile_;
+    for (int64_t j = 0; j < n; ++j) total[j] = Op::kStart;
+    while (rows.begin < rows.end) {
+      const int64_t stop = std::min(rows.end, rows.begin + kFew);
+      C few[kTile];
+      for (int64_t j = 0; j < n; ++j) few[j] = Op::kStart;
+      for (; rows.begin < stop; ++rows.begin) {
+        const T* row = from + offset_of(plan_.reduced, rows.begin, &Axis::x_stride);
+        for (int64_t j = 0; j < n; ++j) few[j] = Op::combine(few[j], load(row + j));
+      }
+      for (int64_t j = 0; j < n; ++j) total[j] = Op::combine(total[j], few[j]);
+    }
+  }
+  void put(T* y, int64_t unit, const C* total) const {
+    const int64_t step = plan_.kept[0].y_stride;
+    T* to = y + offset_of(outer(), unit / tiles_, &Axis::y_stride) + unit % tiles_ * tile_ * step;
+    for (int64_t j = 0; j < columns_of(unit); ++j)
+      store(to + j * step, static_cast<C>(total[j] / static_cast<C>(divisor_)));
+  }
+
+  ReducePlan plan_;
+  double divisor_;
+  int64_t width_, tile_, tiles_, units_, pieces_;
+};
+
+template <class T, class Op>
+std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double divisor) {
+  if (SweepKernel<T, Op>::suits(plan)) return std::make_unique<SweepKernel<T, Op>>(plan, divisor);
+  if (plan.inner_reduced) return std::make_unique<RunsKernel<T, Op>>(plan, divisor);
+  return std::make_unique<RowsKernel<T, Op>>(plan, divisor);
+}
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const TensorSpec &x = p.in[0], &y = p.out[0];
+  const cpu::ReducePlan plan(x, y, p.params.dims);
+  const double divisor = p.params.what == Reduction::kMean ? static_cast<double>(plan.terms) : 1.0;
+  const bool is_max = p.params.what == Reduction::kMax;
+  cpu::dispatch_compute(x.dtype, [&]<class T>() {
+    candidates.add("loop", [=] {
+      return is_max ? cpu::make_reduce<T, cpu::Max<T>>(plan, 1.0) : cpu::make_reduce<T, cpu::Sum<T>>(plan, divisor);
+    });
+  });
+}
+
+}  // namespace plumb

@@ -1,0 +1,126 @@
+#include "kernels/cross_entropy.h"
+
+#include "kernels/cpu/element.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/functors/math.h"
+
+namespace plumb::cpu {
+
+namespace math = functors::math;
+
+namespace {
+
+// Before the loop over the rows: an exception must not leave a parallel loop.
+void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
+  bool good = true;
+  for (int64_t i = 0; i < rows; ++i) good &= labels[i] >= 0 && labels[i] < classes;
+  if (good) return;
+  for (int64_t i = 0; i < rows; ++i) {
+    PLUMB_CHECK(labels[i] >= 0 && labels[i] < classes,
+                "cross_entropy: the label of row {} is {}; with {} classes labels are 0 to {}", i, labels[i], classes,
+                classes - 1);
+  }
+}
+
+template <class T>
+class Forward final : public Kernel {
+ public:
+  using C = Compute<T>;  // the dtype of the loss and the statistics
+  Forward(int64_t rows, int64_t classes, LossReduction reduction)
+      : Kernel("plumb:cross_entropy"), rows_(rows), classes_(classes), reduction_(reduction) {
+    if (reduction != LossReduction::kNone) info().workspace_bytes = static_cast<size_t>(rows) * sizeof(double);
+  }
+  void run(const Launch& l) const override {
+    const auto* x = static_cast<const T*>(l.in[0]);
+    const auto* labels = static_cast<const int64_t*>(l.in[1]);
+    check_labels(labels, rows_, classes_);
+    auto *loss = static_cast<C*>(l.out[0]), *statistics = static_cast<C*>(l.out[1]);
+    auto* losses = static_cast<double*>(l.workspace);
+    const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes_;
+    parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double value = row(x + i * classes_, labels[i], statistics + 2 * i);
+        if (reduction_ == LossReduction::kNone) {
+          loss[i] = static_cast<C>(value);
+        } else {
+          losses[i] = value;
+        }
+      }
+    });
+    if (reduction_ == LossReduction::kNone) return;
+    double total = 0;
+    for (int64_t i = 0; i < rows_; ++i) total += losses[i];
+    *loss = static_cast<C>(reduction_ == LossReduction::kMean ? total / static_cast<double>(rows_) : total);
+  }
+
+ private:
+  double row(const T* x, int64_t label, C* statistics) const {
+    const C largest = simd_max<C>(classes_, [&](int64_t j) { return load(x + j); });
+    const double sum = simd_sum<C>(classes_, [&](int64_t j) { return math::exp(load(x + j) - largest); });
+    const double log_sum = std::log(sum);
+    statistics[0] = largest;
+    statistics[1] = static_cast<C>(log_sum);
+    return log_sum - static_cast<double>(load(x + label) - largest);
+  }
+
+  int64_t rows_, classes_;
+  LossReduction reduction_;
+};
+
+template <class T>
+class Backward final : public Kernel {
+ public:
+  using C = Compute<T>;
+  Backward(int64_t rows, int64_t classes, LossReduction reduction)
+      : Kernel("plumb:cross_entropy"), rows_(rows), classes_(classes), reduction_(reduction) {}
+  void run(const Launch& l) const override {
+    const auto *dy = static_cast<const C*>(l.in[0]), *statistics = static_cast<const C*>(l.in[3]);
+    const auto* x = static_cast<const T*>(l.in[1]);
+    const auto* labels = static_cast<const int64_t*>(l.in[2]);
+    auto* dx = static_cast<T*>(l.out[0]);
+    check_labels(labels, rows_, classes_);
+    const C count = reduction_ == LossReduction::kMean ? static_cast<C>(rows_) : C(1);
+    const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes_;
+    parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const C d = (reduction_ == LossReduction::kNone ? dy[i] : dy[0]) / count;
+        row(x + i * classes_, labels[i], statistics[2 * i], statistics[2 * i + 1], d, dx + i * classes_);
+      }
+    });
+  }
+
+ private:
+  void row(const T* x, int64_t label, C largest, C log_sum, C dy, T* dx) const {
+    const C of_label = math::exp((load(x + label) - largest) - log_sum);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < classes_; ++j) store(dx + j, math::exp((load(x + j) - largest) - log_sum) * dy);
+    store(dx + label, (of_label - C(1)) * dy);
+  }
+
+  int64_t rows_, classes_;
+  LossReduction reduction_;
+};
+
+template <template <class> class K>
+void offer(const TensorSpec& logits, const CrossEntropyParams& p, Candidates& candidates) {
+  dispatch_compute(logits.dtype, [&]<class T>() {
+    candidates.add("loop", [rows = logits.shape[0], classes = logits.shape[1], r = p.reduction] {
+      return std::make_unique<K<T>>(rows, classes, r);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void CrossEntropyForward::cpu(const Problem<Params>& p, Candidates& c) {
+  cpu::offer<cpu::Forward>(p.in[0], p.params, c);
+}
+void CrossEntropyBackward::cpu(const Problem<Params>& p, Candidates& c) {
+  cpu::offer<cpu::Backward>(p.in[1], p.params, c);
+}
+
+}  // namespace plumb

@@ -1,0 +1,169 @@
+#include "kernels/softmax.h"
+
+#include "kernels/cpu/element.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/functors/math.h"
+
+namespace plumb::cpu {
+
+namespace math = functors::math;
+
+namespace {
+
+// A dense tensor as (outer, extent, inner) in memory; `extent` is that of the softmax.
+struct Slices {
+  int64_t outer = 0, extent = 0, inner = 1;
+  Slices(const TensorSpec& x, int dim) {
+    if (x.numel() == 0) return;
+    extent = x.shape[dim];
+    inner = strides_of(x)[dim];
+    outer = x.numel() / (extent * inner);
+  }
+};
+
+// The dimension is the innermost one: row by row.
+
+template <class T, bool kLog>
+void forward_row(int64_t n, const T* x, T* y) {
+  using C = Compute<T>;
+  const C largest = simd_max<C>(n, [&](int64_t i) { return load(x + i); });
+  const auto power = [&](int64_t i) { return math::exp(load(x + i) - largest); };
+  if constexpr (kLog) {
+    const C log_sum = static_cast<C>(std::log(simd_sum<C>(n, power)));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) store(y + i, (load(x + i) - largest) - log_sum);
+    return;
+  }
+  // The exponentials wait in y, or on the stack where y is too narrow; if there are too many for it, they come twice.
+  constexpr bool kInY = std::is_same_v<T, C>;
+  C stack[kInY ? 1 : kShortSum];
+  if (kInY || n <= kShortSum) {
+    C* waiting = stack;
+    if constexpr (kInY) waiting = y;
+    const C scale = static_cast<C>(1 / simd_sum<C>(n, [&](int64_t i) { return waiting[i] = power(i); }));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) store(y + i, waiting[i] * scale);
+  } else {
+    const C scale = static_cast<C>(1 / simd_sum<C>(n, power));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) store(y + i, power(i) * scale);
+  }
+}
+
+template <class T, bool kLog>
+void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
+  using C = Compute<T>;
+  const auto term = [&](int64_t i) { return kLog ? load(dy + i) : load(dy + i) * load(y + i); };
+  const C total = static_cast<C>(simd_sum<C>(n, term));
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const C d = load(dy + i), v = load(y + i);
+    store(dx + i, kLog ? d - math::exp(v) * total : v * (d - total));
+  }
+}
+
+// Another dimension: up to kColumns neighbours side by side, `step` from one to the next along the dimension.
+
+template <class T, bool kLog>
+void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
+  using C = Compute<T>;
+  C largest[kColumns], total[kColumns];
+  std::fill_n(largest, width, -std::numeric_limits<C>::infinity());
+  for (int64_t k = 0; k < n; ++k) {
+    for (int64_t j = 0; j < width; ++j) {
+      const C v = load(x + k * step + j);
+      largest[j] = v > largest[j] ? v : largest[j];
+    }
+  }
+  const auto power = [&](int64_t k, int64_t j) { return math::exp(load(x + k * step + j) - largest[j]); };
+  constexpr bool kWait = !kLog && std::is_same_v<T, C>;
+  column_sums<C>(n, width, total, [&](int64_t k, int64_t j) {
+    const C e = power(k, j);
+    if constexpr (kWait) y[k * step + j] = e;
+    return e;
+  });
+  for (int64_t j = 0; j < width; ++j) total[j] = kLog ? std::log(total[j]) : 1 / total[j];
+  for (int64_t k = 0; k < n; ++k) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t at = k * step + j;
+      if constexpr (kLog) {
+        store(y + at, (load(x + at) - largest[j]) - total[j]);
+      } else {
+        store(y + at, (kWait ? load(y + at) : power(k, j)) * total[j]);
+      }
+    }
+  }
+}
+
+template <class T, bool kLog>
+void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const T* y, T* dx) {
+  using C = Compute<T>;
+  C total[kColumns];
+  column_sums<C>(n, width, total, [&](int64_t k, int64_t j) {
+    return kLog ? load(dy + k * step + j) : load(dy + k * step + j) * load(y + k * step + j);
+  });
+  for (int64_t k = 0; k < n; ++k) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t at = k * step + j;
+      const C d = load(dy + at), v = load(y + at);
+      store(dx + at, kLog ? d - math::exp(v) * total[j] : v * (d - total[j]));
+    }
+  }
+}
+
+template <class T, bool kLog, bool kBackward>
+class SoftmaxKernel final : public Kernel {
+ public:
+  explicit SoftmaxKernel(const Slices& s)
+      : Kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
+  void run(const Launch& l) const override {
+    const int64_t blocks = ceil_div(s_.inner, kColumns);
+    const int64_t bytes = s_.extent * std::min(s_.inner, kColumns) * static_cast<int64_t>(sizeof(T));
+    parallel_for(s_.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * kColumns;
+        slice(l, i / blocks * s_.extent * s_.inner + first, std::min(kColumns, s_.inner - first));
+      }
+    });
+  }
+
+ private:
+  void slice(const Launch& l, int64_t at, int64_t width) const {
+    const auto* a = static_cast<const T*>(l.in[0]) + at;
+    auto* out = static_cast<T*>(l.out[0]) + at;
+    if constexpr (kBackward) {
+      const auto* y = static_cast<const T*>(l.in[1]) + at;
+      if (s_.inner == 1) return backward_row<T, kLog>(s_.extent, a, y, out);
+      backward_columns<T, kLog>(s_.extent, s_.inner, width, a, y, out);
+    } else {
+      if (s_.inner == 1) return forward_row<T, kLog>(s_.extent, a, out);
+      forward_columns<T, kLog>(s_.extent, s_.inner, width, a, out);
+    }
+  }
+
+  Slices s_;
+};
+
+template <bool kBackward>
+void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
+  const Slices slices(p.in[0], p.params.dim);
+  dispatch_compute(p.out[0].dtype, [&]<class T>() {
+    candidates.add("loop", [=, log = p.params.log]() -> std::unique_ptr<Kernel> {
+      if (log) return std::make_unique<SoftmaxKernel<T, true, kBackward>>(slices);
+      return std::make_unique<SoftmaxKernel<T, false, kBackward>>(slices);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace plumb::cpu
+
+namespace plumb {
+
+void SoftmaxForward::cpu(const Problem<Params>& p, Candidates& c) { cpu::offer<false>(p, c); }
+void SoftmaxBackward::cpu(const Problem<Params>& p, Candidates& c) { cpu::offer<true>(p, c); }
+
+}  // namespace plumb

@@ -1,0 +1,165 @@
+// Convolutions as products of matrices, of which one is an image that is read through a window: nothing is unrolled in
+// memory. Right for every stride, dilation, padding, group and layout.
+#include "kernels/conv2d.h"
+
+#include "kernels/cuda/gemm/gemm.h"
+#include "kernels/cuda/vendor/offers.h"
+
+namespace plumb {
+namespace {
+
+using cuda::Axis;
+using cuda::Gemm;
+using cuda::Operand;
+using Params = Conv2dParams;
+
+class Planner {
+ public:
+  Planner(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const Params& p)
+      : x_(x), w_(w), y_(y), p_(p), xs_(strides_of(x)), ys_(strides_of(y)) {}
+
+  Gemm forward() const {
+    Gemm g;
+    g.a.row = Axis({group_oc(), weights_of_oc()});
+    g.a.depth = weight_taps();
+    g.a.is_depth_first = true;
+    g.b = image(x_, xs_);
+    g.b.row = pixels(y_, {.offset = xs_[0]}, {.h = p_.stride[0]}, {.w = p_.stride[1]});
+    g.b.depth = taps(w_.shape[1], {.offset = xs_[1]}, {.h = p_.dilation[0]}, {.w = p_.dilation[1]});
+    g.b.is_depth_first = is_channels_last();
+    g.b.first_h = -p_.padding[0], g.b.first_w = -p_.padding[2];
+    write_pixels(g, y_, ys_);
+    g.batches.add(p_.groups, group_oc() * weights_of_oc(), w_.shape[1] * xs_[1], group_oc() * ys_[1], group_oc());
+    g.relu = p_.activation == Activation::kRelu;
+    return g;
+  }
+
+  Gemm backward_input() const {
+    Gemm g;
+    g.a.row = Axis({w_.shape[1], area()});
+    g.a.depth = taps(group_oc(), {.offset = weights_of_oc()}, {.offset = w_.shape[3]}, {.offset = 1});
+    g.a.is_depth_first = area() > 1 && !is_channels_last();
+    g.b = image(y_, ys_);
+    g.b.row = pixels(x_, {.offset = ys_[0]}, {.h = 1}, {.w = 1});
+    g.b.depth = taps(group_oc(), {.offset = ys_[1]}, {.h = -p_.dilation[0]}, {.w = -p_.dilation[1]});
+    g.b.is_depth_first = is_channels_last();
+    g.b.first_h = p_.padding[0], g.b.first_w = p_.padding[2];
+    g.b.step_h = p_.stride[0], g.b.step_w = p_.stride[1];
+    write_pixels(g, x_, xs_);
+    g.batches.add(p_.groups, group_oc() * weights_of_oc(), group_oc() * ys_[1], w_.shape[1] * xs_[1]);
+    return g;
+  }
+
+  Gemm backward_weight() const {
+    Gemm g;
+    g.a.row = Axis({group_oc(), ys_[1]});
+    g.a.depth = pixels(y_, {.offset = ys_[0]}, {.offset = ys_[2]}, {.offset = ys_[3]});
+    g.a.is_depth_first = !is_channels_last();
+    g.b = image(x_, xs_);
+    g.b.row = taps(w_.shape[1], {.offset = xs_[1]}, {.h = p_.dilation[0]}, {.w = p_.dilation[1]});
+    g.b.depth = pixels(y_, {.offset = xs_[0]}, {.h = p_.stride[0]}, {.w = p_.stride[1]});
+    g.b.is_depth_first = !is_channels_last();
+    g.b.first_h = -p_.padding[0], g.b.first_w = -p_.padding[2];
+    g.row_stride = weights_of_oc();
+    if (is_channels_last()) {  // the channel is the inner digit of a tap
+      g.column_inner = cuda::Divisor(std::max<int64_t>(1, w_.shape[1]));
+      g.column_stride[0] = area(), g.column_stride[1] = 1;
+    } else {
+      g.column_inner = cuda::Divisor(std::max<int64_t>(1, weights_of_oc()));
+      g.column_stride[0] = 1;
+    }
+    g.batches.add(p_.groups, group_oc() * ys_[1], w_.shape[1] * xs_[1], group_oc() * weights_of_oc());
+    return g;
+  }
+
+ private:
+  struct Step {  // what one more along a dimension adds
+    int64_t offset = 0;
+    int32_t h = 0, w = 0;
+  };
+  static cuda::Digit digit(int64_t extent, const Step& s) { return {extent, s.offset, s.h, s.w}; }
+
+  bool is_channels_last() const { return x_.layout == Layout::kNhwc; }
+  int64_t group_oc() const { return w_.shape[0] / p_.groups; }
+  int64_t area() const { return w_.shape[2] * w_.shape[3]; }
+  int64_t weights_of_oc() const { return w_.shape[1] * area(); }
+
+  // The pixels of all images, as they lie in memory.
+  Axis pixels(const TensorSpec& of, const Step& n, const Step& h, const Step& w) const {
+    const Shape& s = of.shape;
+    if (of.layout == Layout::kChwn) return Axis(digit(s[0], n), digit(s[3], w), digit(s[2], h));
+    return Axis(digit(s[3], w), digit(s[2], h), digit(s[0], n));
+  }
+  // The products of one sum: the places of the window in each channel. Channels are inside where they are in memory.
+  Axis taps(int64_t channels, const Step& c, const Step& kh, const Step& kw) const {
+    const auto c_digit = digit(channels, c), h_digit = digit(w_.shape[2], kh), w_digit = digit(w_.shape[3], kw);
+    return is_channels_last() ? Axis(c_digit, w_digit, h_digit) : Axis(w_digit, h_digit, c_digit);
+  }
+  Axis weight_taps() const { return taps(w_.shape[1], {.offset = area()}, {.offset = w_.shape[3]}, {.offset = 1}); }
+  static Operand image(const TensorSpec& of, const Strides& strides) {
+    Operand o;
+    o.is_image = true;
+    o.image_h = static_cast<int32_t>(of.shape[2]), o.image_w = static_cast<int32_t>(of.shape[3]);
+    o.stride_h = strides[2], o.stride_w = strides[3];
+    return o;
+  }
+  // Columns are pixels, rows channels.
+  static void write_pixels(Gemm& g, const TensorSpec& to, const Strides& strides) {
+    const bool is_batch_inside = to.layout == Layout::kChwn;
+    const int64_t pixels = to.shape[2] * to.shape[3];
+    g.row_stride = strides[1];
+    g.column_inner = cuda::Divisor(std::max<int64_t>(1, is_batch_inside ? to.shape[0] : pixels));
+    g.column_stride[0] = strides[is_batch_inside ? 0 : 3];
+    g.column_stride[1] = strides[is_batch_inside ? 3 : 0];
+  }
+
+  TensorSpec x_, w_, y_;
+  Params p_;
+  Strides xs_, ys_;
+};
+
+void check_extents(const char* name, const TensorSpec& image, const Params& p) {
+  constexpr int64_t kMost = int64_t{1} << 30;  // places in the padded image are 32-bit numbers
+  for (int i = 0; i < 2; ++i) {
+    const int64_t padded = image.shape[2 + i] + p.padding[2 * i] + p.padding[2 * i + 1];
+    PLUMB_CHECK(padded < kMost, "{}: images of {} with their padding are too large for the kernels of a device", name,
+                image);
+  }
+}
+
+// The inputs by their numbers; bias is -1 where there is none.
+struct Inputs {
+  int a, b, bias = -1;
+};
+template <class Params>
+void offer(const char* name, const Problem<Params>& p, const Gemm& g, const Inputs& in, Candidates& candidates) {
+  const DType dtype = p.out[0].dtype;
+  if (dtype == DType::kF16) return;
+  candidates.add("direct",
+                 [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
+}
+
+}  // namespace
+
+void Conv2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  check_extents("conv2d", p.in[0], p.params);
+  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
+  const Gemm g = Planner(p.in[0], p.in[1], p.out[0], p.params).forward();
+  offer("plumb:conv2d_forward", p, g, {1, 0, p.in.size() == 3 ? 2 : -1}, c);
+}
+
+void Conv2dBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
+  check_extents("conv2d_backward_input", p.out[0], p.params);
+  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
+  const Gemm g = Planner(p.out[0], p.in[1], p.in[0], p.params).backward_input();
+  offer("plumb:conv2d_backward_input", p, g, {1, 0}, c);
+}
+
+void Conv2dBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
+  check_extents("conv2d_backward_weight", p.in[1], p.params);
+  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
+  const Gemm g = Planner(p.in[1], p.out[0], p.in[0], p.params).backward_weight();
+  offer("plumb:conv2d_backward_weight", p, g, {0, 1}, c);
+}
+
+}  // namespace plumb

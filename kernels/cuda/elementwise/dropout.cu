@@ -1,0 +1,193 @@
+#include "kernels/dropout.h"
+
+#include <algorithm>
+
+#include "core/random.h"
+#include "kernels/cuda/divide.h"
+#include "kernels/cuda/reduction/rows.cuh"
+
+namespace plumb {
+namespace {
+
+using cuda::Compute;
+using cuda::Piece;
+
+constexpr unsigned kThreads = 256;
+constexpr int64_t kWords = 4;  // of a block of Philox
+
+// Memory holds `batch` matrices (columns, rows) whose transposes are in logical order. Row-major tensors are one row.
+struct Order {
+  int64_t batch = 1, rows = 1, columns;
+  explicit Order(const TensorSpec& x) : columns(x.numel()) {
+    if (columns == 0 || x.layout == Layout::kNchw) return;
+    batch = x.layout == Layout::kNhwc ? x.shape[0] : 1;
+    rows = x.shape[x.layout == Layout::kNhwc ? 1 : 0];
+    columns /= batch * rows;
+  }
+};
+
+template <class T>
+struct DropoutArgs {
+  const T* x;
+  T* y;
+  uint8_t* mask;         // or null
+  const int64_t* state;  // seed, and blocks used so far
+  int64_t n;
+  uint32_t threshold;
+  Compute<T> scale;
+  int64_t columns, pieces;  // of the transposed order; pieces are the blocks that rows have part in, row by row
+  cuda::Divisor rows, of_row;
+
+  __device__ std::array<uint32_t, kWords> words(int64_t block) const {
+    const auto seed = static_cast<uint64_t>(state[0]), offset = static_cast<uint64_t>(state[1]);
+    return Philox::block(seed, offset + static_cast<uint64_t>(block), kDropoutStream);
+  }
+  __device__ T value(T v, bool is_kept) const {
+    return cuda::rounded<T>(is_kept ? cuda::load(&v) * scale : Compute<T>(0));
+  }
+};
+
+// Elements of memory in logical order, whole blocks of words a thread.
+template <class T>
+constexpr int kEachInOrder = std::max<int>(kWords, cuda::Vector<T>::kSize);
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> a) {
+  constexpr int kEach = kEachInOrder<T>;
+  for (int64_t i = cuda::thread_of_grid() * kEach; i < a.n; i += cuda::threads_of_grid() * kEach) {
+    const bool is_whole = i + kEach <= a.n;
+    Piece<T, kEach> v{};
+    if (is_whole) {
+      v = cuda::load_piece<kEach>(a.x + i);
+    } else {
+      for (int j = 0; j < kEach; ++j) {
+        if (i + j < a.n) v.of[j] = a.x[i + j];
+      }
+    }
+    Piece<uint8_t, kEach> kept;
+    for (int k = 0; k < kEach; k += kWords) {
+      const auto words = a.words((i + k) / kWords);
+      for (int j = 0; j < kWords; ++j) {
+        const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
+        kept.of[k + j] = is_kept;
+        v.of[k + j] = a.value(v.of[k + j], is_kept);
+      }
+    }
+    if (is_whole) {
+      cuda::store_piece(a.y + i, v);
+      if (a.mask) cuda::store_piece(a.mask + i, kept);
+      continue;
+    }
+    for (int j = 0; j < kEach; ++j) {
+      if (i + j >= a.n) break;
+      a.y[i + j] = v.of[j];
+      if (a.mask) a.mask[i + j] = kept.of[j];
+    }
+  }
+}
+
+// Other layouts: a thread has what a row has of a block of words, neighbouring threads neighbouring rows of memory. A
+// row need not begin with a block.
+template <class T>
+__global__ void __launch_bounds__(kThreads) dropout_transposed_kernel(const DropoutArgs<T> a) {
+  for (int64_t i = cuda::thread_of_grid(); i < a.pieces; i += cuda::threads_of_grid()) {
+    int64_t row = i;
+    int64_t number = a.rows.divide(row);
+    const int64_t matrix = a.of_row.divide(number);
+    const int64_t first = (matrix * a.rows.by + row) * a.columns, block = first / kWords + number;
+    const auto words = a.words(block);
+    const int64_t memory = matrix * a.rows.by * a.columns + row;
+    for (int j = 0; j < kWords; ++j) {
+      const int64_t column = block * kWords + j - first;
+      if (column < 0 || column >= a.columns) continue;
+      const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
+      const int64_t at = memory + column * a.rows.by;
+      a.y[at] = a.value(a.x[at], is_kept);
+      if (a.mask) a.mask[at] = is_kept;
+    }
+  }
+}
+
+struct AdvanceArgs {
+  int64_t* state;
+  int64_t blocks;
+};
+__global__ void __launch_bounds__(1) dropout_advance_kernel(const AdvanceArgs a) { a.state[1] += a.blocks; }
+
+template <class T>
+struct DropoutBackwardArgs {
+  const T* dy;
+  const uint8_t* mask;
+  T* dx;
+  int64_t n;
+  Compute<T> scale;
+
+  __device__ T value(T v, bool is_kept) const {
+    return cuda::rounded<T>(is_kept ? cuda::load(&v) * scale : Compute<T>(0));
+  }
+};
+template <class T>
+__global__ void __launch_bounds__(kThreads) dropout_backward_kernel(const DropoutBackwardArgs<T> a) {
+  constexpr int kEach = cuda::Vector<T>::kSize;
+  const int64_t pieces = a.n / kEach;
+  for (int64_t i = cuda::thread_of_grid(); i < pieces; i += cuda::threads_of_grid()) {
+    auto v = cuda::load_piece<kEach>(a.dy + i * kEach);
+    const auto kept = cuda::load_piece<kEach>(a.mask + i * kEach);
+    for (int j = 0; j < kEach; ++j) v.of[j] = a.value(v.of[j], kept.of[j] != 0);
+    cuda::store_piece(a.dx + i * kEach, v);
+  }
+  if (const int64_t i = pieces * kEach + cuda::thread_of_grid(); i < a.n) a.dx[i] = a.value(a.dy[i], a.mask[i] != 0);
+}
+
+}  // namespace
+
+void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
+    candidates.add("philox", [x = p.in[0], params = p.params, has_mask = p.out.size() == 2, device = p.device] {
+      const double probability = params.p;
+      const Order order(x);
+      DropoutArgs<T> args{};
+      args.n = x.numel();
+      args.threshold = static_cast<uint32_t>(probability * 0x1p32);
+      args.scale = static_cast<Compute<T>>(1 / (1 - probability));
+      const int64_t lead = order.columns % kWords == 0 ? 0 : kWords - 1;  // of a block, may be of the row before
+      const int64_t of_row = (order.columns + lead + kWords - 1) / kWords;
+      args.columns = order.columns;
+      args.pieces = order.batch * of_row * order.rows;
+      args.rows = cuda::Divisor(order.rows);
+      args.of_row = cuda::Divisor(std::max<int64_t>(1, of_row));
+      const bool is_in_order = order.batch * order.rows == 1;
+      return cuda::own("plumb:dropout", device, 2, [=](const cuda::Queue& q, const Launch& l) {
+        DropoutArgs<T> now = args;
+        now.x = static_cast<const T*>(l.in[0]);
+        now.y = static_cast<T*>(l.out[0]);
+        now.mask = has_mask ? static_cast<uint8_t*>(l.out[1]) : nullptr;
+        now.state = static_cast<const int64_t*>(l.in[1]);
+        if (is_in_order) {
+          constexpr int64_t kEach = kEachInOrder<T>;
+          q.launch<dropout_kernel<T>>(cuda::grid_over(q.runtime(), (now.n + kEach - 1) / kEach, kThreads), now);
+        } else {
+          q.launch<dropout_transposed_kernel<T>>(cuda::grid_over(q.runtime(), now.pieces, kThreads), now);
+        }
+        const AdvanceArgs advance{static_cast<int64_t*>(l.in[1]), (now.n + kWords - 1) / kWords};
+        q.launch<dropout_advance_kernel>(cuda::Grid{{1}, {1}}, advance);
+      });
+    });
+  });
+}
+
+void DropoutBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
+    candidates.add("loop", [n = p.in[0].numel(), params = p.params, device = p.device] {
+      const auto scale = static_cast<Compute<T>>(1 / (1 - static_cast<double>(params.p)));
+      return cuda::own("plumb:dropout_backward", device, 1, [=](const cuda::Queue& q, const Launch& l) {
+        q.launch<dropout_backward_kernel<T>>(
+            cuda::grid_over(q.runtime(), n / cuda::Vector<T>::kSize + 1, kThreads),
+            DropoutBackwardArgs<T>{static_cast<const T*>(l.in[0]), static_cast<const uint8_t*>(l.in[1]),
+                                   static_cast<T*>(l.out[0]), n, scale});
+      });
+    });
+  });
+}
+
+}  // namespace plumb

@@ -1,0 +1,78 @@
+#include "kernels/augment.h"
+
+#include "kernels/cuda/divide.h"
+#include "kernels/cuda/reduction/rows.cuh"
+
+namespace plumb {
+namespace {
+
+template <class T>
+struct AugmentArgs {
+  const uint8_t* pixels;
+  const functors::Window* windows;
+  const float* table;
+  T* y;
+  int64_t n;
+  cuda::Divisor extent[4];  // of the dimensions of memory, the outermost first
+  int dim[4];               // which those are
+  int64_t channels, height, width;
+
+  __device__ T at(int64_t i) const {
+    int64_t index[4];  // (n, c, h, w)
+    for (int d = 3; d >= 0; --d) {
+      int64_t own = i;
+      i = extent[d].divide(own);
+      index[dim[d]] = own;
+    }
+    const functors::Window window = windows[index[0]];
+    const int64_t h = index[2] + window.dy, w = (window.flip ? width - 1 - index[3] : index[3]) + window.dx;
+    const bool is_inside = h >= 0 && h < height && w >= 0 && w < width;
+    const int pixel = is_inside ? pixels[((index[0] * channels + index[1]) * height + h) * width + w] : 0;
+    return cuda::rounded<T>(table[index[1] * functors::kPixelValues + pixel]);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(256) augment_kernel(const AugmentArgs<T> a) {
+  constexpr int kEach = cuda::Vector<T>::kSize;
+  const int64_t pieces = a.n / kEach;
+  for (int64_t i = cuda::thread_of_grid(); i < pieces; i += cuda::threads_of_grid()) {
+    cuda::Piece<T, kEach> y;
+    for (int j = 0; j < kEach; ++j) y.of[j] = a.at(i * kEach + j);
+    cuda::store_piece(a.y + i * kEach, y);
+  }
+  if (const int64_t i = pieces * kEach + cuda::thread_of_grid(); i < a.n) a.y[i] = a.at(i);
+}
+
+template <class T>
+void offer(const Problem<NoParams>& p, Candidates& candidates) {
+  candidates.add("loop", [y = p.in[3], device = p.device] {
+    AugmentArgs<T> args{};
+    args.n = y.numel();
+    const DimOrder order = memory_order(y.layout, y.rank());
+    for (int d = 0; d < 4; ++d) {
+      args.dim[d] = order[d];
+      args.extent[d] = cuda::Divisor(std::max<int64_t>(1, y.shape[order[d]]));
+    }
+    args.channels = y.shape[1], args.height = y.shape[2], args.width = y.shape[3];
+    auto kernel = cuda::own("plumb:augment", device, 1, [=](const cuda::Queue& q, const Launch& l) {
+      AugmentArgs<T> now = args;
+      now.pixels = static_cast<const uint8_t*>(l.in[0]);
+      now.windows = static_cast<const functors::Window*>(l.in[1]);
+      now.table = static_cast<const float*>(l.in[2]);
+      now.y = static_cast<T*>(l.in[3]);
+      q.launch<augment_kernel<T>>(cuda::grid_over(q.runtime(), now.n / cuda::Vector<T>::kSize + 1), now);
+    });
+    kernel->info().bytes += static_cast<double>(y.bytes());  // of what is written; the gate adds what is read
+    return kernel;
+  });
+}
+
+}  // namespace
+
+void Augment::cuda(const Problem<Params>& p, Candidates& candidates) {
+  if (p.in[3].dtype == DType::kF32) offer<float>(p, candidates);
+  if (p.in[3].dtype == DType::kBf16) offer<Bfloat16>(p, candidates);
+}
+
+}  // namespace plumb

@@ -1,0 +1,183 @@
+// Batch normalisation: the channels' sums, and then one pass over the elements by four numbers a channel.
+#include "kernels/batch_norm.h"
+
+#include "kernels/cuda/normalization/batch_norm.cuh"
+#include "kernels/cuda/vendor/offers.h"
+
+namespace plumb {
+namespace {
+
+namespace math = functors::math;
+using cuda::Compute;
+using cuda::Piece;
+using cuda::norm::Backward;
+using cuda::norm::Coefficients;
+using cuda::norm::Forward;
+using cuda::norm::Gradients;
+using cuda::norm::Moments;
+
+constexpr unsigned kThreads = 256;
+
+template <class T>
+size_t coefficient_bytes(int64_t channels) {
+  return plumb::detail::aligned(static_cast<size_t>(channels) * sizeof(Coefficients<Compute<T>>));
+}
+
+template <class T>
+struct EvalArgs {
+  Forward<T> f;
+  int64_t channels;
+};
+template <class T>
+__global__ void __launch_bounds__(kThreads) batch_norm_eval_kernel(const EvalArgs<T> a) {
+  const Forward<T>& f = a.f;
+  for (int64_t c = cuda::thread_of_grid(); c < a.channels; c += cuda::threads_of_grid()) {
+    const double inv_std = 1 / math::sqrt(static_cast<double>(f.running_var[c]) + f.epsilon);
+    f.k[c] = cuda::norm::coefficients<Compute<T>>(static_cast<double>(f.running_mean[c]),
+                                                  inv_std * static_cast<double>(f.gamma[c]),
+                                                  static_cast<double>(f.beta[c]), 0);
+  }
+}
+
+template <class T>
+struct MapArgs {
+  const T *x, *dy;
+  T* out;
+  const Coefficients<Compute<T>>* k;
+  int64_t n;
+  cuda::Divisor inner, channels;  // elements of memory until the channel changes, and how many there are
+};
+// What there is: y of x, dx of dy and x, or dx of dy where y is linear in x, whose own numbers do not matter, NaN or
+// not.
+enum class Map { kForward, kBackward, kLinear };
+
+template <Map kMap, class T>
+__device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) {
+  using C = Compute<T>;
+  if constexpr (kMap == Map::kLinear) return cuda::rounded<T>(cuda::load(&dy) * k.scale);
+  const C v = (cuda::load(&x) - k.centre) * k.slope + k.shift;
+  if constexpr (kMap == Map::kForward) return cuda::rounded<T>(v);
+  return cuda::rounded<T>(v + cuda::load(&dy) * k.scale);
+}
+
+/// kOneChannel: no piece has elements of two channels.
+template <class T, Map kMap, bool kOneChannel>
+__global__ void __launch_bounds__(kThreads) batch_norm_map_kernel(const MapArgs<T> a) {
+  constexpr int kEach = cuda::Vector<T>::kSize;
+  const auto channel_of = [&](int64_t at, int64_t& place) {
+    place = at;
+    int64_t c = a.inner.divide(place);
+    a.channels.divide(c);
+    return c;
+  };
+  const int64_t pieces = a.n / kEach;
+  for (int64_t i = cuda::thread_of_grid(); i < pieces; i += cuda::threads_of_grid()) {
+    Piece<T, kEach> x{}, dy{}, out;
+    if constexpr (kMap != Map::kLinear) x = cuda::load_piece<kEach>(a.x + i * kEach);
+    if constexpr (kMap != Map::kForward) dy = cuda::load_piece<kEach>(a.dy + i * kEach);
+    int64_t place, c = channel_of(i * kEach, place);
+    auto k = a.k[c];
+    for (int j = 0; j < kEach; ++j) {
+      out.of[j] = mapped<kMap>(k, x.of[j], dy.of[j]);
+      if (kOneChannel || j + 1 == kEach || ++place < a.inner.by) continue;
+      place = 0;
+      if (++c == a.channels.by) c = 0;
+      k = a.k[c];
+    }
+    cuda::store_piece(a.out + i * kEach, out);
+  }
+  if (const int64_t i = pieces * kEach + cuda::thread_of_grid(); i < a.n) {
+    int64_t place;
+    a.out[i] = mapped<kMap>(a.k[channel_of(i, place)], a.x[i], a.dy[i]);
+  }
+}
+
+template <Map kMap, class T>
+void map(const cuda::Queue& q, const cuda::ChannelView& v, const T* x, const T* dy, T* out,
+         const Coefficients<Compute<T>>* k) {
+  constexpr int kEach = cuda::Vector<T>::kSize;
+  const int64_t n = v.numel();
+  const cuda::Grid grid = cuda::grid_over(q.runtime(), (n + kEach - 1) / kEach, kThreads);
+  const MapArgs<T> args{x, dy ? dy : x, out, k, n, cuda::Divisor(v.inner), cuda::Divisor(v.channels)};
+  if (n == 0) return;
+  if (v.inner % kEach == 0) return q.launch<batch_norm_map_kernel<T, kMap, true>>(grid, args);
+  q.launch<batch_norm_map_kernel<T, kMap, false>>(grid, args);
+}
+
+template <class T>
+std::unique_ptr<Kernel> forward_kernel(const TensorSpec& x, const BatchNormParams& p, Device device) {
+  using C = Compute<T>;
+  const cuda::ChannelView view(x);
+  const cuda::ChannelSumsPlan<Moments<T>> plan(runtime_of(device), view);
+  const bool is_train = p.train != 0, is_empty = x.numel() == 0;
+  const size_t of_coefficients = coefficient_bytes<T>(view.channels);
+  Forward<T> f{};
+  f.epsilon = p.epsilon, f.momentum = p.momentum, f.is_unbiased = p.unbiased_running_variance != 0;
+  const int launches = is_empty ? 0 : 1 + (is_train ? plan.launches() : 1);
+  auto kernel = cuda::own("plumb:batch_norm", device, launches, [=](const cuda::Queue& q, const Launch& l) {
+    if (is_empty) return;  // there is nothing to take statistics of
+    Forward<T> now = f;
+    now.x = static_cast<const T*>(l.in[0]);
+    now.gamma = static_cast<const C*>(l.in[1]), now.beta = static_cast<const C*>(l.in[2]);
+    now.running_mean = static_cast<C*>(l.in[3]), now.running_var = static_cast<C*>(l.in[4]);
+    now.k = static_cast<Coefficients<C>*>(l.workspace);
+    if (is_train) {
+      now.mean = static_cast<C*>(l.out[1]), now.inv_std = static_cast<C*>(l.out[2]);
+      plan.launch(q, Moments<T>{now}, static_cast<char*>(l.workspace) + of_coefficients);
+    } else {
+      q.launch<batch_norm_eval_kernel<T>>(cuda::grid_over(q.runtime(), view.channels, kThreads),
+                                          EvalArgs<T>{now, view.channels});
+    }
+    map<Map::kForward, T>(q, view, now.x, nullptr, static_cast<T*>(l.out[0]), now.k);
+  });
+  kernel->info().workspace_bytes = of_coefficients + (is_train ? plan.workspace_bytes() : 0);
+  return kernel;
+}
+
+template <class T>
+std::unique_ptr<Kernel> backward_kernel(const TensorSpec& x, const BatchNormParams& p, bool needs_dx, Device device) {
+  using C = Compute<T>;
+  const cuda::ChannelView view(x);
+  const cuda::ChannelSumsPlan<Gradients<T>> plan(runtime_of(device), view);
+  const size_t of_coefficients = coefficient_bytes<T>(view.channels);
+  Backward<T> b{};
+  b.epsilon = p.epsilon, b.is_train = p.train != 0;
+  b.count = static_cast<double>(view.outer * view.inner);
+  const int launches = plan.launches() + (needs_dx && x.numel() > 0);
+  auto kernel = cuda::own("plumb:batch_norm_backward", device, launches, [=](const cuda::Queue& q, const Launch& l) {
+    Backward<T> now = b;
+    now.dy = static_cast<const T*>(l.in[0]), now.x = static_cast<const T*>(l.in[1]);
+    now.gamma = static_cast<const C*>(l.in[2]), now.mean = static_cast<const C*>(l.in[3]);
+    now.spread = static_cast<const C*>(l.in[4]);
+    now.dgamma = static_cast<C*>(l.out[0]), now.dbeta = static_cast<C*>(l.out[1]);
+    now.k = static_cast<Coefficients<C>*>(l.workspace);
+    plan.launch(q, Gradients<T>{now}, static_cast<char*>(l.workspace) + of_coefficients);
+    if (!needs_dx) return;
+    auto* const dx = static_cast<T*>(l.out[2]);
+    now.is_train ? map<Map::kBackward, T>(q, view, now.x, now.dy, dx, now.k)
+                 : map<Map::kLinear, T>(q, view, now.x, now.dy, dx, now.k);
+  });
+  kernel->info().workspace_bytes = of_coefficients + plan.workspace_bytes();
+  return kernel;
+}
+
+}  // namespace
+
+void BatchNormForward::cuda(const Problem<Params>& p, Candidates& candidates) {
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
+    candidates.add(
+        "loop", [x = p.in[0], params = p.params, device = p.device] { return forward_kernel<T>(x, params, device); });
+  });
+  cuda::offer_cudnn_batch_norm(p, candidates);
+}
+
+void BatchNormBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
+  cuda::dispatch_compute(p.in[1].dtype, [&]<class T>() {
+    candidates.add("loop", [x = p.in[1], params = p.params, needs_dx = p.out.size() == 3, device = p.device] {
+      return backward_kernel<T>(x, params, needs_dx, device);
+    });
+  });
+  cuda::offer_cudnn_batch_norm_backward(p, candidates);
+}
+
+}  // namespace plumb

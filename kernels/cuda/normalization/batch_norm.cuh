@@ -1,0 +1,148 @@
+// What batch normalisation sums over each channel, and what follows from the sums.
+#pragma once
+
+#include "kernels/cuda/normalization/channel_sums.cuh"
+
+namespace plumb::cuda::norm {
+
+namespace math = functors::math;
+
+// What the pass makes of an element of a channel: (x - centre) slope + shift, + dy scale. One access of memory for f32.
+template <class C>
+struct alignas(16) Coefficients {
+  C centre, slope, shift, scale;
+};
+template <class C>
+__device__ Coefficients<C> coefficients(double centre, double slope, double shift, double scale) {
+  return {static_cast<C>(centre), static_cast<C>(slope), static_cast<C>(shift), static_cast<C>(scale)};
+}
+template <class T>
+struct Forward {
+  const T* x;
+  const Compute<T>*gamma, *beta;
+  Compute<T>*running_mean, *running_var, *mean, *inv_std;
+  Coefficients<Compute<T>>* k;
+  double epsilon, momentum;
+  bool is_unbiased;
+};
+
+// Mean and variance: sums about a pivot within a chunk, and of two parts by Chan, Golub, LeVeque: Algorithms for
+// computing the sample variance, 1983.
+template <class T>
+struct Moments {
+  using Element = T;
+  using C = Compute<T>;
+  struct State {
+    double n = 0, mean = 0, m2 = 0;
+  };
+  struct Chunk {
+    C pivot, sum, square;
+  };
+  Forward<T> f;
+
+  template <int kEach>
+  __device__ Piece<T, kEach> fetch(int64_t at) const {
+    return load_piece<kEach>(f.x + at);
+  }
+  // The first pivot is an element, which may be far out; the others are the mean so far.
+  __device__ Chunk begin(const State& s, int64_t at, int64_t) const {
+    return {s.n == 0 ? load(f.x + at) : static_cast<C>(s.mean), 0, 0};
+  }
+  template <class Operands>
+  __device__ void add(Chunk& chunk, const Operands& v, int j) const {
+    const C d = load(&v.of[j]) - chunk.pivot;
+    chunk.sum += d;
+    chunk.square += d * d;
+  }
+  __device__ void end(State& s, const Chunk& chunk, int n) const {
+    const double sum = static_cast<double>(chunk.sum), shift = sum / n;
+    const double m2 = static_cast<double>(chunk.square) - sum * shift;
+    s = merge(s, {static_cast<double>(n), static_cast<double>(chunk.pivot) + shift, m2 < 0 ? 0 : m2});  // keeps NaN
+  }
+  __device__ State merge(const State& a, const State& b) const {
+    if (a.n == 0) return b;
+    if (b.n == 0) return a;
+    const double n = a.n + b.n, delta = b.mean - a.mean, share = b.n / n;
+    return {n, a.mean + delta * share, a.m2 + b.m2 + delta * delta * (a.n * share)};
+  }
+  __device__ State from_lane(const State& s, int distance) const {
+    return {__shfl_xor_sync(kAllLanes, s.n, distance), __shfl_xor_sync(kAllLanes, s.mean, distance),
+            __shfl_xor_sync(kAllLanes, s.m2, distance)};
+  }
+  __device__ void finish(const State& s, int64_t c) const {
+    const double var = s.m2 / s.n, inv_std = 1 / math::sqrt(var + f.epsilon);
+    const auto update = [&](C& running, double batch) {
+      running = static_cast<C>((1 - f.momentum) * static_cast<double>(running) + f.momentum * batch);
+    };
+    update(f.running_mean[c], s.mean);
+    update(f.running_var[c], f.is_unbiased ? s.m2 / (s.n - 1) : var);
+    const C mean = static_cast<C>(s.mean);
+    f.mean[c] = mean;
+    f.inv_std[c] = static_cast<C>(inv_std);
+    // What the mean loses by rounding goes into the shift: it matters where the mean is large.
+    const double slope = inv_std * static_cast<double>(f.gamma[c]), lost = s.mean - static_cast<double>(mean);
+    f.k[c] = coefficients<C>(s.mean, slope, static_cast<double>(f.beta[c]) - lost * slope, 0);
+  }
+};
+
+template <class T>
+struct Backward {
+  const T *dy, *x;
+  const Compute<T>*gamma, *mean, *spread;
+  Compute<T>*dgamma, *dbeta;
+  Coefficients<Compute<T>>* k;
+  double epsilon, count;  // of a channel's elements
+  bool is_train;
+};
+
+// The sums of dy and of dy (x - mean).
+template <class T>
+struct Gradients {
+  using Element = T;
+  using C = Compute<T>;
+  struct State {
+    double sum = 0, product = 0;
+  };
+  struct Chunk {
+    C mean, sum, product;
+  };
+  template <int kEach>
+  struct Operands {
+    Piece<T, kEach> dy, x;
+  };
+  Backward<T> b;
+
+  template <int kEach>
+  __device__ Operands<kEach> fetch(int64_t at) const {
+    return {load_piece<kEach>(b.dy + at), load_piece<kEach>(b.x + at)};
+  }
+  __device__ Chunk begin(const State&, int64_t, int64_t c) const { return {b.mean[c], 0, 0}; }
+  template <class Fetched>
+  __device__ void add(Chunk& chunk, const Fetched& v, int j) const {
+    const C dy = load(&v.dy.of[j]);
+    chunk.sum += dy;
+    chunk.product += dy * (load(&v.x.of[j]) - chunk.mean);
+  }
+  __device__ void end(State& s, const Chunk& chunk, int) const {
+    s = merge(s, {static_cast<double>(chunk.sum), static_cast<double>(chunk.product)});
+  }
+  __device__ State merge(const State& p, const State& q) const { return {p.sum + q.sum, p.product + q.product}; }
+  __device__ State from_lane(const State& s, int distance) const {
+    return {__shfl_xor_sync(kAllLanes, s.sum, distance), __shfl_xor_sync(kAllLanes, s.product, distance)};
+  }
+  __device__ void finish(const State& s, int64_t c) const {
+    if (b.count == 0) {
+      b.dgamma[c] = b.dbeta[c] = 0;
+      return;
+    }
+    const double spread = static_cast<double>(b.spread[c]);
+    const double inv_std = b.is_train ? spread : 1 / math::sqrt(spread + b.epsilon);
+    const double product = s.product * inv_std, scale = inv_std * static_cast<double>(b.gamma[c]);
+    b.dgamma[c] = static_cast<C>(product);
+    b.dbeta[c] = static_cast<C>(s.sum);
+    const double share = scale / b.count;
+    b.k[c] = coefficients<C>(static_cast<double>(b.mean[c]), -share * product * inv_std, -share * s.sum, scale);
+  }
+};
+
+}  // namespace plumb::cuda::norm

@@ -1,0 +1,235 @@
+// Sums over all elements of each channel, in an order that does not change: a thread adds some of them up in the type
+// of the arithmetic, a chunk at a time, and all else is done in double. What is summed is plain bytes, with
+//   Element, kEach-fold Operands, fetch<kEach>(at)  what is read at an offset
+//   State                                 what many elements come to; State{} of none
+//   Chunk begin(State, at, channel)       before some elements, of which the first is at offset `at`
+//   void add(Chunk&, Operands, j)         element j of what was fetched
+//   void end(State&, Chunk, n)            the n elements of the chunk
+//   State merge(State, State), from_lane(State, distance), void finish(State, channel)
+#pragma once
+
+#include <algorithm>
+
+#include "core/spec.h"
+#include "kernels/cuda/divide.h"
+#include "kernels/cuda/reduction/rows.cuh"
+
+namespace plumb::cuda {
+
+/// Memory as (outer, channels, inner).
+struct ChannelView {
+  int64_t outer = 1, channels, inner = 1;
+
+  explicit ChannelView(const TensorSpec& x) : channels(x.shape[1]) {
+    const DimOrder order = memory_order(x.layout, x.rank());
+    bool is_inside = false;
+    for (int i = 0; i < x.rank(); ++i) {
+      if (order[i] == 1) {
+        is_inside = true;
+      } else {
+        (is_inside ? inner : outer) *= x.shape[order[i]];
+      }
+    }
+  }
+  int64_t numel() const { return outer * channels * inner; }
+};
+
+template <class Sums>
+struct ChannelSumsArgs {
+  Sums sums;
+  typename Sums::State* parts;  // (cut, channel), if channels are cut into parts
+  int64_t outer, channels, inner;
+  int cuts;
+  unsigned width, slots;  // of columns: pieces side by side, and rows at a time, of a block
+  Divisor pieces;         // of runs: in one of them
+};
+
+constexpr int kChunk = 128;  // elements that are added up without double
+
+template <class Sums>
+__device__ void end_channel(const ChannelSumsArgs<Sums>& a, const typename Sums::State& s, int64_t channel) {
+  if (a.cuts == 1) {
+    a.sums.finish(s, channel);
+  } else {
+    a.parts[int64_t{blockIdx.y} * a.channels + channel] = s;
+  }
+}
+
+/// Of the pieces of a channel from `first` on, `step` apart. A channel is `outer` runs of neighbours.
+template <int kEach, class Sums>
+__device__ typename Sums::State sum_of_runs(const ChannelSumsArgs<Sums>& a, int64_t channel, int64_t first,
+                                            int64_t step) {
+  typename Sums::State s{};
+  const int64_t of_run = a.pieces.by, by_runs = a.pieces.quotient(step), by_pieces = step - by_runs * of_run;
+  int64_t run = a.pieces.quotient(first), piece = first - run * of_run;
+  while (run < a.outer) {
+    auto chunk = a.sums.begin(s, (run * a.channels + channel) * a.inner + piece * kEach, channel);
+    int n = 0;
+    for (; n < kChunk && run < a.outer; n += kEach) {
+      const auto v = a.sums.template fetch<kEach>((run * a.channels + channel) * a.inner + piece * kEach);
+      for (int j = 0; j < kEach; ++j) a.sums.add(chunk, v, j);
+      run += by_runs;
+      piece += by_pieces;
+      if (piece >= of_run) {
+        piece -= of_run;
+        ++run;
+      }
+    }
+    a.sums.end(s, chunk, n);
+  }
+  return s;
+}
+
+/// Runs of a few elements: a warp a channel.
+template <class Sums, int kEach>
+__global__ void __launch_bounds__(kRowThreads) channel_sums_by_warps_kernel(const ChannelSumsArgs<Sums> a) {
+  for (int64_t c = thread_of_grid() / kWarp; c < a.channels; c += threads_of_grid() / kWarp) {
+    const auto s = merge_warp(a.sums, sum_of_runs<kEach>(a, c, threadIdx.x % kWarp, kWarp));
+    if (threadIdx.x % kWarp == 0) a.sums.finish(s, c);
+  }
+}
+
+template <class Sums>
+struct BlockSumsShared {
+  typename Sums::State of_warps[kRowWarps];
+};
+/// Runs of many: a block a channel, or a part of one.
+template <class Sums, int kEach>
+__global__ void __launch_bounds__(kRowThreads) channel_sums_by_blocks_kernel(const ChannelSumsArgs<Sums> a) {
+  auto& shared_sums = shared<BlockSumsShared<Sums>>();
+  for (int64_t c = blockIdx.x; c < a.channels; c += gridDim.x) {
+    const int64_t first = int64_t{blockIdx.y} * kRowThreads + threadIdx.x, step = int64_t{kRowThreads} * a.cuts;
+    auto s = merge_warp(a.sums, sum_of_runs<kEach>(a, c, first, step));
+    if (threadIdx.x % kWarp == 0) shared_sums.of_warps[threadIdx.x / kWarp] = s;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (unsigned w = 1; w < kRowWarps; ++w) s = a.sums.merge(s, shared_sums.of_warps[w]);
+      end_channel(a, s, c);
+    }
+    __syncthreads();
+  }
+}
+
+template <class Sums, int kEach>
+struct ColumnSumsShared {
+  typename Sums::State of[kEach][kRowThreads];
+};
+/// Channels side by side: a block has `width` pieces of them, and of those `slots` rows at a time.
+template <class Sums, int kEach>
+__global__ void __launch_bounds__(kRowThreads) channel_sums_by_columns_kernel(const ChannelSumsArgs<Sums> a) {
+  using State = typename Sums::State;
+  auto& shared_sums = shared<ColumnSumsShared<Sums, kEach>>();
+  const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
+  const int64_t groups = (a.channels / kEach + a.width - 1) / a.width;
+  for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
+    const int64_t channel = (group * a.width + column) * kEach;
+    const bool is_there = slot < a.slots && channel < a.channels;
+    State s[kEach] = {};
+    const int64_t step = int64_t{a.slots} * a.cuts;
+    int64_t row = is_there ? int64_t{blockIdx.y} * a.slots + slot : a.outer;
+    while (row < a.outer) {
+      typename Sums::Chunk chunks[kEach];
+      for (int j = 0; j < kEach; ++j) chunks[j] = a.sums.begin(s[j], row * a.channels + channel + j, channel + j);
+      int n = 0;
+      for (; n < kChunk && row < a.outer; ++n, row += step) {
+        const auto v = a.sums.template fetch<kEach>(row * a.channels + channel);
+        for (int j = 0; j < kEach; ++j) a.sums.add(chunks[j], v, j);
+      }
+      for (int j = 0; j < kEach; ++j) a.sums.end(s[j], chunks[j], n);
+    }
+    for (int j = 0; j < kEach; ++j) shared_sums.of[j][threadIdx.x] = s[j];
+    __syncthreads();
+    for (unsigned live = a.slots; live > 1;) {
+      const unsigned half = (live + 1) / 2;
+      if (slot + half < live) {
+        for (int j = 0; j < kEach; ++j) {
+          State& own = shared_sums.of[j][threadIdx.x];
+          own = a.sums.merge(own, shared_sums.of[j][threadIdx.x + half * a.width]);
+        }
+      }
+      live = half;
+      __syncthreads();
+    }
+    if (slot == 0 && is_there) {
+      for (int j = 0; j < kEach; ++j) end_channel(a, shared_sums.of[j][threadIdx.x], channel + j);
+    }
+    __syncthreads();
+  }
+}
+
+/// The parts of each channel: a warp each.
+template <class Sums>
+__global__ void __launch_bounds__(kRowThreads) channel_sums_parts_kernel(const ChannelSumsArgs<Sums> a) {
+  for (int64_t c = thread_of_grid() / kWarp; c < a.channels; c += threads_of_grid() / kWarp) {
+    typename Sums::State s{};
+    for (int part = static_cast<int>(threadIdx.x % kWarp); part < a.cuts; part += static_cast<int>(kWarp))
+      s = a.sums.merge(s, a.parts[int64_t{part} * a.channels + c]);
+    s = merge_warp(a.sums, s);
+    if (threadIdx.x % kWarp == 0) a.sums.finish(s, c);
+  }
+}
+
+/// How the sums of a view are made on a device; decided when the kernel is prepared.
+template <class Sums>
+class ChannelSumsPlan {
+ public:
+  ChannelSumsPlan(const Runtime& r, const ChannelView& v) : view_(v) {
+    const int64_t per_channel = v.outer * v.inner, wanted = int64_t{4} * r.properties().multiprocessors;
+    const bool has_columns = v.inner == 1;
+    each_ = (has_columns ? v.channels : v.inner) % kMostEach == 0 ? kMostEach : 1;
+    const int64_t side_by_side = v.channels / each_;
+    width_ = static_cast<unsigned>(std::clamp<int64_t>(side_by_side, 1, kWarp));
+    slots_ = kRowThreads / width_;
+    way_ = has_columns ? Way::kColumns : per_channel < kLeastOfBlock ? Way::kWarps : Way::kBlocks;
+    const int64_t groups = has_columns           ? (side_by_side + width_ - 1) / width_
+                           : way_ == Way::kWarps ? (v.channels + kRowWarps - 1) / kRowWarps
+                                                 : v.channels;
+    grid_ = grid_of(r, groups, kRowThreads);
+    if (way_ == Way::kWarps || groups == 0) return;
+    // Few channels of many elements would leave most of the device idle.
+    constexpr int64_t kLeastTurns = 4, kMostCuts = 256;
+    const int64_t turns = has_columns ? v.outer / slots_ : per_channel / each_ / kRowThreads;
+    cuts_ = static_cast<int>(std::clamp<int64_t>(std::min(wanted / groups, turns / kLeastTurns), 1, kMostCuts));
+    grid_.blocks.y = static_cast<unsigned>(cuts_);
+  }
+  int launches() const { return cuts_ > 1 ? 2 : 1; }
+  size_t workspace_bytes() const {
+    return cuts_ == 1 ? 0
+                      : static_cast<size_t>(view_.channels) * static_cast<size_t>(cuts_) * sizeof(typename Sums::State);
+  }
+  void launch(const Queue& q, const Sums& sums, void* workspace) const {
+    const ChannelSumsArgs<Sums> args{sums,
+                                     static_cast<typename Sums::State*>(workspace),
+                                     view_.inner ? view_.outer : 0,
+                                     view_.channels,
+                                     view_.inner,
+                                     cuts_,
+                                     width_,
+                                     slots_,
+                                     Divisor(std::max<int64_t>(1, view_.inner / each_))};
+    each_ == 1 ? launch<1>(q, args) : launch<kMostEach>(q, args);
+    if (cuts_ > 1) q.launch<channel_sums_parts_kernel<Sums>>(grid_over(q.runtime(), view_.channels * kWarp), args);
+  }
+
+ private:
+  enum class Way { kWarps, kBlocks, kColumns };
+  // More would take too many registers.
+  static constexpr int kMostEach = std::min(4, Vector<typename Sums::Element>::kSize);
+
+  template <int kEach>
+  void launch(const Queue& q, const ChannelSumsArgs<Sums>& args) const {
+    switch (way_) {
+      case Way::kWarps: return q.launch<channel_sums_by_warps_kernel<Sums, kEach>>(grid_, args);
+      case Way::kBlocks: return q.launch<channel_sums_by_blocks_kernel<Sums, kEach>>(grid_, args);
+      case Way::kColumns: return q.launch<channel_sums_by_columns_kernel<Sums, kEach>>(grid_, args);
+    }
+  }
+
+  ChannelView view_;
+  Way way_;
+  int each_, cuts_ = 1;
+  unsigned width_, slots_;
+  Grid grid_;
+};
+
+}  // namespace plumb::cuda

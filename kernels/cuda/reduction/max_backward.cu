@@ -1,0 +1,82 @@
+// The gradient of a maximum: how many elements of a line equal it, and then an equal share for each of them.
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/reduction/fold.cuh"
+#include "kernels/reduce.h"
+
+namespace plumb {
+namespace {
+
+template <class C>
+__device__ bool is_same(C v, C largest) {
+  return v == largest || (v != v && largest != largest);
+}
+
+template <class T>
+struct CountFold {
+  struct State {
+    int64_t count;
+    cuda::Compute<T> largest;
+  };
+  const T *x, *y;
+  int64_t* counts;  // of y's shape
+
+  __device__ State start(int64_t at) const { return {0, cuda::load(y + at)}; }
+  __device__ void add(State& s, int64_t at, int64_t) const { s.count += is_same(cuda::load(x + at), s.largest); }
+  __device__ State merge(const State& a, const State& b) const { return {a.count + b.count, a.largest}; }
+  __device__ State from_lane(const State& s, int distance) const {
+    return {static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.count), distance)),
+            s.largest};
+  }
+  __device__ void finish(const State& s, int64_t at) const { counts[at] = s.count; }
+};
+
+template <class T>
+struct ShareArgs {
+  const T *dy, *x, *y;
+  const int64_t* counts;
+  T* dx;
+  cuda::Steps steps;  // of x, with the offsets in y
+};
+
+template <class T>
+__global__ void __launch_bounds__(256) max_share_kernel(const ShareArgs<T> a) {
+  using C = cuda::Compute<T>;
+  for (int64_t i = cuda::thread_of_grid(); i < a.steps.count; i += cuda::threads_of_grid()) {
+    const int64_t at = a.steps.of_x(i);
+    const bool has_share = is_same(cuda::load(a.x + i), cuda::load(a.y + at));
+    cuda::store(a.dx + i, has_share ? cuda::load(a.dy + at) / static_cast<C>(a.counts[at]) : C(0));
+  }
+}
+
+}  // namespace
+
+void MaxBackward::cuda(const Problem<NoParams>& p, Candidates& candidates) {
+  cuda::dispatch_compute(p.in[1].dtype, [&]<class T>() {
+    using Fold = CountFold<T>;
+    candidates.add("rows", [x = p.in[1], y = p.in[2], device = p.device] {
+      uint32_t dims = 0;
+      for (int d = 0; d < x.rank(); ++d) dims |= (y.shape[d] == 1 ? 1u : 0u) << d;
+      const cuda::Lines lines(x, y, dims);
+      const cuda::FoldPlan plan(runtime_of(device), lines);
+      const Strides ys = strides_of(y);
+      const DimOrder order = memory_order(x.layout, x.rank());
+      cuda::Steps steps;
+      for (int i = x.rank() - 1; i >= 0; --i) steps.add(x.shape[order[i]], dims >> order[i] & 1 ? 0 : ys[order[i]], 0);
+      const size_t counts_bytes = plumb::detail::aligned(static_cast<size_t>(y.numel()) * sizeof(int64_t));
+      auto kernel =
+          cuda::own("plumb:max_backward", device, plan.launches() + 1, [=](const cuda::Queue& q, const Launch& l) {
+            auto* const counts = static_cast<int64_t*>(l.workspace);
+            const auto *dy = static_cast<const T*>(l.in[0]), *from = static_cast<const T*>(l.in[1]),
+                       *largest = static_cast<const T*>(l.in[2]);
+            cuda::launch_fold(q, plan, lines, Fold{from, largest, counts},
+                              static_cast<char*>(l.workspace) + counts_bytes);
+            q.launch<max_share_kernel<T>>(cuda::grid_over(q.runtime(), steps.count),
+                                          ShareArgs<T>{dy, from, largest, counts, static_cast<T*>(l.out[0]), steps});
+          });
+      kernel->info().workspace_bytes = counts_bytes + plan.part_count * sizeof(typename Fold::State);
+      return kernel;
+    });
+  });
+}
+
+}  // namespace plumb

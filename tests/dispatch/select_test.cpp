@@ -1,0 +1,215 @@
+#include "dispatch/tuning_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "dispatch/gate.h"
+#include "dispatch/machine.h"
+#include "tests/support/compare.h"
+#include "tests/support/function_kernel.h"
+
+namespace plumb {
+namespace {
+
+using test::FunctionKernel;
+using test::refused;
+
+std::unique_ptr<Kernel> writes(float value, int microseconds = 0) {
+  return std::make_unique<FunctionKernel>([=](const Launch& l) {
+    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+    static_cast<float*>(l.out[0])[0] = value;
+  });
+}
+
+// Candidates that write their number: one that declines, a slow one, a random one, the fast one, and the reference.
+struct Several {
+  static constexpr char kName[] = "several";
+  struct Params {
+    int64_t key = 0;
+  };
+  static void cpu(const Problem<Params>&, Candidates& c) {
+    c.add("never", [] { return nullptr; });
+    c.add(
+        "random", [] { return writes(1, 3000); }, false);
+    c.add("slow_a", [] { return writes(2, 3000); });
+    c.add("fast", [] { return writes(3); });
+    c.add("slow_b", [] { return writes(4, 3000); });
+  }
+  static void reference(const Problem<Params>&, Candidates& c) {
+    c.add("reference", [] { return writes(5); });
+  }
+  static double flops(const Problem<Params>&) { return 42; }
+};
+struct OnlyRandom {
+  static constexpr char kName[] = "only_random";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates& c) {
+    c.add(
+        "random", [] { return writes(1); }, false);
+  }
+};
+struct Nothing {
+  static constexpr char kName[] = "nothing";
+  using Params = NoParams;
+  static void cpu(const Problem<NoParams>&, Candidates& c) {
+    c.add("never", [] { return nullptr; });
+  }
+};
+
+const TensorSpec kOne(Shape{1});
+std::string chosen(Policy policy, int64_t key) {
+  const PolicyScope scope(policy);
+  const detail::Ref<PreparedKernel> p = prepare<Several>({key}, {}, {kOne});
+  const std::string name = p->kernel->info().algorithm;
+  EXPECT_EQ(p->kernel->info().flops, 42);
+  // What is named is what runs.
+  const std::map<std::string, float> numbers = {
+      {"random", 1}, {"slow_a", 2}, {"fast", 3}, {"slow_b", 4}, {"reference", 5}};
+  EXPECT_EQ(run<Several>({key}, {}, kOne).item(), numbers.at(name));
+  return name;
+}
+
+TEST(Choose, TheFirstThatDoesNotDeclineAndHasTheSameBitsFromRunToRun) {
+  EXPECT_EQ(chosen({}, 0), "slow_a");
+  EXPECT_EQ(prepare<Several>({0}, {}, {kOne})->kernel->info().passed_over, "random");
+}
+
+TEST(Choose, TakesWhatChangesFromRunToRunWhereThereIsNothingElse) {
+  EXPECT_EQ(prepare<OnlyRandom>({}, {}, {kOne})->kernel->info().algorithm, "random");
+  const PolicyScope measured({.search = Search::kMeasured});
+  EXPECT_EQ(prepare<OnlyRandom>({}, {}, {kOne})->kernel->info().algorithm, "random");
+}
+
+TEST(Choose, DeterministicSkipsTheOthers) { EXPECT_EQ(chosen({.search = Search::kDeterministic}, 0), "slow_a"); }
+
+TEST(Choose, ByNameOrFamily) {
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("fast")}, 0), "fast");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("slow_b")}, 0), "slow_b");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("slow")}, 0), "slow_a");
+  EXPECT_EQ(chosen({.algorithm = algorithm_id("reference")}, 0), "reference");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("random")}, 0), "random");
+}
+
+TEST(Choose, UnknownOrDecliningNamesFallBackAndSayWhatRan) {
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("another_op's")}, 0), "slow_a");
+  EXPECT_EQ(chosen({.algorithm = register_algorithm("never")}, 0), "slow_a");
+}
+
+TEST(Choose, NoCandidateIsASentence) {
+  EXPECT_TRUE(refused([] { prepare<Nothing>({}, {}, {kOne}); }, "nothing: no kernel on cpu takes this problem"));
+  EXPECT_TRUE(refused([] { prepare<Nothing>({}, {kOne}, {kOne}); }, "nothing: no kernel on cpu takes f32 (1) nchw"));
+}
+
+// Candidates that ask for more and more memory.
+struct Roomy {
+  static constexpr char kName[] = "roomy";
+  struct Params {
+    int64_t key = 0;
+  };
+  static void cpu(const Problem<Params>&, Candidates& c) {
+    for (const auto& [name, bytes] : {std::pair{"large", 4096}, {"middle", 1024}, {"small", 64}}) {
+      c.add(name, [bytes = size_t(bytes)] {
+        auto kernel = writes(1);
+        kernel->info().workspace_bytes = bytes;
+        return kernel;
+      });
+    }
+  }
+};
+
+class WorkspaceLimit : public testing::Test {
+ protected:
+  ~WorkspaceLimit() override { set_workspace_limit(std::numeric_limits<size_t>::max()); }
+};
+
+TEST_F(WorkspaceLimit, PassesOverWhatAsksForMore) {
+  const auto roomy = [](int64_t key) { return prepare<Roomy>({key}, {}, {kOne})->kernel->info().algorithm; };
+  EXPECT_EQ(roomy(0), "large");
+  set_workspace_limit(1024);
+  EXPECT_EQ(workspace_limit(Device()), 1024u);
+  EXPECT_EQ(roomy(0), "large") << "what is prepared stays";
+  EXPECT_EQ(roomy(1), "middle");
+  set_workspace_limit(1023);
+  EXPECT_EQ(roomy(2), "small");
+  const Policy measured{.search = Search::kMeasured};
+  {
+    const PolicyScope scope(measured);
+    EXPECT_EQ(roomy(3), "small");
+  }
+  set_workspace_limit(63);
+  EXPECT_TRUE(refused([&] { roomy(4); },
+                      "roomy: no kernel on cpu takes this problem within a workspace of 63 bytes; allow at least 64"));
+  set_workspace_limit(64);
+  EXPECT_EQ(roomy(4), "small") << "and goes on";
+}
+
+std::map<std::string, std::string> choices_about(const std::string& work) {
+  std::map<std::string, std::string> found;
+  for (const auto& [description, algorithm] : tuning_in_use()) {
+    if (description.starts_with(work)) found[description] = algorithm;
+  }
+  return found;
+}
+
+TEST(Choose, MeasuringFindsTheFastestAndRemembersIt) {
+  const Policy measured{.search = Search::kMeasured};
+  EXPECT_EQ(chosen(measured, 100), "fast");
+  const auto known = choices_about("several 0000000000000064");
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known.begin()->second, "fast");
+}
+
+TEST(Choose, MeasuringStaysInTheFamilyThatIsNamed) {
+  EXPECT_TRUE(chosen({.search = Search::kMeasured, .algorithm = register_algorithm("slow")}, 101).starts_with("slow"));
+}
+
+TEST(Choose, AdoptedChoicesAreNotMeasuredAnew) {
+  const Policy measured{.search = Search::kMeasured};
+  ASSERT_EQ(chosen(measured, 102), "fast");
+  auto known = choices_about("several 0000000000000066");
+  ASSERT_EQ(known.size(), 1u);
+  std::string other = known.begin()->first;  // the same work for another key
+  other.replace(other.find("66"), 2, "67");
+
+  adopt_tuning({{other, "slow_b"}});
+
+  EXPECT_EQ(chosen(measured, 103), "slow_b");
+}
+
+TEST(Choose, AdoptedChoicesThatDoNotExistAreMeasured) {
+  const Policy measured{.search = Search::kMeasured};
+  ASSERT_EQ(chosen(measured, 104), "fast");
+  std::string other = choices_about("several 0000000000000068").begin()->first;
+  other.replace(other.find("68"), 2, "69");
+  adopt_tuning({{other, "gone"}});
+  EXPECT_EQ(chosen(measured, 105), "fast");
+}
+
+// By a version that offered other kernels.
+TEST(Choose, AdoptedChoicesAmongOtherCandidatesAreMeasured) {
+  const Policy measured{.search = Search::kMeasured};
+  ASSERT_EQ(chosen(measured, 106), "fast");
+  std::string other = choices_about("several 000000000000006a").begin()->first;
+  other.replace(other.find("6a"), 2, "6b");
+  other.erase(other.find(" fast"), 5);
+  adopt_tuning({{other, "slow_b"}});
+  EXPECT_EQ(chosen(measured, 107), "fast");
+}
+
+TEST(Machine, IsDescribed) {
+  EXPECT_FALSE(cpu_model().empty());
+  EXPECT_FALSE(cpu_isa().empty());
+  EXPECT_EQ(machine_signature(), machine_signature());
+  EXPECT_EQ(machine_signature().find(' '), std::string::npos);
+  ASSERT_EQ(library_versions().size(), 2u);
+  EXPECT_TRUE(library_versions()[0].starts_with("oneDNN "));
+  EXPECT_NO_THROW(check_processor());
+}
+
+}  // namespace
+}  // namespace plumb

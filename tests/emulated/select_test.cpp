@@ -1,0 +1,86 @@
+// Candidates of a device are measured there, by its clock, and remembered in a file that is named by it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/cuda/launch.h"
+#include "dispatch/gate.h"
+#include "ops/fill.h"
+#include "tests/support/compare.h"
+#include "tests/support/folder.h"
+
+namespace plumb {
+namespace {
+
+const Device kDevice{DeviceType::kCuda, 0};
+
+struct NumberArgs {
+  const float* x;
+  float* y;
+  float value;
+  int64_t turns;
+};
+__global__ void number_kernel(const NumberArgs a) {
+  volatile float read = 0;
+  for (int64_t i = 0; i < a.turns; ++i) read = a.x[i % 8];
+  a.y[0] = a.value + 0 * read;
+}
+
+// y from {x}: the number of the candidate.
+struct Numbered {
+  static constexpr char kName[] = "numbered";
+  using Params = NoParams;
+  static void cuda(const Problem<Params>& p, Candidates& candidates) {
+    const auto offer = [&](const char* name, float value, int64_t turns) {
+      candidates.add(name, [=, device = p.device] {
+        return cuda::own("test:numbered", device, 1, [=](const cuda::Queue& q, const Launch& l) {
+          const NumberArgs args{static_cast<const float*>(l.in[0]), static_cast<float*>(l.out[0]), value, turns};
+          q.launch<number_kernel>(cuda::Grid{{1}, {1}}, args);
+        });
+      });
+    };
+    offer("slow", 1, 1000000);
+    offer("fast", 2, 1);
+    offer("slower", 3, 2000000);
+  }
+};
+
+double number(Policy policy) {
+  policy.device = kDevice;
+  const PolicyScope scope(policy);
+  const DeviceScope on(kDevice);
+  const Tensor x = zeros(TensorSpec(Shape{8}));
+  return run<Numbered>({}, {x}, TensorSpec(Shape{1})).item();
+}
+
+TEST(ChoicesOfDevices, AreMadeByItsClock) {
+  EXPECT_EQ(number({.search = Search::kHeuristic}), 1);
+  EXPECT_EQ(number({.search = Search::kMeasured}), 2);
+}
+
+TEST(ChoicesOfDevices, DISABLED_Child) { std::_Exit(static_cast<int>(number({.search = Search::kMeasured}))); }
+
+TEST(ChoicesOfDevices, AreKeptInAFileOfItsName) {
+  namespace fs = std::filesystem;
+  const test::Folder folder;
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  const int status = std::system(("PLUMB_CACHE='" + folder.path().string() + "' '" + self +
+                                  "' --gtest_also_run_disabled_tests --gtest_filter=ChoicesOfDevices.DISABLED_Child")
+                                     .c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+  std::string name, title, line;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    name = entry.path().filename().string();
+    std::ifstream in(entry.path());
+    std::getline(in, title);
+    std::getline(in, line);
+  }
+  EXPECT_TRUE(name.starts_with("measured-emulated-sm90-")) << name;
+  EXPECT_TRUE(title.starts_with("plumbline measured on emulated-sm90-")) << title;
+  EXPECT_TRUE(line.starts_with("numbered") && line.ends_with("\tfast")) << line;
+}
+
+}  // namespace
+}  // namespace plumb
