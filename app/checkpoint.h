@@ -18,7 +18,7 @@ namespace plumb::app {
 struct Checkpoint {
   int64_t epochs_done = 0;
   std::map<std::string, std::string> config;  ///< what the run was asked for, "model" -> "alexnet"
-  TunedAlgorithms choices;                            ///< the kernels that measuring chose
+  TunedAlgorithms choices;                    ///< the kernels that measuring chose
   std::string layout;
 };
 

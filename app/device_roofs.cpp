@@ -8,8 +8,8 @@
 #include "app/values.h"
 #include "core/file.h"
 #include "dispatch/kernel_cache.h"
-#include "kernels/matmul.h"
 #include "dispatch/repeated.h"
+#include "kernels/matmul.h"
 
 namespace plumb::app {
 

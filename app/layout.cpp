@@ -27,7 +27,8 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   const Tensor labels =
       uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
-  return capture([&] { return forward_backward(network, models::ForwardContext::training(generator), images, labels); });
+  return capture(
+      [&] { return forward_backward(network, models::ForwardContext::training(generator), images, labels); });
 }
 
 Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {

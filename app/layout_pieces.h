@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/program.h"
 #include "dispatch/kernel_cache.h"
+#include "graph/program.h"
 #include "models/network.h"
 
 namespace plumb::app {
@@ -19,7 +19,7 @@ namespace plumb::app {
 struct Piece {
   std::string layer;
   const PreparedKernel* kernel;  ///< the program's
-  std::string direction;   ///< "forward", "backward_input", ...
+  std::string direction;         ///< "forward", "backward_input", ...
 };
 /// All pieces of a network's captured training step, which must outlive them, in the order in which they run.
 std::vector<Piece> pieces_of(const Program& program, const models::Network& network);

@@ -26,7 +26,7 @@ struct PlannedKernel {
   /// whose bytes together are its workspace. "x y", "w", or nothing.
   std::string inferred_copies;
   bool is_without_plan = false;  ///< a convolution, pooling or batch norm for which the vendor's library has none
-  /// The heuristic's first policy, left out because its results change from run to run, and its workspace.
+  /// The heuristic's first choice, left out because its results change from run to run, and its workspace.
   std::string passed_over;
   size_t passed_over_workspace = 0;
 };

@@ -121,7 +121,7 @@ std::unique_ptr<RawRun> raw_best(const RawConv2d& c) {
        {algorithm::convolution_auto, algorithm::convolution_direct, algorithm::convolution_winograd}) {
     makes.push_back([&c, how] { return conv2d(c, how, false, false); });
   }
-  RawConv2d nhwc = c;  // oneDNN's own policy is not always its fastest
+  RawConv2d nhwc = c;  // oneDNN's own choice is not always its fastest
   nhwc.x.layout = nhwc.y.layout = Layout::kNhwc;
   makes.push_back([nhwc] { return conv2d(nhwc, algorithm::convolution_direct, true, false); });
   return raw::fastest(makes);

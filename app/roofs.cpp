@@ -7,8 +7,8 @@
 
 #include "core/random.h"
 #include "core/stopwatch.h"
-#include "kernels/cpu/simd.h"
 #include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/simd.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
 
@@ -162,7 +162,7 @@ void CopyFloor::move_piece(Way way, int set, size_t piece, size_t pieces) const 
   constexpr size_t kLine = 64;
   const auto cut = [pieces](size_t bytes, size_t i) { return bytes * i / pieces / kLine * kLine; };
   const auto copy = [&](uint8_t* target, const uint8_t* source, size_t bytes) {
-    if (way.streams) return cpu::stream(target, source, static_cast<int64_t>(bytes));
+    if (way.streams) return cpu::copy_nontemporal(target, source, static_cast<int64_t>(bytes));
     std::memcpy(target, source, bytes);
   };
   auto* from = static_cast<uint8_t*>(from_[static_cast<size_t>(set)].get());

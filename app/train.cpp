@@ -36,15 +36,15 @@ void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
       fail("{}: {}", what, e.what());
     }
   };
-  const auto policy = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
+  const auto choice = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
     return read(what, [&] { return check_choice(word, names), word; });
   };
   c.device = read("DEVICE", [&] { return to_string(device_from_string(words[0])); });
-  policy("FRAMEWORK", words[1], {"ref"});
-  c.model = policy("MODEL", words[2], model_choices());
+  choice("FRAMEWORK", words[1], {"ref"});
+  c.model = choice("MODEL", words[2], model_choices());
   c.epochs = read("EPOCHS", [&] { return whole_number<int64_t>(words[3], 1); });
   c.batch = read("BATCH", [&] { return batch_size(words[4]); });
-  c.optimizer = policy("OPTIMIZER", words[5], optimizers());
+  c.optimizer = choice("OPTIMIZER", words[5], optimizers());
   c.learning_rate = read("LEARNING_RATE", [&] { return nonnegative_number(words[6]); });
 }
 

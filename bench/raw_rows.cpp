@@ -20,7 +20,7 @@ Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw) {
 
 namespace {
 
-// One of the vendor's algorithms by itself: no policy, no packs, no copies around it.
+// One of the vendor's algorithms by itself: no choice, no packs, no copies around it.
 struct VendorRun {
   std::string label;
   std::unique_ptr<const Kernel> kernel;

@@ -50,8 +50,8 @@ struct Wrt {
 };
 }  // namespace detail
 
-/// The gradient with respect to x is gradient(dy), or gradient(dy, y). SavedTensor only if x needs one. Errors name the op:
-/// `op`, or else the function that this is called in.
+/// The gradient with respect to x is gradient(dy), or gradient(dy, y). SavedTensor only if x needs one. Errors name the
+/// op: `op`, or else the function that this is called in.
 template <class F>
 detail::Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
   return {x, std::move(gradient), op};

@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/augment.h"
 #include "dispatch/gate.h"
+#include "kernels/augment.h"
 
 namespace plumb::datasets {
 namespace {

@@ -160,7 +160,7 @@ Front& front() {
 namespace detail {
 
 PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
-                      Device device) {
+                            Device device) {
   ++lookups;
   Key key{kind, params, ctx.policy, out};
   key.policy.device = device;
@@ -179,7 +179,7 @@ PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs i
 }
 
 Ref<PreparedKernel> prepare_kernel(const KernelKind& kind, const void* params, std::span<const TensorSpec> in,
-                             std::span<const TensorSpec> out) {
+                                   std::span<const TensorSpec> out) {
   const Key key{kind, params, ctx.policy, out};
   const auto at = [&](size_t i) { return &in[i]; };
   return find_or_prepare(key, hash_of(key, in.size(), at), in.size(), at);

@@ -115,15 +115,15 @@ using Inputs = std::span<const In>;
 /// The prepared kernel for these inputs and outputs under the thread's policy; prepares it if there is none. The
 /// pointer stays good until the calling thread looks up another kernel.
 PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
-                      Device device);
+                            Device device);
 Ref<PreparedKernel> prepare_kernel(const KernelKind& kind, const void* params, std::span<const TensorSpec> in,
-                             std::span<const TensorSpec> out);
+                                   std::span<const TensorSpec> out);
 }  // namespace detail
 
 /// Prepares kind K for specs under the thread's policy, or finds it prepared.
 template <class K>
 detail::Ref<PreparedKernel> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
-                              std::initializer_list<TensorSpec> out) {
+                                    std::initializer_list<TensorSpec> out) {
   return detail::prepare_kernel(detail::kind_of<K>, &params, {in.begin(), in.size()}, {out.begin(), out.size()});
 }
 

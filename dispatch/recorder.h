@@ -12,7 +12,8 @@ class Recorder {
   /// A kernel that the gate would run now, on values that may be symbolic. `plain` are its inputs, `in` the same with
   /// the packs that it takes in their places; those in `writes` are written, and their versions raised until the
   /// capture ends.
-  virtual void append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) = 0;
+  virtual void append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out,
+                      Writes writes) = 0;
   /// A pack that this capture has made of the value as it is now, or null.
   virtual Ref<Value> find_pack(Value* plain, Layout pack) = 0;
   /// Remembers a pack of the value as it is now, for find_pack.

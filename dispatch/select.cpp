@@ -9,9 +9,9 @@
 #include <set>
 
 #include "core/runtime.h"
-#include "dispatch/tuning_cache.h"
 #include "dispatch/repeated.h"
 #include "dispatch/trial.h"
+#include "dispatch/tuning_cache.h"
 
 namespace plumb {
 namespace {

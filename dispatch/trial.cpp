@@ -9,7 +9,7 @@
 #include "core/stopwatch.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/pack.h"
-#include "kernels/random.h"
+#include "dispatch/random_fill.h"
 
 namespace plumb::detail {
 Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values, Device device)

@@ -129,7 +129,7 @@ void append_to_file(Device device, const std::string& work, const std::string& a
 }  // namespace
 
 std::optional<std::string> detail::find_tuned(Device device, const std::string& work,
-                                                     const std::function<bool(const std::string&)>& is_valid) {
+                                              const std::function<bool(const std::string&)>& is_valid) {
   std::vector<std::string> found;
   Table& t = table();
   {

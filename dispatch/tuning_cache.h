@@ -17,7 +17,7 @@ namespace detail {
 /// What is remembered of a piece of work on a device, by this process or by the disk, and is still valid: the file may
 /// have been cut short, and algorithms go. Nothing if it was never measured. The file is the device's.
 std::optional<std::string> find_tuned(Device device, const std::string& work,
-                                             const std::function<bool(const std::string&)>& is_valid);
+                                      const std::function<bool(const std::string&)>& is_valid);
 /// Remembers what measuring has found, here and on the disk.
 void keep_tuned(Device device, const std::string& work, const std::string& algorithm);
 }  // namespace detail

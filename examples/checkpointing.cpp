@@ -10,13 +10,13 @@
 
 using namespace plumb;
 
-// f(x...), of which backward keeps only x. f makes no random policy and writes to nothing: it runs twice. It gets its
+// f(x...), of which backward keeps only x. f makes no random choice and writes to nothing: it runs twice. It gets its
 // tensors as arguments, since gradients of what it has captured are lost.
 template <class F, class... T>
 Tensor checkpointed(F f, const T&... x) {
   constexpr size_t kCount = sizeof...(x);
   const auto gradients = [f, kept = std::array{SavedTensor(x, "checkpointed")...}](const Tensor& dy,
-                                                                            const Needs<kCount>& needs) {
+                                                                                   const Needs<kCount>& needs) {
     PLUMB_CHECK(!is_recording(), "checkpointed: derivatives beyond the first are not available");
     const EnableGrad on;
     std::array<Tensor, kCount> again, dx;

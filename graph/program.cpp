@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/program/impl.h"
 #include "dispatch/repeated.h"
+#include "graph/program/impl.h"
 
 namespace plumb {
 

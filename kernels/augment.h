@@ -1,8 +1,8 @@
 // Images of bytes into a batch: crop, flip, normalise.
 #pragma once
 
-#include "functors/augment.h"
 #include "../dispatch/kernel.h"
+#include "functors/augment.h"
 
 namespace plumb {
 

@@ -1,8 +1,8 @@
 // Convolution in two dimensions: its parameters and its three kernels.
 #pragma once
 
-#include "activation.h"
 #include "../dispatch/kernel.h"
+#include "activation.h"
 #include "window.h"
 
 namespace plumb {

@@ -1,8 +1,8 @@
 // Elementwise kernels, one kind for each functor and stage. The functors are in kernels/functors/.
 #pragma once
 
-#include "functors/stages.h"
 #include "../dispatch/kernel.h"
+#include "functors/stages.h"
 
 namespace plumb {
 

@@ -2,8 +2,8 @@
 // the work of their neighbours along, and the two of backward in one pass.
 #pragma once
 
-#include "activation.h"
 #include "../dispatch/kernel.h"
+#include "activation.h"
 
 namespace plumb {
 

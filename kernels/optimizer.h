@@ -6,8 +6,8 @@
 // gradients are those of n copies of the weights in bf16, which stand before them and are written, too.
 #pragma once
 
-#include "functors/optimizer.h"
 #include "../dispatch/kernel.h"
+#include "functors/optimizer.h"
 
 namespace plumb {
 

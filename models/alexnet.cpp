@@ -16,7 +16,9 @@ AlexNet::AlexNet(ParameterMaker&& maker) : Network("alexnet", Shape{3, 32, 32}, 
 
 Tensor AlexNet::forward(const Tensor& x, const ForwardContext& context) const {
   constexpr Activation kRelu = Activation::kRelu;
-  const auto conv_pad = [&](const Conv2d& conv, const auto& in) { return zero_pad(conv(in, context, kRelu), 1, context); };
+  const auto conv_pad = [&](const Conv2d& conv, const auto& in) {
+    return zero_pad(conv(in, context, kRelu), 1, context);
+  };
   Tensor h = max_pool(conv_pad(conv1, x), 2, context);
   h = max_pool(conv_pad(conv2, h), 2, context);
   h = max_pool(conv_pad(conv5, conv_pad(conv4, conv_pad(conv3, h))), 2, context);

@@ -107,7 +107,9 @@ Tensor max_pool(const Padded& in, int kernel, const ForwardContext& context) {
   return y;
 }
 
-Tensor max_pool(const Tensor& x, int kernel, const ForwardContext& context) { return max_pool(Padded{x}, kernel, context); }
+Tensor max_pool(const Tensor& x, int kernel, const ForwardContext& context) {
+  return max_pool(Padded{x}, kernel, context);
+}
 
 Tensor dropout_layer(const Tensor& x, double probability, const ForwardContext& context) {
   PLUMB_CHECK(!context.train || context.generator,

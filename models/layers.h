@@ -34,8 +34,10 @@ struct Conv2d {
   Conv2d(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out, int kernel, int stride = 1,
          int padding = 0, bool with_bias = true);
   /// y = conv(x), then the activation inside the same kernel.
-  Tensor operator()(const Tensor& x, const ForwardContext& context = {}, Activation activation = Activation::kNone) const;
-  Tensor operator()(const Padded& x, const ForwardContext& context = {}, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context = {},
+                    Activation activation = Activation::kNone) const;
+  Tensor operator()(const Padded& x, const ForwardContext& context = {},
+                    Activation activation = Activation::kNone) const;
 };
 
 /// Fully connected.
@@ -45,7 +47,8 @@ struct Linear {
   Linear() = default;
   Linear(int64_t in, int64_t out);
   Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64_t out);
-  Tensor operator()(const Tensor& x, const ForwardContext& context = {}, Activation activation = Activation::kNone) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context = {},
+                    Activation activation = Activation::kNone) const;
 };
 
 /// Batch normalisation over (N, H, W), in the convention of the network's maker.

@@ -56,7 +56,7 @@ int64_t Network::parameter_count() const {
 
 std::vector<LayerRow> Network::table() const {
   std::vector<LayerRow> rows;
-  ForwardContext pass;
+  ForwardContext context;
   context.table = &rows;
   const NoGrad no_grad;
   const Tensor x = Tensor::empty(TensorSpec(Shape{1, input_[0], input_[1], input_[2]}), MemoryClass::kInput, device());

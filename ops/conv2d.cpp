@@ -85,13 +85,13 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
   Tensor y = b ? run<Conv2dForward>(p, {x, w, b}, spec) : run<Conv2dForward>(p, {x, w}, spec);
   const Conv2dParams q = linear_part(p);
-  const Tensor z =
-      record(std::move(y),
-             wrt(x, [q, w = SavedTensor(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
-             wrt(w, [q, x = SavedTensor(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
-             wrt(b, [](const Tensor& dy) {
-               return sum(dy, {0, 2, 3});
-             }));
+  const Tensor z = record(
+      std::move(y),
+      wrt(x, [q, w = SavedTensor(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),
+      wrt(w, [q, x = SavedTensor(x), s = w.spec()](const Tensor& dy) { return conv2d_backward_weight(dy, x(), q, s); }),
+      wrt(b, [](const Tensor& dy) {
+        return sum(dy, {0, 2, 3});
+      }));
   return detail::record_activation(z, p.activation);
 }
 
@@ -99,19 +99,22 @@ Tensor conv2d_backward_input(const Tensor& dy, const Tensor& w, const Conv2dPara
   PLUMB_CHECK(dy && w, "conv2d_backward_input: {} is an empty tensor", dy ? "w" : "dy");
   check_gradient("conv2d_backward_input", dy, params, x, w.spec());
   const Conv2dParams p = smallest(linear_part(params), x.shape, w.shape(), dy.shape());
-  return record(
-      run<Conv2dBackwardInput>(p, {dy, w}, x), wrt(dy, [p, w = SavedTensor(w)](const Tensor& g) { return conv2d(g, w(), p); }),
-      wrt(w, [p, dy = SavedTensor(dy), s = w.spec()](const Tensor& g) { return conv2d_backward_weight(dy(), g, p, s); }));
+  return record(run<Conv2dBackwardInput>(p, {dy, w}, x),
+                wrt(dy, [p, w = SavedTensor(w)](const Tensor& g) { return conv2d(g, w(), p); }),
+                wrt(w, [p, dy = SavedTensor(dy), s = w.spec()](const Tensor& g) {
+                  return conv2d_backward_weight(dy(), g, p, s);
+                }));
 }
 
 Tensor conv2d_backward_weight(const Tensor& dy, const Tensor& x, const Conv2dParams& params, const TensorSpec& w) {
   PLUMB_CHECK(dy && x, "conv2d_backward_weight: {} is an empty tensor", dy ? "x" : "dy");
   check_gradient("conv2d_backward_weight", dy, params, x.spec(), w);
   const Conv2dParams p = smallest(linear_part(params), x.shape(), w.shape, dy.shape());
-  return record(
-      run<Conv2dBackwardWeight>(p, {dy, x}, w),
-      wrt(dy, [p, x = SavedTensor(x)](const Tensor& g) { return conv2d(x(), g, p); }),
-      wrt(x, [p, dy = SavedTensor(dy), s = x.spec()](const Tensor& g) { return conv2d_backward_input(dy(), g, p, s); }));
+  return record(run<Conv2dBackwardWeight>(p, {dy, x}, w),
+                wrt(dy, [p, x = SavedTensor(x)](const Tensor& g) { return conv2d(x(), g, p); }),
+                wrt(x, [p, dy = SavedTensor(dy), s = x.spec()](const Tensor& g) {
+                  return conv2d_backward_input(dy(), g, p, s);
+                }));
 }
 
 }  // namespace plumb

@@ -1,8 +1,8 @@
 #include "ops/convert.h"
 
 #include "core/runtime.h"
-#include "kernels/cast.h"
 #include "dispatch/gate.h"
+#include "kernels/cast.h"
 #include "kernels/permute.h"
 
 namespace plumb {

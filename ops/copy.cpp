@@ -1,8 +1,8 @@
 #include "ops/copy.h"
 
 #include "core/runtime.h"
-#include "kernels/copy.h"
 #include "dispatch/gate.h"
+#include "kernels/copy.h"
 
 namespace plumb {
 

@@ -41,9 +41,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, LossReduction r
   const TensorSpec out[2] = {spec, TensorSpec(Shape{logits.shape()[0], 2}, spec.dtype)};
   auto [loss, statistics] = run<CrossEntropyForward>({reduction}, {logits, labels}, out);
   return record(std::move(loss),
-                wrt(logits, [reduction, x = SavedTensor(logits), t = SavedTensor(labels), s = statistics](const Tensor& dy) {
-                  return cross_entropy_backward(dy, x(), t(), s, reduction);
-                }));
+                wrt(logits, [reduction, x = SavedTensor(logits), t = SavedTensor(labels), s = statistics](
+                                const Tensor& dy) { return cross_entropy_backward(dy, x(), t(), s, reduction); }));
 }
 
 Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tensor& labels, const Tensor& statistics,
@@ -63,7 +62,8 @@ Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tens
   Tensor dx = run<CrossEntropyBackward>({reduction}, {dy, logits, labels, statistics}, logits.spec());
   return record(std::move(dx),
                 wrt(dy,
-                    [reduction, s = dy.spec(), x = SavedTensor(logits), t = SavedTensor(labels), stat = statistics](const Tensor& g) {
+                    [reduction, s = dy.spec(), x = SavedTensor(logits), t = SavedTensor(labels),
+                     stat = statistics](const Tensor& g) {
                       const DeviceScope on(g.device());
                       const Tensor slope = cross_entropy_backward(ones(s), x(), t(), stat, reduction);
                       const Tensor product = to(mul(g, slope), s.dtype);

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "core/tape.h"
-#include "kernels/elementwise.h"
 #include "dispatch/gate.h"
+#include "kernels/elementwise.h"
 #include "ops/reduce.h"
 
 namespace plumb {
@@ -92,10 +92,11 @@ Tensor backward_of(const UnaryKinds& k, const Attributes& f, const Tensor& dy, c
                   wrt(
                       v(), [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }, k.name));
   };
-  return record(run_kind(*k.backward, &f, {dy, v}, dy.spec()),
-                wrt(
-                    dy, [&k, f, v = SavedTensor(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }, k.name),
-                wrt(v, by_v, k.name));
+  return record(
+      run_kind(*k.backward, &f, {dy, v}, dy.spec()),
+      wrt(
+          dy, [&k, f, v = SavedTensor(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }, k.name),
+      wrt(v, by_v, k.name));
 }
 
 Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
@@ -138,13 +139,13 @@ Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Te
           k.name),
       wrt(
           a,
-          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
-            return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a());
-          },
+          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](
+              const Tensor& g) { return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a()); },
           k.name),
       wrt(
           b,
-          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
+          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name),
+           b = SavedTensor(b, k.name)](const Tensor& g) {
             return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
           },
           k.name));

@@ -1,7 +1,7 @@
 #include "ops/fill.h"
 
-#include "kernels/fill.h"
 #include "dispatch/gate.h"
+#include "kernels/fill.h"
 
 namespace plumb {
 

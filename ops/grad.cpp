@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/accumulate.h"
 #include "dispatch/gate.h"
+#include "kernels/accumulate.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 

@@ -100,9 +100,8 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
     const Tensor none;
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
-        [x = SavedTensor(x, kName), w = SavedTensor(x.requires_grad() ? w : none, kName)](const Tensor& dy, const Needs<3>& needs) {
-          return backward_there(dy, x(), w(), needs);
-        },
+        [x = SavedTensor(x, kName), w = SavedTensor(x.requires_grad() ? w : none, kName)](
+            const Tensor& dy, const Needs<3>& needs) { return backward_there(dy, x(), w(), needs); },
         kName);
   }
   if (is_host && is_free && x.requires_grad() && w.requires_grad() &&
@@ -114,13 +113,14 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
         },
         kName);
   }
-  return record(std::move(y),
-                wrt(
-                    x, [w = SavedTensor(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }, kName),
-                wrt(
-                    w, [x = SavedTensor(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }, kName),
-                wrt(
-                    b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
+  return record(
+      std::move(y),
+      wrt(
+          x, [w = SavedTensor(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }, kName),
+      wrt(
+          w, [x = SavedTensor(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }, kName),
+      wrt(
+          b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
 }
 
 // Whether the ReLU of a layer leaves a mask for the backward of the next one.

@@ -1,7 +1,7 @@
 #include "ops/random.h"
 
 #include "dispatch/gate.h"
-#include "kernels/random.h"
+#include "dispatch/random_fill.h"
 
 namespace plumb {
 namespace {

@@ -35,11 +35,12 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, const SoftmaxParams& 
               y.shape());
   Tensor dx = run<SoftmaxBackward>(p, {dy, y}, y.spec());
   if (p.log) {
-    return record(std::move(dx),
-                  wrt(dy, [p, y = SavedTensor(y)](const Tensor& g) { return sub(g, sum(mul(g, exp(y())), {p.dim}, true)); }),
-                  wrt(y, [p, dy = SavedTensor(dy), y = SavedTensor(y)](const Tensor& g) {
-                    return neg(mul(mul(g, exp(y())), sum(dy(), {p.dim}, true)));
-                  }));
+    return record(
+        std::move(dx),
+        wrt(dy, [p, y = SavedTensor(y)](const Tensor& g) { return sub(g, sum(mul(g, exp(y())), {p.dim}, true)); }),
+        wrt(y, [p, dy = SavedTensor(dy), y = SavedTensor(y)](const Tensor& g) {
+          return neg(mul(mul(g, exp(y())), sum(dy(), {p.dim}, true)));
+        }));
   }
   return record(std::move(dx),  // the Jacobian is symmetric, so by dy the gradient is itself
                 wrt(dy, [p, y = SavedTensor(y)](const Tensor& g) { return softmax_backward(g, y(), p); }),

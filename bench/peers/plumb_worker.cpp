@@ -98,7 +98,7 @@ void say(const char* word, const nlohmann::json& what) {
 
 void serve(const Options& o) {
   set_threads(o.threads);
-  const ChoiceScope choice(app::choice_of(o.algorithm, o.dtype));
+  const PolicyScope policy(app::choice_of(o.algorithm, o.dtype));
   const DType dtype = app::precision_of(o.dtype).activations;
   const auto network = models::make_network(o.model, 0, convention_from_string(o.convention));
   models::load_weights(*network, o.weights);

@@ -8,7 +8,8 @@ Recording::~Recording() {
   for (const auto& v : raised_) v->lower_version();
 }
 
-void Recording::append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) {
+void Recording::append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out,
+                       Writes writes) {
   RecordedOp op{Ref<PreparedKernel>(kernel), sources_.size()};
   op.n_in = static_cast<uint32_t>(in.size());
   op.n_out = static_cast<uint32_t>(out.size());

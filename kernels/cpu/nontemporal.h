@@ -47,7 +47,8 @@ struct Source {
 };
 
 /// The same, while what the bytes of the result from `next` on are made of is fetched; it need not exist.
-inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources, int64_t next) {
+inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources,
+                             int64_t next) {
   constexpr int64_t kPart = 256, kLine = 64;
   for (int64_t i = 0; i < bytes; i += kPart) {
     for (const Source& s : sources) {
@@ -96,8 +97,8 @@ void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Writ
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + kStaged);
       write(begin, next, stage);
-      copy_nontemporal(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage), (next - begin) * kSize,
-             sources, next * kSize);
+      copy_nontemporal(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage),
+                       (next - begin) * kSize, sources, next * kSize);
     }
     nontemporal_fence();
   });

@@ -1,7 +1,7 @@
 // Elements in the type that arithmetic is done in, one at a time and 16 bytes at a time.
 #pragma once
 
-#include "../compute.h"
+#include "../../kernels/compute.h"
 #include "language.h"
 
 namespace plumb::cuda {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "../compute.h"
 #include "../../dispatch/kernel.h"
+#include "../../kernels/compute.h"
 #include "language.h"
 
 namespace plumb::cuda {

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "core/spec.h"
-#include "kernels/cpu/parallel.h"
 #include "dispatch/kernel.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::reference {
 

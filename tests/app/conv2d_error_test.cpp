@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "kernels/conv2d.h"
 #include "dispatch/trial.h"
+#include "kernels/conv2d.h"
 
 namespace plumb::app {
 namespace {

@@ -1,4 +1,4 @@
-// What plumb train prints and writes, with every policy that it offers.
+// What plumb train prints and writes, with every choice that it offers.
 #include <algorithm>
 #include <cmath>
 #include <set>

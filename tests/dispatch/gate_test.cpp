@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/accumulate.h"
 #include "dispatch/pack.h"
+#include "kernels/accumulate.h"
 #include "ops/conv2d.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"

@@ -114,7 +114,7 @@ TEST(Cache, EveryPartOfTheKeyMatters) {
 TEST(Cache, PrepareAndRunShareKernels) {
   const TensorSpec spec(Shape{13});
   const detail::Ref<PreparedKernel> p = prepare<AddValue>({5}, {spec}, {spec}),
-                              again = prepare<AddValue>({5}, {spec}, {spec});
+                                    again = prepare<AddValue>({5}, {spec}, {spec});
   EXPECT_EQ(p.get(), again.get());
   const int before = AddValue::prepared;
   EXPECT_EQ(test::to_doubles(add_value(zeros(spec), 5))[0], 5);

@@ -6,9 +6,9 @@
 #include <regex>
 #include <sstream>
 
+#include "dispatch/gate.h"
 #include "kernels/augment.h"
 #include "kernels/cuda/emulator/threads.h"
-#include "dispatch/gate.h"
 #include "ops/batch_norm.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"

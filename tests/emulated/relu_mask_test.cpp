@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "graph/program.h"
 #include "dispatch/gate.h"
+#include "graph/program.h"
 #include "kernels/linear.h"
 #include "ops/activation.h"
 #include "ops/convert.h"

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/cuda/launch.h"
 #include "dispatch/gate.h"
+#include "kernels/cuda/launch.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"
 #include "tests/support/folder.h"

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "core/stopwatch.h"
+#include "dispatch/gate.h"
 #include "graph/program.h"
 #include "kernels/accumulate.h"
-#include "dispatch/gate.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"

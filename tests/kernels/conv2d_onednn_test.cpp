@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "kernels/conv2d.h"
 #include "dispatch/gate.h"
+#include "kernels/conv2d.h"
 #include "ops/conv2d.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"

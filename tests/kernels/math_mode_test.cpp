@@ -3,11 +3,11 @@
 
 #include <set>
 
+#include "dispatch/gate.h"
+#include "dispatch/machine.h"
 #include "kernels/conv2d.h"
 #include "kernels/cpu/onednn/dnnl.h"
-#include "dispatch/gate.h"
 #include "kernels/linear.h"
-#include "dispatch/machine.h"
 #include "kernels/matmul.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"

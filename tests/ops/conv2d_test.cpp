@@ -184,7 +184,8 @@ TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
     EXPECT_EQ(prepare<Conv2dForward>(padded(1), {x, w}, {y})->kernel->info().conversions, 0);
   }
   const PolicyScope blocked(forced("blocked"));
-  const Ref<PreparedKernel> odd = prepare<Conv2dForward>(padded(1), {x.with(Layout::kChwn), w}, {y.with(Layout::kChwn)});
+  const Ref<PreparedKernel> odd =
+      prepare<Conv2dForward>(padded(1), {x.with(Layout::kChwn), w}, {y.with(Layout::kChwn)});
   EXPECT_EQ(odd->kernel->info().conversions, 2);  // oneDNN computes nothing on CHWN itself
 }
 

@@ -1,6 +1,6 @@
 // Dtypes, layouts and devices that ops refuse: the sentence names the op and what they are.
-#include "kernels/cpu/onednn/dnnl.h"
 #include "dispatch/machine.h"
+#include "kernels/cpu/onednn/dnnl.h"
 #include "ops/batch_norm.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"

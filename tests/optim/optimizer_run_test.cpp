@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/memory.h"
-#include "graph/program.h"
 #include "dispatch/recorder.h"
+#include "graph/program.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"

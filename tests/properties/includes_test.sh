@@ -28,14 +28,16 @@ may() {
   for other in "${@:2}"; do allow "$1/any.cpp" "#include \"$other/any.h\""; done
 }
 may core core
-may kernels/cpu core kernels
-may ops core kernels ops
-may graph core kernels graph
-may optim core kernels ops graph
-may data core kernels
-may models core kernels ops graph
-may app core kernels ops graph optim models data
-may bench core kernels ops graph optim models data app
+may dispatch core dispatch
+may kernels core dispatch kernels
+may kernels/cpu core dispatch kernels
+may ops core dispatch kernels ops
+may graph core dispatch kernels graph
+may optim core dispatch kernels ops graph
+may data core dispatch kernels
+may models core dispatch kernels ops graph
+may app core dispatch kernels ops graph optim models data
+may bench core dispatch kernels ops graph optim models data app
 allow core/any.h '#include <string_view>'
 allow core/any.h '#include "any.h"'
 allow ops/any.h '#include "../core/any.h"'
@@ -60,7 +62,7 @@ may_not() {
 programs="app bench examples tests"
 # shellcheck disable=SC2086 # one word a room
 {
-  may_not core kernels ops graph optim models data $programs
+  may_not core dispatch kernels ops graph optim models data $programs
   may_not kernels ops graph optim models data $programs
   may_not kernels/cpu ops graph optim models data $programs
   may_not ops graph optim models data $programs

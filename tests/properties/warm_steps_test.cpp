@@ -9,8 +9,8 @@
 
 #include "data/loader.h"
 #include "data/synthetic.h"
-#include "graph/program.h"
 #include "dispatch/recorder.h"
+#include "graph/program.h"
 #include "models/network.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"

@@ -17,7 +17,7 @@ extern "C" const char* __tsan_default_options() {
 #endif
 
 int main(int argc, char** argv) {
-  setenv("PLUMB_CACHE", "off", 0);     // what a test measures must not decide what a user runs
+  setenv("PLUMB_CACHE", "off", 0);          // what a test measures must not decide what a user runs
   plumb::cpu::nontemporal_bytes = 1 << 20;  // results past it take seconds to check otherwise
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

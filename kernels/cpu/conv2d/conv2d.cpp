@@ -9,12 +9,12 @@
 
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
+#include "kernels/cpu/conv2d/winograd.h"
+#include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/wrappers/layout_adapter.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
-#include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/wrappers/via_f32.h"
-#include "kernels/cpu/conv2d/winograd.h"
 
 namespace plumb::cpu {
 namespace {

@@ -1,8 +1,8 @@
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
 
 #include "core/memory.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // Convolutions with few output pixels, as of a small image and a batch of one, as thin products over plain weights.
 #pragma once
 
-#include "kernels/conv2d.h"
 #include "dispatch/kernel.h"
+#include "kernels/conv2d.h"
 
 namespace plumb::cpu {
 

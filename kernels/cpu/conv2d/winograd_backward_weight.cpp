@@ -1,7 +1,7 @@
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/conv2d/winograd_multiply.h"
 #include "kernels/cpu/conv2d/winograd_tiles.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
 namespace winograd {

@@ -1,8 +1,8 @@
-#include "kernels/cpu/parallel.h"
-#include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/conv2d/winograd_pack.h"
 #include "kernels/cpu/conv2d/winograd_tiles.h"
+#include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
 namespace winograd {

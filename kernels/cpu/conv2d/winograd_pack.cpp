@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 
-#include "kernels/cpu/parallel.h"
-#include "kernels/cpu/movement/transpose_tiles.h"
-#include "kernels/cpu/conv2d/winograd_tiles.h"
 #include "dispatch/pack.h"
+#include "kernels/cpu/conv2d/winograd_tiles.h"
+#include "kernels/cpu/movement/transpose_tiles.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu::winograd {
 namespace {

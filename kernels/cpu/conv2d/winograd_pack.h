@@ -1,8 +1,8 @@
 // The weights of a Winograd convolution, transformed once a version of w.
 #pragma once
 
-#include "kernels/cpu/conv2d/winograd_multiply.h"
 #include "dispatch/kernel.h"
+#include "kernels/cpu/conv2d/winograd_multiply.h"
 
 namespace plumb::cpu::winograd {
 

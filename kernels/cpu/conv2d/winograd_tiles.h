@@ -6,8 +6,8 @@
 
 #include "core/spec.h"
 #include "kernels/conv2d.h"
-#include "kernels/cpu/range.h"
 #include "kernels/cpu/conv2d/winograd_rules.h"
+#include "kernels/cpu/range.h"
 
 namespace plumb::cpu::winograd {
 

@@ -1,4 +1,4 @@
-#include "kernels/random.h"
+#include "dispatch/random_fill.h"
 
 #include "kernels/cpu/parallel.h"
 

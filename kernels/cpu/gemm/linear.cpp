@@ -3,8 +3,8 @@
 #include "kernels/linear.h"
 
 #include "kernels/cpu/gemm/product.h"
-#include "kernels/cpu/wrappers/relu_epilogue.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
+#include "kernels/cpu/wrappers/relu_epilogue.h"
 
 namespace plumb {
 namespace {

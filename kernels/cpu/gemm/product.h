@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> gemm_kernel(const Product& p);
 /// split.
 std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p);
 
-/// linear's products by the inner_product primitive with the weights in a format of its policy.
+/// linear's products by the inner_product primitive with the weights in a format of its choice.
 enum class InnerProduct { kForward, kBackwardInput, kBackwardWeight };
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
                                              const TensorSpec& y, bool bias, MathMode math);

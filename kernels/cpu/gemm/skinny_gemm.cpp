@@ -1,8 +1,8 @@
 #include "kernels/cpu/gemm/skinny_gemm.h"
 
+#include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/range.h"
 #include "kernels/cpu/simd.h"
-#include "kernels/cpu/nontemporal.h"
 
 namespace plumb::cpu {
 namespace {
@@ -111,7 +111,8 @@ void both_gradients(float* dx, float* dw, const float* dy, const float* x, const
   const auto store = [](float* p, Vec v) { simd::store(p, v); };
   const int64_t whole = columns.begin + columns.size() / kLanes * kLanes, rest = columns.end - whole;
   if (past_caches) {
-    for (int64_t j = columns.begin; j < whole; j += kLanes) step(j, load, store, [](float* p, Vec v) { copy_nontemporal(p, v); });
+    for (int64_t j = columns.begin; j < whole; j += kLanes)
+      step(j, load, store, [](float* p, Vec v) { copy_nontemporal(p, v); });
   } else {
     for (int64_t j = columns.begin; j < whole; j += kLanes) step(j, load, store, store);
   }
@@ -150,7 +151,8 @@ class ThinLinear final : public Kernel {
     const auto *first = static_cast<const float*>(l.in[0]), *second = static_cast<const float*>(l.in[1]);
     switch (which_) {
       case InnerProduct::kForward:
-        return skinny_gemm_forward(out, first, second, bias_ ? static_cast<const float*>(l.in[2]) : nullptr, m_, n_, k_);
+        return skinny_gemm_forward(out, first, second, bias_ ? static_cast<const float*>(l.in[2]) : nullptr, m_, n_,
+                                   k_);
       case InnerProduct::kBackwardInput: return skinny_gemm_backward_input(out, first, second, m_, n_, k_);
       case InnerProduct::kBackwardWeight: return skinny_gemm_backward_weight(out, first, second, m_, n_, k_);
     }
@@ -232,7 +234,7 @@ void skinny_gemm_backward_weight(float* w, const float* a, const float* b, int64
 }
 
 void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
-                   int64_t k) {
+                          int64_t k) {
   constexpr int64_t kColumns = 4096;  // of w at once: a row of dx stays in the first-level cache
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
   const bool past_caches = n * k * 4 >= nontemporal_bytes && k % kLanes == 0;  // every row begins on a cache line

@@ -25,7 +25,7 @@ void skinny_gemm_backward_weight(float* w, const float* a, const float* b, int64
 /// dx (m, k) = dy (m, n) w and dw (n, k) = dy^T x in one pass over w and dw, for w (n, k) and x (m, k); m is from 1 to
 /// kMostJointRows.
 void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
-                   int64_t k);
+                          int64_t k);
 
 /// linear's products for x (m, k), w (n, k) and y (m, n). Null if m is too large or the dtype is not f32.
 std::unique_ptr<Kernel> skinny_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias);

@@ -16,7 +16,7 @@ class CopyKernel final : public Kernel {
       if (bytes_ < cpu::nontemporal_bytes) {
         std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
       } else {
-        cpu::stream(to + begin, from + begin, end - begin);
+        cpu::copy_nontemporal(to + begin, from + begin, end - begin);
         cpu::nontemporal_fence();
       }
     });

@@ -68,7 +68,8 @@ void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_s
   }
 }
 
-void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
+void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes,
+                           int64_t rows) {
   for (int64_t r = 0; r < rows; ++r, to += to_step, from += from_step) {
     for (int64_t i = 0, now; i < bytes; i += now) {
       now = std::min(kStageBytes, bytes - i);

@@ -1,10 +1,10 @@
 // Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
 #pragma once
 
+#include "dispatch/kernel.h"
 #include "kernels/compute.h"
 #include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/strided.h"
-#include "dispatch/kernel.h"
 
 namespace plumb::cpu {
 
@@ -15,7 +15,8 @@ using detail::dispatch_size;
 void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
 
 /// The same, past the caches (stream.h). For runs of some kilobytes.
-void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
+void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes,
+                           int64_t rows);
 
 /// Writes the n elements of y, made of runs of `run` elements, on all threads: write(begin, end, to, copy) writes the
 /// elements [begin, end) to the memory at `to` by copy, which is copy_rows or copy_rows_nontemporal.

@@ -1,6 +1,6 @@
 #include "kernels/cpu/movement/copy_strided.h"
-#include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/movement/transpose_tiles.h"
+#include "kernels/cpu/nontemporal.h"
 
 namespace plumb::cpu {
 namespace {

@@ -9,8 +9,8 @@
 #include <bit>
 
 #include "kernels/cpu/element.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
 
 namespace plumb::cpu {
 

@@ -1,8 +1,8 @@
 // Pooling on the host: one pass over the result, vectorised over the innermost dimension of the layout.
 #include "kernels/pool2d.h"
 
-#include "kernels/cpu/pooling/pool2d_walks.h"
 #include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/pooling/pool2d_walks.h"
 
 namespace plumb::cpu {
 namespace pool {

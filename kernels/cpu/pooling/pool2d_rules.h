@@ -1,14 +1,15 @@
 // What pooling does with a run: a few vectors of neighbouring elements of its result, held in registers.
 //
 // A rule has begin(), one step() for each element of the window (backward: for each window that covers the run), and
-// finish(). It knows nothing of layouts: the walks (kernels/cpu/pooling/pool2d_walks.h) say where the operands of a step stand.
+// finish(). It knows nothing of layouts: the walks (kernels/cpu/pooling/pool2d_walks.h) say where the operands of a
+// step stand.
 #pragma once
 
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/pooling/pool2d_run.h"
 #include "dispatch/kernel.h"
+#include "kernels/cpu/pooling/pool2d_run.h"
 
 namespace plumb::cpu::pool {
 

@@ -6,9 +6,9 @@
 #include <bit>
 #include <vector>
 
+#include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/pooling/pool2d_rules.h"
 #include "kernels/cpu/range.h"
-#include "kernels/cpu/nontemporal.h"
 #include "kernels/pool2d.h"
 
 namespace plumb::cpu::pool {

@@ -2,9 +2,9 @@
 #include <type_traits>
 
 #include "kernels/cpu/element.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/reduce_plan.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/reduce.h"
 
 namespace plumb::cpu {

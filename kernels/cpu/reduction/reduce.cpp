@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "kernels/cpu/element.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/reduce_plan.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
 
 namespace plumb::cpu {
 namespace {

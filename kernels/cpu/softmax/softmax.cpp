@@ -1,8 +1,8 @@
 #include "kernels/softmax.h"
 
 #include "kernels/cpu/element.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/functors/math.h"
 
 namespace plumb::cpu {

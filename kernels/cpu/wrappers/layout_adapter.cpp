@@ -62,8 +62,9 @@ class RelaidKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> layout_adapter(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out,
-                               std::span<const TensorSpec> given_in, const TensorSpec& given_out) {
+std::unique_ptr<Kernel> layout_adapter(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in,
+                                       const TensorSpec& out, std::span<const TensorSpec> given_in,
+                                       const TensorSpec& given_out) {
   if (!kernel || in.size() > RelaidKernel::kMostInputs) return nullptr;
   auto both = std::make_unique<RelaidKernel>(std::move(kernel));
   for (size_t i = 0; i < in.size(); ++i) both->convert_input(i, given_in[i], in[i]);

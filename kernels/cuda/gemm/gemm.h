@@ -1,8 +1,8 @@
 // Products of matrices whose elements lie anywhere: what convolutions, linear layers and matmul are planned as.
 #pragma once
 
-#include "kernels/cuda/divide.h"
 #include "dispatch/kernel.h"
+#include "kernels/cuda/divide.h"
 
 namespace plumb::cuda {
 

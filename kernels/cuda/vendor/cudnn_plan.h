@@ -4,8 +4,8 @@
 #include <span>
 
 #include "core/per_thread.h"
-#include "kernels/cuda/vendor/cudnn.h"
 #include "dispatch/kernel.h"
+#include "kernels/cuda/vendor/cudnn.h"
 
 namespace plumb::cuda {
 

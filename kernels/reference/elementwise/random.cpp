@@ -1,4 +1,4 @@
-#include "kernels/random.h"
+#include "dispatch/random_fill.h"
 
 #include "kernels/reference/elements.h"
 

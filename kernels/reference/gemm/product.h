@@ -1,8 +1,8 @@
 // One matrix product by Eigen in f64, or in the tensors' own f32 accumulated in f64: the oracle of matmul and linear.
 #pragma once
 
-#include "kernels/activation.h"
 #include "dispatch/kernel.h"
+#include "kernels/activation.h"
 
 namespace plumb::reference {
 

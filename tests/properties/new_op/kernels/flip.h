@@ -1,7 +1,7 @@
 // The elements of each row in reverse order.
 #pragma once
 
-#include "kernel.h"
+#include "../dispatch/kernel.h"
 
 namespace plumb {
 

@@ -1,7 +1,7 @@
 #include "ops/flip.h"
 
-#include "kernels/flip.h"
 #include "dispatch/gate.h"
+#include "kernels/flip.h"
 #include "ops/elementwise.h"
 
 namespace plumb {

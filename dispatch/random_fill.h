@@ -1,8 +1,8 @@
-// Filling memory with random numbers.
+// Filling memory with random numbers: what tensors of them, and the operands of trials, are made by.
 #pragma once
 
 #include "../core/random.h"
-#include "../dispatch/kernel.h"
+#include "kernel.h"
 
 namespace plumb {
 
