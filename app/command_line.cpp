@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "dispatch/machine.h"
+#include "kernels/threads.h"
 
 namespace plumb::app {
 namespace {

@@ -8,6 +8,7 @@
 #include "app/values.h"
 #include "core/file.h"
 #include "dispatch/kernel_cache.h"
+#include "dispatch/policy.h"
 #include "dispatch/repeated.h"
 #include "kernels/matmul.h"
 

@@ -9,6 +9,7 @@
 #include "app/evaluation.h"
 #include "app/options.h"
 #include "app/report.h"
+#include "dispatch/policy.h"
 #include "models/weights.h"
 
 namespace plumb::app {

@@ -6,7 +6,9 @@
 #include "app/values.h"
 #include "core/runtime.h"
 #include "core/stopwatch.h"
+#include "dispatch/policy.h"
 #include "dispatch/tuning_cache.h"
+#include "kernels/threads.h"
 #include "ops/random.h"
 
 namespace plumb::app {

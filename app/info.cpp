@@ -12,6 +12,7 @@
 #include "app/roofs.h"
 #include "core/runtime.h"
 #include "dispatch/machine.h"
+#include "kernels/threads.h"
 #include "models/network.h"
 
 namespace plumb::app {

@@ -8,6 +8,7 @@
 #include "app/options.h"
 #include "app/report.h"
 #include "app/train_step.h"
+#include "dispatch/policy.h"
 #include "ops/random.h"
 
 namespace plumb::app {

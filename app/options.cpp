@@ -4,6 +4,7 @@
 
 #include "core/device.h"
 #include "dispatch/kernel_cache.h"
+#include "kernels/threads.h"
 
 namespace plumb::app {
 

@@ -14,6 +14,7 @@
 #include "core/runtime.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/machine.h"
+#include "dispatch/policy.h"
 
 namespace plumb::app {
 namespace {

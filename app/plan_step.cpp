@@ -5,6 +5,7 @@
 #include "core/runtime.h"
 #include "core/stopwatch.h"
 #include "dispatch/kernel_cache.h"
+#include "dispatch/policy.h"
 #include "optim/make.h"
 
 namespace plumb::app {

@@ -1,4 +1,5 @@
 #include "app/raw_onednn_steps.h"
+#include "dispatch/policy.h"
 
 namespace plumb::app {
 namespace {

@@ -17,6 +17,7 @@
 #include "core/file.h"
 #include "core/runtime.h"
 #include "dispatch/machine.h"
+#include "kernels/threads.h"
 
 namespace plumb::app {
 

@@ -9,6 +9,7 @@
 #include "core/stopwatch.h"
 #include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/threads.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
 

@@ -14,6 +14,7 @@
 #include "app/report.h"
 #include "app/train_report.h"
 #include "app/trainer.h"
+#include "dispatch/policy.h"
 #include "dispatch/tuning_cache.h"
 #include "models/weights.h"
 

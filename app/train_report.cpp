@@ -10,6 +10,7 @@
 #include "app/report.h"
 #include "core/file.h"
 #include "core/runtime.h"
+#include "kernels/threads.h"
 
 namespace plumb::app {
 namespace {

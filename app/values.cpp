@@ -8,6 +8,7 @@
 #include "core/convention.h"
 #include "core/layout.h"
 #include "core/runtime.h"
+#include "dispatch/policy.h"
 #include "dispatch/select.h"
 #include "models/network.h"
 

@@ -3,6 +3,8 @@
 #include "app/conv2d_error.h"
 #include "app/device_roofs.h"
 #include "app/roofs.h"
+#include "dispatch/policy.h"
+#include "kernels/threads.h"
 
 namespace plumb::bench {
 

@@ -10,6 +10,8 @@
 #include "bench/row.h"
 #include "core/context.h"
 #include "dispatch/machine.h"
+#include "dispatch/policy.h"
+#include "kernels/threads.h"
 
 namespace plumb::bench {
 namespace {

@@ -8,6 +8,7 @@
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
 #include "graph/program.h"
+#include "kernels/threads.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/repeated.h"
+#include "kernels/threads.h"
 
 namespace plumb::bench {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "device.h"
@@ -25,6 +24,12 @@ enum class Search : uint8_t {
                    ///< those out only while there is another, and take one that is named by Policy::algorithm
 };
 
+/// Which of a backend's kernels may run, wherever there is a choice.
+enum class KernelSet : uint8_t {
+  kAll,     ///< the vendor's library and Plumbline's own: the best that is known
+  kVendor,  ///< the vendor's library (oneDNN, cuDNN, cuBLASLt) where it has the op, Plumbline's own elsewhere
+};
+
 /// How f32 products are computed. Fast modes are asked for by name: kTf32 throws where there is none (on the CPU),
 /// kBf16 rounds the factors to bf16 in kernels for which the processor has that, and leaves the others strict.
 enum class MathMode : uint8_t { kStrict, kTf32, kBf16 };
@@ -32,31 +37,23 @@ enum class MathMode : uint8_t { kStrict, kTf32, kBf16 };
 /// Which part of a training step a kernel belongs to, for profiles.
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
-/// The part of a kernel's key that comes from the context and not from its specs.
+/// How a kernel is picked: the part of its key that comes from the context and not from its specs. Which set, how to
+/// search it, and what to begin with are independent of each other.
 struct Policy {
   Search search = Search::kHeuristic;
+  KernelSet kernels = KernelSet::kAll;
   MathMode math = MathMode::kStrict;
   uint16_t algorithm = 0;  ///< 0, or algorithm_id("winograd"): candidates of that family go first
   uint16_t threads = 0;    ///< 0: as many as OpenMP has; set by set_threads alone, which tells OpenMP as well
   Device device{};         ///< where kernels without inputs run; set by DeviceScope alone
   bool operator==(const Policy&) const = default;
+  /// All of it in a word, for hashing.
+  uint64_t word() const {
+    return static_cast<uint64_t>(search) | static_cast<uint64_t>(kernels) << 4 | static_cast<uint64_t>(math) << 8 |
+           static_cast<uint64_t>(device.type) << 12 | static_cast<uint64_t>(device.index) << 16 |
+           static_cast<uint64_t>(algorithm) << 32 | static_cast<uint64_t>(threads) << 48;
+  }
 };
-static_assert(sizeof(Policy) == 8);
-
-/// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Policy::algorithm; 0 for "". The same
-/// name gives the same number. Throws on a name with which none begins that the library or register_algorithm knows.
-uint16_t algorithm_id(std::string_view name);
-/// Makes the name of one of a program's own algorithms known, and returns its number. Preparing a kernel does the same
-/// for the names of all its candidates.
-uint16_t register_algorithm(std::string_view name);
-/// The name behind a number; throws on a number that was never given.
-std::string_view algorithm_name(uint16_t id);
-/// Whether an algorithm is the one that is named, or of the family of that name: "winograd_f2x2" is of "winograd", and
-/// "cudnn_e38" of "cudnn" but not of "cudnn_e3". All are of "".
-inline bool is_of_family(std::string_view algorithm, std::string_view family) {
-  return algorithm.starts_with(family) &&
-         (family.empty() || algorithm.size() == family.size() || algorithm[family.size()] == '_');
-}
 
 namespace detail {
 
@@ -113,42 +110,7 @@ struct MemoryScope : detail::Scoped<MemoryClass> {
 struct DeviceScope : detail::Scoped<Device> {
   explicit DeviceScope(Device d) : Scoped(detail::ctx.policy.device, d) {}
 };
-/// While it lives, kernels are picked this way, by as many threads and on the device as before: these belong to
-/// set_threads and DeviceScope.
-class PolicyScope {
- public:
-  /// Throws on values that are none of the enumerators', and on the number of an algorithm that was never given.
-  explicit PolicyScope(Policy c);
-  ~PolicyScope() { set(old_); }
-  PolicyScope(const PolicyScope&) = delete;
-  PolicyScope& operator=(const PolicyScope&) = delete;
-
- private:
-  static void set(Policy c) {
-    c.threads = detail::ctx.policy.threads;
-    c.device = detail::ctx.policy.device;
-    detail::ctx.policy = c;
-  }
-  Policy old_;
-};
-
-/// How many threads the kernels of the calling thread use.
-int threads();
-/// Sets it for the calling thread, from 1 to most_threads(). Throws also when the system cannot run so many.
-void set_threads(int n);
-inline constexpr int kMostThreads = 4096;
-/// kMostThreads, or less where OMP_THREAD_LIMIT says so.
-int most_threads();
-/// Makes denormal results zero on the calling thread and on its pool of worker threads. Programs do this once at the
-/// start.
-void flush_denormals();
-/// For programs, before any kernel runs: teams of OpenMP get the threads that they ask for (oneDNN's kernels wait for
-/// them), OMP_DYNAMIC or not, and OMP_THREAD_LIMIT holds. Throws a sentence when OMP_NUM_THREADS is out of reach.
-void set_up_threads();
-
 namespace detail {
-/// How many threads kernels use under a policy.
-int threads_of(const Policy& c);
 /// Registers what must happen when the calling thread ends (workspace, tables, pool). Cheap to call again.
 void watch_thread_end(void (*release_front)(void*) = nullptr);
 /// Makes the workspace of this thread at least `bytes` large.

@@ -27,13 +27,23 @@ struct PackRequest {
   Layout layout;
 };
 
+/// Whose code a kernel is, wherever Plumbline's own stands around it (a conversion, a ReLU behind a convolution).
+enum class Provider : uint8_t { kPlumbline, kOneDnn, kCudnn, kCublasLt, kReference };
+/// "plumbline", "onednn", "cudnn", "cublaslt", "reference".
+const char* to_string(Provider p);
+/// Whether it is the library of a processor's or a GPU's vendor: the plumb line itself (KernelSet::kVendor).
+inline bool is_vendor(Provider p) {
+  return p == Provider::kOneDnn || p == Provider::kCudnn || p == Provider::kCublasLt;
+}
+
 /// What a prepared kernel says of itself. It goes into every benchmark row and profile: what ran is never hidden.
 struct KernelInfo {
-  std::string name;         ///< the implementation, "onednn:brgconv:avx512_core"
-  std::string algorithm;    ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
+  std::string name;                          ///< the implementation, "onednn:brgconv:avx512_core"
+  std::string algorithm;                     ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
+  Provider provider = Provider::kPlumbline;  ///< filled in by the gate, from the candidate
   std::string passed_over;  ///< what its author would rather have taken, had it the same bits from run to run
   size_t passed_over_workspace_bytes = 0;
-  bool is_offered_by_vendor = false;  ///< whether a library of a GPU's vendor had a candidate; filled in by the gate
+  bool is_offered_by_vendor = false;  ///< whether a vendor's library had a candidate; filled in by the gate
   std::string notes;                  ///< what the vendor's library says of it: "tensor_core nondeterministic"
   size_t workspace_bytes = 0;         ///< of Launch::workspace
   int conversions = 0;                ///< layout conversions inside one run
@@ -63,6 +73,33 @@ class Kernel {
   KernelInfo info_;
 };
 
+/// A kernel whose run is a function object: what it needs to know is what that has captured.
+template <class Run>
+std::unique_ptr<Kernel> make_kernel(std::string name, Run run) {
+  class FunctionKernel final : public Kernel {
+   public:
+    FunctionKernel(std::string name, Run run) : Kernel(std::move(name)), run_(std::move(run)) {}
+    void run(const Launch& l) const override { run_(l); }
+
+   private:
+    Run run_;
+  };
+  return std::make_unique<FunctionKernel>(std::move(name), std::move(run));
+}
+
+/// A kernel around another: it says of itself what that one says, under a name of its own.
+class WrapperKernel : public Kernel {
+ protected:
+  WrapperKernel(std::string name, std::unique_ptr<Kernel> inner) : Kernel(""), inner_(std::move(inner)) {
+    info() = inner_->info();
+    info().name = std::move(name);
+  }
+  const Kernel& inner() const { return *inner_; }
+
+ private:
+  std::unique_ptr<Kernel> inner_;
+};
+
 /// What is to be prepared. `Params` are the op's attributes as plain bytes.
 template <class Params>
 struct Problem {
@@ -78,14 +115,19 @@ class Candidates {
  public:
   using Make = std::function<std::unique_ptr<Kernel>()>;
   struct Candidate {
+    Provider provider;
     std::string algorithm;
     Make make;
     bool deterministic;  // the same bits from run to run, with the same number of threads
   };
   /// `algorithm` names the way within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes the
   /// whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
+  void add(Provider provider, std::string algorithm, Make make, bool deterministic = true) {
+    all_.push_back({provider, std::move(algorithm), std::move(make), deterministic});
+  }
+  /// The same for a kernel of one's own.
   void add(std::string algorithm, Make make, bool deterministic = true) {
-    all_.push_back({std::move(algorithm), std::move(make), deterministic});
+    add(Provider::kPlumbline, std::move(algorithm), std::move(make), deterministic);
   }
   const std::vector<Candidate>& all() const { return all_; }
 

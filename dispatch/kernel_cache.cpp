@@ -63,8 +63,6 @@ struct Front {
 
 constinit thread_local uint64_t lookups = 0;
 
-uint64_t word_of(const Policy& c) { return std::bit_cast<uint64_t>(c); }
-
 struct Key {
   const detail::KernelKind& kind;
   const void* params;
@@ -75,7 +73,7 @@ struct Key {
 template <class SpecAt>
 uint64_t hash_of(const Key& key, size_t n_in, SpecAt in) {
   uint64_t h =
-      detail::mix(reinterpret_cast<uintptr_t>(&key.kind) ^ 0x1234567, word_of(key.policy) ^ 0x9E3779B97F4A7C15ull);
+      detail::mix(reinterpret_cast<uintptr_t>(&key.kind) ^ 0x1234567, key.policy.word() ^ 0x9E3779B97F4A7C15ull);
   h = hash_words(key.params, key.kind.param_words, h);
   uint64_t seed = 0x632BE59BD9B4E019ull;
   for (size_t i = 0; i < n_in; ++i) h += hash_words(in(i), 8, seed += 0xD6E8FEB86659FD92ull);

@@ -1,10 +1,10 @@
-// What the results of measuring depend on.
+// What dispatch asks of the backends: what the results of measuring depend on, and how many threads there are.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "../core/device.h"
+#include "../core/context.h"
 
 namespace plumb {
 
@@ -27,5 +27,10 @@ std::string machine_signature();
 std::string device_signature(Device d);
 /// Throws a sentence if the library was compiled for instructions that this processor does not have.
 void check_processor();
+
+namespace detail {
+/// How many threads the host's kernels use under a policy.
+int threads_of(const Policy& policy);
+}  // namespace detail
 
 }  // namespace plumb

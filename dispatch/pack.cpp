@@ -27,13 +27,28 @@ struct PacksOfValue final : Value::Packs {
   detail::PoolVector<Pack> all;
 };
 
+struct Packer {
+  Layout layout;
+  Provider provider;
+  MakePacker make;
+};
 struct Packers {
   std::mutex mutex;
-  std::deque<std::pair<Layout, MakePacker>> all;
+  std::deque<Packer> all;
 };
 Packers& packers() {
   static Packers* p = new Packers;
   return *p;
+}
+
+// It stays where it is.
+const Packer& packer_of(Layout pack) {
+  Packers& p = packers();
+  const std::lock_guard lock(p.mutex);
+  for (const Packer& known : p.all) {
+    if (known.layout == pack) return known;
+  }
+  fail("pack {} has no packer", pack);
 }
 
 PacksOfValue& packs_of(Value* v) {
@@ -53,32 +68,24 @@ void repack_into(Value* plain, Value* pack) {
 
 }  // namespace
 
-Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make) {
+Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make, Provider provider) {
   const Layout layout = detail::intern_pack(key, name, bytes);
   Packers& p = packers();
   const std::lock_guard lock(p.mutex);
   for (const auto& known : p.all) {
-    if (known.first == layout) return layout;
+    if (known.layout == layout) return layout;
   }
-  p.all.emplace_back(layout, std::move(make));
+  p.all.push_back({layout, provider, std::move(make)});
   return layout;
 }
 
 std::unique_ptr<Kernel> detail::make_packer(const TensorSpec& plain, Layout pack) {
-  Packers& p = packers();
-  const MakePacker* make = nullptr;
-  {
-    const std::lock_guard lock(p.mutex);
-    for (const auto& known : p.all) {
-      if (known.first == pack) make = &known.second;
-    }
-  }
-  PLUMB_CHECK(make, "pack {} has no packer", pack);
-  return (*make)(plain);
+  return packer_of(pack).make(plain);
 }
 
 void Repack::cpu(const Problem<NoParams>& p, Candidates& candidates) {
-  candidates.add("repack", [plain = p.in[0], pack = p.out[0].layout] { return detail::make_packer(plain, pack); });
+  candidates.add(packer_of(p.out[0].layout).provider, "repack",
+                 [plain = p.in[0], pack = p.out[0].layout] { return detail::make_packer(plain, pack); });
 }
 
 Ref<Value> detail::packed(Value* plain, Layout pack) {

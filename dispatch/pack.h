@@ -9,8 +9,10 @@ namespace plumb {
 
 /// Makes the kernel that packs a plain tensor of a spec.
 using MakePacker = std::function<std::unique_ptr<Kernel>(const TensorSpec& plain)>;
-/// The layout value for a pack. `key` must tell everything that the format depends on; the same key is the same format.
-Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make);
+/// The layout value for a pack, which `provider` makes. `key` must tell everything that the format depends on; the same
+/// key is the same format.
+Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make,
+                     Provider provider = Provider::kPlumbline);
 namespace detail {
 /// The kernel from one plain input to one packed output.
 std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack);

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "core/runtime.h"
+#include "dispatch/machine.h"
+#include "dispatch/policy.h"
 #include "dispatch/repeated.h"
 #include "dispatch/trial.h"
 #include "dispatch/tuning_cache.h"
@@ -46,6 +48,7 @@ std::string describe(const PreparedKernel& p) {
   const Device d = p.policy.device;
   text += d.is_cpu() ? message(" threads {}", threads_of(p.policy)) : " on " + runtime_of(d).properties().name;
   text += message(" math {}", static_cast<int>(p.policy.math));
+  if (p.policy.kernels == KernelSet::kVendor) text += " of the vendor";
   if (p.policy.algorithm) text += message(" among {}", algorithm_name(p.policy.algorithm));
   if (limit_of_workspace != kNoLimit) text += message(" within {} bytes", limit_of_workspace.load());
   return text;
@@ -53,6 +56,7 @@ std::string describe(const PreparedKernel& p) {
 
 struct Made {
   std::string algorithm;
+  Provider provider = Provider::kPlumbline;
   std::unique_ptr<Kernel> kernel;
 };
 
@@ -129,12 +133,15 @@ std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candi
     const std::string_view family = algorithm_name(p.policy.algorithm);
     std::stable_partition(order.begin(), order.end(), [&](const auto& c) { return is_of_family(c.algorithm, family); });
   }
+  if (p.policy.kernels == KernelSet::kVendor) {
+    std::stable_partition(order.begin(), order.end(), [](const auto& c) { return is_vendor(c.provider); });
+  }
   return order;
 }
 
 Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make) {
   for (const auto& c : order) {
-    if (auto kernel = make(c)) return {c.algorithm, std::move(kernel)};
+    if (auto kernel = make(c)) return {c.algorithm, c.provider, std::move(kernel)};
   }
   return {};
 }
@@ -142,7 +149,7 @@ Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make) {
 Made by_name(const std::vector<Candidates::Candidate>& order, const std::string& algorithm, Maker& make) {
   for (const auto& c : order) {
     if (c.algorithm != algorithm) continue;
-    if (auto kernel = make(c)) return {algorithm, std::move(kernel)};
+    if (auto kernel = make(c)) return {c.algorithm, c.provider, std::move(kernel)};
   }
   return {};
 }
@@ -155,16 +162,20 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
     return (best = by_name(order, algorithm, make)).kernel != nullptr;
   };
   if (find_tuned(p.policy.device, work, is_offered)) return best;
-  // The family that was asked for, if any of it applies; otherwise all. Plain loops only where there is nothing else.
+  // The vendor's, where only they are to be, and of these the family that was asked for, as far as any apply. Plain
+  // loops only where there is nothing else.
   const std::string_view family = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
+  const auto rank = [&](const auto& c) {
+    const bool is_aside = p.policy.kernels == KernelSet::kVendor && !is_vendor(c.provider);
+    return 2 * is_aside + !is_of_family(c.algorithm, family);
+  };
   std::vector<Made> made;
-  for (const bool in_family : {true, false}) {
+  for (int r = 0; r < 4 && made.empty(); ++r) {
     for (const auto& c : order) {
-      const bool is_last_resort = c.algorithm == "reference" || (!c.deterministic && c.algorithm != family);
-      if (is_of_family(c.algorithm, family) != in_family || (is_last_resort && !made.empty())) continue;
-      if (auto kernel = make(c)) made.push_back({c.algorithm, std::move(kernel)});
+      const bool is_last_resort = c.provider == Provider::kReference || (!c.deterministic && c.algorithm != family);
+      if (rank(c) != r || (is_last_resort && !made.empty())) continue;
+      if (auto kernel = make(c)) made.push_back({c.algorithm, c.provider, std::move(kernel)});
     }
-    if (!made.empty()) break;
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
   release_idle_memory(p.policy.device);  // measuring takes blocks of other sizes than what comes before and after
@@ -217,6 +228,7 @@ void note_passed_over(const PreparedKernel& p, const Candidates& candidates, Mak
   for (const auto& c : candidates.all()) {
     if (c.algorithm == info.algorithm) return;
     if (c.deterministic || !is_of_family(c.algorithm, family)) continue;
+    if (p.policy.kernels == KernelSet::kVendor && !is_vendor(c.provider)) continue;
     const auto kernel = make(c);
     if (!kernel) continue;
     info.passed_over = c.algorithm;
@@ -246,9 +258,9 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   if (!made.kernel) fail_without_kernel(p, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
-  info.is_offered_by_vendor = std::ranges::any_of(candidates.all(), [](const auto& c) {
-    return is_of_family(c.algorithm, "cudnn") || is_of_family(c.algorithm, "cublaslt");
-  });
+  info.provider = made.provider;
+  info.is_offered_by_vendor =
+      std::ranges::any_of(candidates.all(), [](const auto& c) { return is_vendor(c.provider); });
   if (!is_measured) note_passed_over(p, candidates, make, info);
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
   info.bytes += static_cast<double>(bytes_of(p.specs));

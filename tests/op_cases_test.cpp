@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "dispatch/policy.h"
 #include "ops/grad.h"
 #include "tests/cases/op_case.h"
 #include "tests/support/compare.h"

@@ -12,6 +12,8 @@
 #include "app/report.h"
 #include "app/train_step.h"
 #include "core/stopwatch.h"
+#include "dispatch/policy.h"
+#include "kernels/threads.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
 #include "ops/convert.h"

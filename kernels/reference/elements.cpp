@@ -138,7 +138,7 @@ void Elements::copy(void* data, const Index& i, const Elements& from, const void
 }
 
 void offer(const char* kind, Candidates& candidates, std::function<void(const Launch&)> run) {
-  candidates.add("reference", [=] { return std::make_unique<ReferenceKernel>(kind, run); });
+  candidates.add(Provider::kReference, "reference", [=] { return std::make_unique<ReferenceKernel>(kind, run); });
 }
 
 }  // namespace plumb::reference

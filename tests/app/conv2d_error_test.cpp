@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "dispatch/policy.h"
 #include "dispatch/trial.h"
 #include "kernels/conv2d.h"
 

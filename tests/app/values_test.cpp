@@ -1,4 +1,5 @@
 #include "app/values.h"
+#include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
 

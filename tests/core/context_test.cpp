@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <omp.h>
-
 #include <thread>
 
 #include "core/tensor.h"
+#include "dispatch/policy.h"
 #include "tests/support/compare.h"
 
 namespace plumb {
@@ -67,53 +66,6 @@ TEST(Context, ValuesTakeTheMemoryClassOfTheScope) {
     EXPECT_EQ(live(MemoryClass::kActivation), 0);
   }
   EXPECT_EQ(live(MemoryClass::kState), 0);
-}
-
-TEST(Context, AlgorithmsHaveOneNumberEach) {
-  EXPECT_EQ(algorithm_id(""), 0);
-  const uint16_t direct = algorithm_id("direct"), gemm = algorithm_id("gemm");
-  EXPECT_NE(direct, 0);
-  EXPECT_NE(direct, gemm);
-  EXPECT_EQ(algorithm_id("direct"), direct);
-  EXPECT_EQ(algorithm_name(direct), "direct");
-  EXPECT_TRUE(test::refused([] { algorithm_name(65535); }, "algorithm number 65535 is unknown; take one from "));
-  EXPECT_TRUE(
-      test::refused([] { algorithm_id("winogard"); }, "algorithm \"winogard\" is unknown; use one of direct, "));
-  const uint16_t own = register_algorithm("winogard");
-  EXPECT_EQ(algorithm_id("winogard"), own);
-  EXPECT_EQ(algorithm_name(algorithm_id("winograd")), "winograd");  // a family
-}
-
-TEST(Context, AChoiceThatMeansNothingIsRefused) {
-  EXPECT_TRUE(test::refused([] { PolicyScope({.algorithm = 65535}); }, "algorithm number 65535 is unknown"));
-  EXPECT_TRUE(test::refused([] { PolicyScope({.search = static_cast<Search>(9)}); }, "policy: search 9 "));
-  EXPECT_TRUE(test::refused([] { PolicyScope({.math = static_cast<MathMode>(7)}); }, "math mode 7 is unknown"));
-  EXPECT_EQ(detail::ctx.policy, Policy{});
-}
-
-TEST(Context, ThreadsBelongToSetThreadsAndNotToScopes) {
-  EXPECT_EQ(threads(), omp_get_max_threads());
-  std::thread([] {
-    set_threads(2);
-    {
-      const PolicyScope three({.threads = 3});
-      EXPECT_EQ(threads(), 2);
-      set_threads(1);
-    }
-    EXPECT_EQ(threads(), 1);
-    EXPECT_EQ(omp_get_max_threads(), 1);
-  }).join();
-  EXPECT_TRUE(test::refused([] { set_threads(0); }, "set_threads: 0 threads were asked for"));
-  EXPECT_EQ(threads(), omp_get_max_threads());
-}
-
-TEST(Context, SetThreadsHoldsForTheCallingThreadOnly) {
-  std::thread([] {
-    set_threads(1);
-    EXPECT_EQ(threads(), 1);
-    EXPECT_EQ(omp_get_max_threads(), 1);
-  }).join();
-  EXPECT_EQ(detail::ctx.policy.threads, 0);
 }
 
 TEST(Device, HasAName) {

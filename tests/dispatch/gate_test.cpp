@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dispatch/pack.h"
+#include "dispatch/policy.h"
 #include "kernels/accumulate.h"
 #include "ops/conv2d.h"
 #include "ops/convert.h"

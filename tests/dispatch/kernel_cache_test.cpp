@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "dispatch/gate.h"
+#include "dispatch/policy.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"

@@ -1,3 +1,4 @@
+#include "dispatch/policy.h"
 #include "dispatch/tuning_cache.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ struct Several {
     c.add("slow_b", [] { return writes(4, 3000); });
   }
   static void reference(const Problem<Params>&, Candidates& c) {
-    c.add("reference", [] { return writes(5); });
+    c.add(Provider::kReference, "reference", [] { return writes(5); });
   }
   static double flops(const Problem<Params>&) { return 42; }
 };
@@ -74,20 +75,20 @@ std::string chosen(Policy policy, int64_t key) {
   return name;
 }
 
-TEST(Choose, TheFirstThatDoesNotDeclineAndHasTheSameBitsFromRunToRun) {
+TEST(Select, TheFirstThatDoesNotDeclineAndHasTheSameBitsFromRunToRun) {
   EXPECT_EQ(chosen({}, 0), "slow_a");
   EXPECT_EQ(prepare<Several>({0}, {}, {kOne})->kernel->info().passed_over, "random");
 }
 
-TEST(Choose, TakesWhatChangesFromRunToRunWhereThereIsNothingElse) {
+TEST(Select, TakesWhatChangesFromRunToRunWhereThereIsNothingElse) {
   EXPECT_EQ(prepare<OnlyRandom>({}, {}, {kOne})->kernel->info().algorithm, "random");
   const PolicyScope measured({.search = Search::kMeasured});
   EXPECT_EQ(prepare<OnlyRandom>({}, {}, {kOne})->kernel->info().algorithm, "random");
 }
 
-TEST(Choose, DeterministicSkipsTheOthers) { EXPECT_EQ(chosen({.search = Search::kDeterministic}, 0), "slow_a"); }
+TEST(Select, DeterministicSkipsTheOthers) { EXPECT_EQ(chosen({.search = Search::kDeterministic}, 0), "slow_a"); }
 
-TEST(Choose, ByNameOrFamily) {
+TEST(Select, ByNameOrFamily) {
   EXPECT_EQ(chosen({.algorithm = register_algorithm("fast")}, 0), "fast");
   EXPECT_EQ(chosen({.algorithm = register_algorithm("slow_b")}, 0), "slow_b");
   EXPECT_EQ(chosen({.algorithm = register_algorithm("slow")}, 0), "slow_a");
@@ -95,14 +96,57 @@ TEST(Choose, ByNameOrFamily) {
   EXPECT_EQ(chosen({.algorithm = register_algorithm("random")}, 0), "random");
 }
 
-TEST(Choose, UnknownOrDecliningNamesFallBackAndSayWhatRan) {
+TEST(Select, UnknownOrDecliningNamesFallBackAndSayWhatRan) {
   EXPECT_EQ(chosen({.algorithm = register_algorithm("another_op's")}, 0), "slow_a");
   EXPECT_EQ(chosen({.algorithm = register_algorithm("never")}, 0), "slow_a");
 }
 
-TEST(Choose, NoCandidateIsASentence) {
+TEST(Select, NoCandidateIsASentence) {
   EXPECT_TRUE(refused([] { prepare<Nothing>({}, {}, {kOne}); }, "nothing: no kernel on cpu takes this problem"));
   EXPECT_TRUE(refused([] { prepare<Nothing>({}, {kOne}, {kOne}); }, "nothing: no kernel on cpu takes f32 (1) nchw"));
+}
+
+// A library's kernels between one's own: the first declines two of three problems, all do the third.
+struct Mixed {
+  static constexpr char kName[] = "mixed";
+  struct Params {
+    int64_t vendors = 0;
+  };
+  static void cpu(const Problem<Params>& p, Candidates& c) {
+    const auto vendors = p.params.vendors;
+    c.add("own_a", [] { return writes(1); });
+    c.add(Provider::kOneDnn, "vendor_a", [=] { return vendors > 1 ? writes(2, 3000) : nullptr; });
+    c.add("own_b", [] { return writes(3); });
+    c.add(Provider::kOneDnn, "vendor_b", [=] { return vendors > 0 ? writes(4) : nullptr; });
+  }
+};
+std::string of_mixed(Policy policy, int64_t vendors) {
+  const PolicyScope scope(policy);
+  const detail::Ref<PreparedKernel> p = prepare<Mixed>({vendors}, {}, {kOne});
+  const KernelInfo& info = p->kernel->info();
+  EXPECT_TRUE(info.is_offered_by_vendor);
+  EXPECT_EQ(is_vendor(info.provider), info.algorithm.starts_with("vendor")) << info.algorithm;
+  return info.algorithm;
+}
+
+TEST(Select, TheVendorsKernelsAloneWhereItHasAny) {
+  constexpr auto kVendor = KernelSet::kVendor;
+  EXPECT_EQ(of_mixed({}, 2), "own_a");
+  EXPECT_EQ(of_mixed({.kernels = kVendor}, 2), "vendor_a");
+  EXPECT_EQ(of_mixed({.kernels = kVendor}, 1), "vendor_b");
+  EXPECT_EQ(of_mixed({.kernels = kVendor}, 0), "own_a");
+}
+
+TEST(Select, TheSetOfKernelsAndTheWayToSearchItAreIndependent) {
+  constexpr auto kVendor = KernelSet::kVendor;
+  constexpr auto kMeasured = Search::kMeasured;
+  EXPECT_EQ(of_mixed({.search = kMeasured, .kernels = kVendor}, 2), "vendor_b") << "the faster of the two";
+  EXPECT_EQ(of_mixed({.search = kMeasured, .kernels = kVendor, .algorithm = register_algorithm("vendor_a")}, 2),
+            "vendor_a");
+  EXPECT_EQ(of_mixed({.kernels = kVendor, .algorithm = register_algorithm("vendor_b")}, 2), "vendor_b");
+  EXPECT_EQ(of_mixed({.kernels = kVendor, .algorithm = register_algorithm("own_b")}, 2), "vendor_a");
+  EXPECT_EQ(of_mixed({.kernels = kVendor, .algorithm = register_algorithm("own_b")}, 0), "own_b");
+  EXPECT_EQ(of_mixed({.search = Search::kDeterministic, .kernels = kVendor}, 2), "vendor_a");
 }
 
 // Candidates that ask for more and more memory.
@@ -156,7 +200,7 @@ std::map<std::string, std::string> choices_about(const std::string& work) {
   return found;
 }
 
-TEST(Choose, MeasuringFindsTheFastestAndRemembersIt) {
+TEST(Select, MeasuringFindsTheFastestAndRemembersIt) {
   const Policy measured{.search = Search::kMeasured};
   EXPECT_EQ(chosen(measured, 100), "fast");
   const auto known = choices_about("several 0000000000000064");
@@ -164,11 +208,11 @@ TEST(Choose, MeasuringFindsTheFastestAndRemembersIt) {
   EXPECT_EQ(known.begin()->second, "fast");
 }
 
-TEST(Choose, MeasuringStaysInTheFamilyThatIsNamed) {
+TEST(Select, MeasuringStaysInTheFamilyThatIsNamed) {
   EXPECT_TRUE(chosen({.search = Search::kMeasured, .algorithm = register_algorithm("slow")}, 101).starts_with("slow"));
 }
 
-TEST(Choose, AdoptedChoicesAreNotMeasuredAnew) {
+TEST(Select, AdoptedChoicesAreNotMeasuredAnew) {
   const Policy measured{.search = Search::kMeasured};
   ASSERT_EQ(chosen(measured, 102), "fast");
   auto known = choices_about("several 0000000000000066");
@@ -181,7 +225,7 @@ TEST(Choose, AdoptedChoicesAreNotMeasuredAnew) {
   EXPECT_EQ(chosen(measured, 103), "slow_b");
 }
 
-TEST(Choose, AdoptedChoicesThatDoNotExistAreMeasured) {
+TEST(Select, AdoptedChoicesThatDoNotExistAreMeasured) {
   const Policy measured{.search = Search::kMeasured};
   ASSERT_EQ(chosen(measured, 104), "fast");
   std::string other = choices_about("several 0000000000000068").begin()->first;
@@ -191,7 +235,7 @@ TEST(Choose, AdoptedChoicesThatDoNotExistAreMeasured) {
 }
 
 // By a version that offered other kernels.
-TEST(Choose, AdoptedChoicesAmongOtherCandidatesAreMeasured) {
+TEST(Select, AdoptedChoicesAmongOtherCandidatesAreMeasured) {
   const Policy measured{.search = Search::kMeasured};
   ASSERT_EQ(chosen(measured, 106), "fast");
   std::string other = choices_about("several 000000000000006a").begin()->first;

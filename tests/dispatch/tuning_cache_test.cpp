@@ -1,5 +1,6 @@
 // What measuring has found out, on the disk.
 #include "dispatch/tuning_cache.h"
+#include "dispatch/policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dispatch/gate.h"
+#include "dispatch/policy.h"
 #include "graph/program.h"
 #include "kernels/linear.h"
 #include "ops/activation.h"

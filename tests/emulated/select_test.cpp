@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "dispatch/gate.h"
+#include "dispatch/policy.h"
 #include "kernels/cuda/launch.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"

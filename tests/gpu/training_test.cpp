@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/context.h"
+#include "dispatch/policy.h"
 #include "tests/support/trainings.h"
 
 namespace plumb {

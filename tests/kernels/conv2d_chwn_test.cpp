@@ -1,4 +1,5 @@
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
+#include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include <random>
 
 #include "dispatch/gate.h"
+#include "kernels/threads.h"
 #include "ops/conv2d.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"

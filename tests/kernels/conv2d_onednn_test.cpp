@@ -4,6 +4,7 @@
 #include <random>
 
 #include "dispatch/gate.h"
+#include "dispatch/policy.h"
 #include "kernels/conv2d.h"
 #include "ops/conv2d.h"
 #include "tests/support/compare.h"

@@ -5,6 +5,7 @@
 
 #include "dispatch/gate.h"
 #include "dispatch/machine.h"
+#include "dispatch/policy.h"
 #include "kernels/conv2d.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/linear.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch/policy.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 #include "tests/support/compare.h"

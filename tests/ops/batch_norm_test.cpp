@@ -1,4 +1,5 @@
 #include "ops/batch_norm.h"
+#include "kernels/threads.h"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
 // What the cases of tests/cases do not say: numbers worked out by hand, the shape rule, errors, and which kernel runs.
 #include "ops/conv2d.h"
+#include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
 

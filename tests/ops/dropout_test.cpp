@@ -1,4 +1,5 @@
 #include "ops/dropout.h"
+#include "kernels/threads.h"
 
 #include <cmath>
 

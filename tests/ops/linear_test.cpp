@@ -1,5 +1,6 @@
 // What the cases of tests/cases do not say: numbers worked out by hand, errors, and which kernel runs.
 #include "ops/linear.h"
+#include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
 

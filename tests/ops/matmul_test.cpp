@@ -1,5 +1,7 @@
 // What the cases of tests/cases do not say: numbers worked out by hand, errors, and which kernel runs.
 #include "ops/matmul.h"
+#include "dispatch/policy.h"
+#include "kernels/threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "ops/softmax.h"
+#include "kernels/threads.h"
 
 #include <cmath>
 #include <limits>

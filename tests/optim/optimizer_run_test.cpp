@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "core/memory.h"
+#include "dispatch/policy.h"
 #include "dispatch/recorder.h"
 #include "graph/program.h"
+#include "kernels/threads.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"

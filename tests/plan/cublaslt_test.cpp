@@ -1,6 +1,7 @@
 // What cuBLASLt is asked for: products are done by the definition, from what the library is told of them, on a device
 // whose memory is the host's.
 #include "kernels/cuda/vendor/cublaslt.h"
+#include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
 

@@ -15,6 +15,7 @@
 #include "core/described.h"
 #include "core/runtime.h"
 #include "dispatch/machine.h"
+#include "dispatch/policy.h"
 #include "models/network.h"
 #include "tests/support/json.h"
 

@@ -5,6 +5,7 @@
 #include "core/described.h"
 #include "core/print.h"
 #include "dispatch/kernel_cache.h"
+#include "dispatch/policy.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
 #include "kernels/pool2d.h"

@@ -38,9 +38,8 @@ lines '^#include "(\.\./)*core/tape' dispatch kernels | breaks "kernels know no 
 # Roofs are measured with the loops of the backend, errors against the sums of the reference.
 lines '^#include "((\.\./)*kernels/)?(cpu|reference|cuda)/' core dispatch ops graph optim models data app bench |
   grep -vE '^app/(roofs|conv2d_error)\.' | breaks "what a backend has inside is its own" || true
-# The context sets up OpenMP's threads.
 lines '#pragma omp' core dispatch kernels ops graph optim models data app bench |
-  grep -vE '^(kernels/cpu/parallel\.h|core/context\.cpp):' | breaks "OpenMP stands in kernels/cpu/parallel.h" || true
+  grep -vE '^kernels/cpu/(parallel\.h|threads\.cpp):' | breaks "OpenMP stands in kernels/cpu/parallel.h and threads.cpp" || true
 lines 'dnnl::|dnnl\.hpp' core dispatch kernels ops graph optim models data app bench |
   grep -vE '^(kernels/cpu/|app/raw_onednn)' | breaks "oneDNN stands in kernels/cpu and app/raw_onednn*" || true
 

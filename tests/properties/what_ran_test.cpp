@@ -8,6 +8,7 @@
 #include <dnnl.hpp>
 #include <map>
 
+#include "dispatch/policy.h"
 #include "dispatch/recorder.h"
 #include "models/network.h"
 #include "ops/cross_entropy.h"

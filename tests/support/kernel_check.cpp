@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/runtime.h"
+#include "dispatch/machine.h"
 #include "dispatch/pack.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"

@@ -50,7 +50,7 @@ struct Conv {
   }
 };
 
-// The primitive descriptors, in the words of either API.
+// The primitive descriptors.
 
 using Forward = dnnl::convolution_forward;
 using BackwardInput = dnnl::convolution_backward_data;
@@ -58,26 +58,8 @@ using BackwardWeight = dnnl::convolution_backward_weights;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if PLUMB_DNNL_V3
-  return {dnnl_engine(),
-          kind,
-          kDirect,
-          x,
-          c.weight_any(),
-          c.bias_desc(),
-          y,
-          c.strides(),
-          c.dilations(),
-          c.padding_before(),
-          c.padding_after(),
-          dnnl_attr(c.math)};
-#else
-  return {{kind, kDirect, x, c.weight_any(), c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(),
-           c.padding_after()},
-          dnnl_attr(c.math),
-          dnnl_engine()};
-#endif
+  return primitive_desc<Forward>(dnnl_attr(c.math), dnnl::prop_kind::forward_training, kDirect, x, c.weight_any(),
+                                 c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after());
 }
 
 Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
@@ -89,24 +71,8 @@ Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDes
 // The library takes the same arguments for both: x and y, or their gradients.
 template <class Primitive>
 typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-#if PLUMB_DNNL_V3
-  return {dnnl_engine(),
-          kDirect,
-          x,
-          c.weight_any(),
-          y,
-          c.strides(),
-          c.dilations(),
-          c.padding_before(),
-          c.padding_after(),
-          hint(c, x, y),
-          dnnl_attr(c.math)};
-#else
-  return {{kDirect, x, c.weight_any(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after()},
-          dnnl_attr(c.math),
-          dnnl_engine(),
-          hint(c, x, y)};
-#endif
+  return backward_desc<Primitive>(dnnl_attr(c.math), hint(c, x, y), kDirect, x, c.weight_any(), y, c.strides(),
+                                  c.dilations(), c.padding_before(), c.padding_after());
 }
 
 // Kernels around them.
@@ -265,8 +231,8 @@ void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candid
   for (const int m : order) add_winograd(m);
   candidates.add("direct_chwn", [=] { return chwn(copy->problem()); });
   if (c.fits()) {
-    candidates.add("direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
-    candidates.add("blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
+    candidates.add(Provider::kOneDnn, "direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
+    candidates.add(Provider::kOneDnn, "blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
   }
   if (!few) add_im2col();
   if (order.empty()) {
@@ -306,7 +272,7 @@ void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates)
   Candidates in_f32;
   offer({p.params, in, out, p.threads, p.math}, in_f32);
   for (const auto& c : in_f32.all()) {
-    candidates.add("via_f32_" + c.algorithm,
+    candidates.add(c.provider, "via_f32_" + c.algorithm,
                    [make = c.make, in, out = out[0]] { return cpu::via_f32(make(), in, out); });
   }
 }

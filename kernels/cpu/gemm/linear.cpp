@@ -15,21 +15,24 @@ using cpu::Product;
 void offer(const Product& product, InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
            Candidates& candidates, Activation activation = Activation::kNone) {
   if (!product.fits()) return;
-  const auto add = [&](const char* algorithm, auto make) {
-    candidates.add(algorithm, [=] {
+  const auto add = [&](Provider provider, const char* algorithm, auto make) {
+    candidates.add(provider, algorithm, [=] {
       auto kernel = cpu::declining(make);
       return activation == Activation::kRelu ? cpu::relu_epilogue(std::move(kernel), y) : std::move(kernel);
     });
   };
   const bool few = which != InnerProduct::kBackwardWeight && cpu::is_passage(x.shape[0], w);
-  const auto add_skinny = [&] { add("skinny_gemm", [=] { return cpu::skinny_linear(which, x, w, product.bias); }); };
-  const auto add_matmul = [&] { add("matmul", [=] { return cpu::matmul_kernel(product); }); };
+  const auto add_skinny = [&] {
+    add(Provider::kPlumbline, "skinny_gemm", [=] { return cpu::skinny_linear(which, x, w, product.bias); });
+  };
+  const auto add_matmul = [&] { add(Provider::kOneDnn, "matmul", [=] { return cpu::matmul_kernel(product); }); };
   if (few) add_skinny();
   if (which == InnerProduct::kForward) add_matmul();
-  add("gemm", [=] { return cpu::gemm_kernel(product); });
-  add("gemm_columns", [=] { return cpu::gemm_columns_kernel(product); });
+  add(Provider::kOneDnn, "gemm", [=] { return cpu::gemm_kernel(product); });
+  add(Provider::kOneDnn, "gemm_columns", [=] { return cpu::gemm_columns_kernel(product); });
   if (which != InnerProduct::kForward) add_matmul();
-  add("inner_product", [=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); });
+  add(Provider::kOneDnn, "inner_product",
+      [=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); });
   if (!few) add_skinny();
 }
 

@@ -24,12 +24,13 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   product.threads = p.threads;
   if (!product.fits()) return;
   const auto add_matmul = [&] {
-    candidates.add("matmul", [product] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
+    candidates.add(Provider::kOneDnn, "matmul",
+                   [product] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
   };
   // The heuristic's order, as in linear.cpp.
   if (product.transpose_b) add_matmul();
-  candidates.add("gemm", [product] { return cpu::gemm_kernel(product); });
-  candidates.add("gemm_columns", [product] { return cpu::gemm_columns_kernel(product); });
+  candidates.add(Provider::kOneDnn, "gemm", [product] { return cpu::gemm_kernel(product); });
+  candidates.add(Provider::kOneDnn, "gemm_columns", [product] { return cpu::gemm_columns_kernel(product); });
   if (!product.transpose_b) add_matmul();
 }
 

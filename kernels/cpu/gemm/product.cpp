@@ -71,12 +71,8 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
   for (int d = 0; d < one.rank(); ++d) one = one.with(d, 1);
   const MemoryDesc bias = p.bias ? matrix(p.dtype, one, 1, p.n, false) : MemoryDesc();
   const dnnl::primitive_attr attr = dnnl_attr(p.math);
-#if PLUMB_DNNL_V3
-  const dnnl::matmul::primitive_desc pd(dnnl_engine(), a, b, bias, c, attr);
-#else
-  const auto desc = p.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-  const dnnl::matmul::primitive_desc pd(desc, attr, dnnl_engine());
-#endif
+  const auto pd =
+      p.bias ? primitive_desc<dnnl::matmul>(attr, a, b, bias, c) : primitive_desc<dnnl::matmul>(attr, a, b, c);
   if (is_plain_loops(pd)) return nullptr;
   auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:matmul:") + pd.impl_info_str());
   const DnnlArg scratch = kernel->scratchpad(pd);
@@ -104,12 +100,7 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
   using BackwardWeight = dnnl::inner_product_backward_weights;
   const MemoryDesc xd = dnnl_desc(x), wd = dnnl_desc(w), yd = dnnl_desc(y), any = dnnl_any(w);
   const MemoryDesc bd = bias ? MemoryDesc({y.shape[1]}, dnnl_dtype(y.dtype), memory::format_tag::a) : MemoryDesc();
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if PLUMB_DNNL_V3
-  const Forward::primitive_desc forward(dnnl_engine(), kind, xd, any, bd, yd, dnnl_attr(math));
-#else
-  const Forward::primitive_desc forward({kind, xd, any, bd, yd}, dnnl_attr(math), dnnl_engine());
-#endif
+  const auto forward = primitive_desc<Forward>(dnnl_attr(math), dnnl::prop_kind::forward_training, xd, any, bd, yd);
   const auto build = [&](const auto& pd, auto primitive, int first, const MemoryDesc& first_desc, int second,
                          const MemoryDesc& second_desc, int result, const MemoryDesc& result_desc,
                          const MemoryDesc& plain_result) -> std::unique_ptr<Kernel> {
@@ -135,20 +126,12 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
       return build(forward, Forward(forward), DNNL_ARG_SRC, xd, DNNL_ARG_WEIGHTS, forward.weights_desc(), DNNL_ARG_DST,
                    yd, yd);
     case InnerProduct::kBackwardInput: {
-#if PLUMB_DNNL_V3
-      const BackwardInput::primitive_desc pd(dnnl_engine(), xd, any, yd, forward, dnnl_attr(math));
-#else
-      const BackwardInput::primitive_desc pd({xd, any, yd}, dnnl_attr(math), dnnl_engine(), forward);
-#endif
+      const auto pd = backward_desc<BackwardInput>(dnnl_attr(math), forward, xd, any, yd);
       return build(pd, BackwardInput(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DIFF_SRC,
                    xd, xd);
     }
     case InnerProduct::kBackwardWeight: {
-#if PLUMB_DNNL_V3
-      const BackwardWeight::primitive_desc pd(dnnl_engine(), xd, any, yd, forward, dnnl_attr(math));
-#else
-      const BackwardWeight::primitive_desc pd({xd, any, yd}, dnnl_attr(math), dnnl_engine(), forward);
-#endif
+      const auto pd = backward_desc<BackwardWeight>(dnnl_attr(math), forward, xd, any, yd);
       return build(pd, BackwardWeight(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_SRC, xd, DNNL_ARG_DIFF_WEIGHTS,
                    pd.diff_weights_desc(), wd);
     }

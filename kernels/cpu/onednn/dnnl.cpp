@@ -62,7 +62,7 @@ Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain) {
   };
   const size_t format = number_of(chosen);
   return register_pack(message("onednn {} from {}", format, number_of(plain)), message("onednn_pack_{}", format),
-                       chosen.get_size(), make);
+                       chosen.get_size(), make, Provider::kOneDnn);
 }
 
 void check_ran(std::string_view name, dnnl_status_t status) {

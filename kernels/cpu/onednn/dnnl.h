@@ -45,6 +45,26 @@ dnnl::primitive_attr dnnl_attr(MathMode math = MathMode::kStrict);
 /// Whether what oneDNN has for this are its plain loops, which take hundreds of times as long as anything else.
 bool is_plain_loops(const dnnl::primitive_desc_base& pd);
 
+/// How a primitive is described, whichever of the two APIs there is: the arguments are those of both.
+template <class Primitive, class... Args>
+typename Primitive::primitive_desc primitive_desc(const dnnl::primitive_attr& attr, const Args&... args) {
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(), args..., attr};
+#else
+  return {typename Primitive::desc(args...), attr, dnnl_engine()};
+#endif
+}
+/// The same for a backward primitive, which is to fit the forward one of `hint`.
+template <class Primitive, class Hint, class... Args>
+typename Primitive::primitive_desc backward_desc(const dnnl::primitive_attr& attr, const Hint& hint,
+                                                 const Args&... args) {
+#if PLUMB_DNNL_V3
+  return {dnnl_engine(), args..., hint, attr};
+#else
+  return {typename Primitive::desc(args...), attr, dnnl_engine(), hint};
+#endif
+}
+
 /// make(), or null where oneDNN says (by an exception) that it has no implementation.
 template <class Make>
 std::unique_ptr<Kernel> declining(Make make) {

@@ -8,14 +8,10 @@
 namespace plumb::cpu {
 namespace {
 
-class RelaidKernel final : public Kernel {
+class LayoutAdapter final : public WrapperKernel {
  public:
-  explicit RelaidKernel(std::unique_ptr<Kernel> kernel)
-      : Kernel("plumb:layout_adapter:" + kernel->info().name), kernel_(std::move(kernel)) {
-    std::string name = std::move(info().name);
-    info() = kernel_->info();
-    info().name = std::move(name);
-  }
+  explicit LayoutAdapter(std::unique_ptr<Kernel> kernel)
+      : WrapperKernel("plumb:layout_adapter:" + kernel->info().name, std::move(kernel)) {}
   void convert_input(size_t i, const TensorSpec& given, const TensorSpec& wanted) {
     inputs_ = std::max(inputs_, i + 1);
     if (given.layout != wanted.layout) in_[i] = convert(given, wanted, wanted.bytes());
@@ -34,7 +30,7 @@ class RelaidKernel final : public Kernel {
       in_[i].kernel->run({&l.in[i], &in[i], nullptr});
     }
     void* out = out_.kernel ? at(out_) : l.out[0];
-    kernel_->run({in.data(), &out, l.workspace});
+    inner().run({in.data(), &out, l.workspace});
     if (out_.kernel) out_.kernel->run({&out, l.out, nullptr});
   }
   static constexpr size_t kMostInputs = 4;
@@ -54,7 +50,6 @@ class RelaidKernel final : public Kernel {
     return {candidates.all().front().make(), offset};
   }
 
-  std::unique_ptr<Kernel> kernel_;
   std::array<Conversion, kMostInputs> in_;
   size_t inputs_ = 0;
   Conversion out_;
@@ -65,8 +60,8 @@ class RelaidKernel final : public Kernel {
 std::unique_ptr<Kernel> layout_adapter(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in,
                                        const TensorSpec& out, std::span<const TensorSpec> given_in,
                                        const TensorSpec& given_out) {
-  if (!kernel || in.size() > RelaidKernel::kMostInputs) return nullptr;
-  auto both = std::make_unique<RelaidKernel>(std::move(kernel));
+  if (!kernel || in.size() > LayoutAdapter::kMostInputs) return nullptr;
+  auto both = std::make_unique<LayoutAdapter>(std::move(kernel));
   for (size_t i = 0; i < in.size(); ++i) both->convert_input(i, given_in[i], in[i]);
   both->convert_output(out, given_out);
   return both;

@@ -14,11 +14,11 @@ void convert_all(To* to, const From* from, int64_t n) {
   });
 }
 
-class WidenedKernel final : public Kernel {
+class ViaF32 final : public WrapperKernel {
  public:
-  WidenedKernel(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out)
-      : Kernel("plumb:as_f32:" + kernel->info().name), kernel_(std::move(kernel)) {
-    size_t at = detail::aligned(kernel_->info().workspace_bytes);
+  ViaF32(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out)
+      : WrapperKernel("plumb:via_f32:" + kernel->info().name, std::move(kernel)) {
+    size_t at = detail::aligned(info().workspace_bytes);
     const auto place = [&](const TensorSpec& s) {
       const size_t begin = at;
       at += detail::aligned(static_cast<size_t>(s.numel()) * sizeof(float));
@@ -27,7 +27,7 @@ class WidenedKernel final : public Kernel {
     for (const TensorSpec& s : in) in_.push_back(place(s));
     out_ = place(out);
     info().workspace_bytes = at;
-    info().conversions = kernel_->info().conversions + static_cast<int>(in.size()) + 1;
+    info().conversions += static_cast<int>(in.size()) + 1;
   }
   void run(const Launch& l) const override {
     const auto at = [&](const Place& p) {
@@ -39,7 +39,7 @@ class WidenedKernel final : public Kernel {
       in[i] = at(in_[i]);
     }
     void* out = at(out_);
-    kernel_->run({in, &out, l.workspace});
+    inner().run({in, &out, l.workspace});
     convert_all(static_cast<Bfloat16*>(l.out[0]), at(out_), out_.count);
   }
   static constexpr size_t kMostInputs = 4;
@@ -49,7 +49,6 @@ class WidenedKernel final : public Kernel {
     int64_t count = 0;
     size_t offset = 0;
   };
-  std::unique_ptr<Kernel> kernel_;
   std::vector<Place> in_;
   Place out_;
 };
@@ -57,8 +56,8 @@ class WidenedKernel final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> via_f32(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out) {
-  if (!kernel || !kernel->info().packs.empty() || in.size() > WidenedKernel::kMostInputs) return nullptr;
-  return std::make_unique<WidenedKernel>(std::move(kernel), in, out);
+  if (!kernel || !kernel->info().packs.empty() || in.size() > ViaF32::kMostInputs) return nullptr;
+  return std::make_unique<ViaF32>(std::move(kernel), in, out);
 }
 
 }  // namespace plumb::cpu

@@ -80,7 +80,7 @@ void offer_then(const Candidates& products, const char* suffix, const After& aft
       auto kernel = make();
       return kernel ? after(std::move(kernel)) : nullptr;
     };
-    candidates.add(product.algorithm + suffix, both, product.deterministic);
+    candidates.add(product.provider, product.algorithm + suffix, both, product.deterministic);
   }
 }
 

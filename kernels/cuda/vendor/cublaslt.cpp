@@ -248,7 +248,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   if (p.d.rows == 0 || p.d.columns == 0 || p.depth == 0 || p.count == 0) return;  // matrices have no extents of 0
   if (p.gives_mask && p.d.rows % 128 != 0) return;  // it does not say what it writes past the end of a row
   if (!runtime.is_present()) {
-    candidates.add("cublaslt", [=] { return std::make_unique<UnknownLtKernel>(device); });
+    candidates.add(Provider::kCublasLt, "cublaslt", [=] { return std::make_unique<UnknownLtKernel>(device); });
     return;
   }
   const Operation o = operation_of(p, dtype, math);
@@ -256,7 +256,8 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   for (const auto& r : proposals(o, dtype, device)) {
     std::string name = name_of(r.algo);
     if (!names.insert(name).second) continue;  // one that differs in smaller things
-    candidates.add(name, [=] { return std::make_unique<LtKernel>(name, p, o, r, dtype, math, device); });
+    candidates.add(Provider::kCublasLt, name,
+                   [=] { return std::make_unique<LtKernel>(name, p, o, r, dtype, math, device); });
   }
 }
 

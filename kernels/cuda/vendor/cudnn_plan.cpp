@@ -185,7 +185,7 @@ void offer_plans(const Target& target, std::vector<Descriptor> operations, const
   for (const Binding& b : bindings) ids.push_back(b.id);
   for (const EngineConfig& config : graph->configs(is_strict)) {
     candidates.add(
-        config.algorithm,
+        Provider::kCudnn, config.algorithm,
         [&target, graph, config, ids, bindings, zeros]() -> std::unique_ptr<Kernel> {
           auto plan = std::make_unique<const Plan>(target, graph, config, ids);
           if (!plan->is_made()) return nullptr;

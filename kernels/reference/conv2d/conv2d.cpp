@@ -102,21 +102,22 @@ double products(const Shape& w, const Shape& y) {
 void Conv2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Geometry g(p.in[0], p.in[1], p.out[0], p.params);
   cpu::dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    candidates.add("reference", [g, bias = p.in.size() == 3] { return std::make_unique<ForwardKernel<T>>(g, bias); });
+    candidates.add(Provider::kReference, "reference",
+                   [g, bias = p.in.size() == 3] { return std::make_unique<ForwardKernel<T>>(g, bias); });
   });
 }
 
 void Conv2dBackwardInput::reference(const Problem<Params>& p, Candidates& candidates) {
   const Geometry g(p.out[0], p.in[1], p.in[0], p.params);
   cpu::dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    candidates.add("reference", [g] { return std::make_unique<BackwardInputKernel<T>>(g); });
+    candidates.add(Provider::kReference, "reference", [g] { return std::make_unique<BackwardInputKernel<T>>(g); });
   });
 }
 
 void Conv2dBackwardWeight::reference(const Problem<Params>& p, Candidates& candidates) {
   const Geometry g(p.in[1], p.out[0], p.in[0], p.params);
   cpu::dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    candidates.add("reference", [g] { return std::make_unique<BackwardWeightKernel<T>>(g); });
+    candidates.add(Provider::kReference, "reference", [g] { return std::make_unique<BackwardWeightKernel<T>>(g); });
   });
 }
 

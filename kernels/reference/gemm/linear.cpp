@@ -107,41 +107,42 @@ class InputWhereMasked final : public Kernel {
 
 void LinearForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec s = forward_product(p.in, p.out[0], p.params.activation);
-  candidates.add("reference", [s] { return reference::product_kernel(s); });
+  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
 }
 
 void LinearBackwardInput::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec s = input_product(p.in[0], p.out[0]);
-  candidates.add("reference", [s] { return reference::product_kernel(s); });
+  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
 }
 
 void LinearBackwardWeight::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec s = weight_product(p.in[1], p.out[0]);
-  candidates.add("reference", [s] { return reference::product_kernel(s); });
+  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
 }
 
 void LinearBackwardWeightBias::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec dw = weight_product(p.in[1], p.out[0]);
-  candidates.add("reference", [dw, dy = p.in[0]] { return std::make_unique<WeightAndBias>(dw, dy); });
+  candidates.add(Provider::kReference, "reference",
+                 [dw, dy = p.in[0]] { return std::make_unique<WeightAndBias>(dw, dy); });
 }
 
 void LinearForwardMask::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec product = forward_product(p.in, p.out[0], Activation::kRelu);
-  candidates.add("reference", [product, y = p.out[0], mask = p.out[1]] {
+  candidates.add(Provider::kReference, "reference", [product, y = p.out[0], mask = p.out[1]] {
     return std::make_unique<ForwardAndMask>(product, y, mask);
   });
 }
 
 void LinearBackwardInputMask::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec product = input_product(p.in[0], p.out[0]);
-  candidates.add("reference", [product, dx = p.out[0], mask = p.in[2]] {
+  candidates.add(Provider::kReference, "reference", [product, dx = p.out[0], mask = p.in[2]] {
     return std::make_unique<InputWhereMasked>(product, dx, mask);
   });
 }
 
 void LinearBackward::reference(const Problem<Params>& p, Candidates& candidates) {
   const reference::ProductSpec dx = input_product(p.in[0], p.out[0]), dw = weight_product(p.in[1], p.out[1]);
-  candidates.add("reference", [dx, dw] { return std::make_unique<BothProducts>(dx, dw); });
+  candidates.add(Provider::kReference, "reference", [dx, dw] { return std::make_unique<BothProducts>(dx, dw); });
 }
 
 double LinearForward::flops(const Problem<Params>& p) { return products(p.in[0].shape, p.in[1].shape); }

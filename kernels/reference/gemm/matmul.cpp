@@ -34,7 +34,7 @@ void Matmul::reference(const Problem<Params>& p, Candidates& candidates) {
   s.transpose_b = p.params.transpose_b != 0;
   s.a_offsets = batch_offsets(a, y);
   s.b_offsets = batch_offsets(b, y);
-  candidates.add("reference", [s] { return reference::product_kernel(s); });
+  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
 }
 
 double Matmul::flops(const Problem<Params>& p) {

@@ -182,7 +182,7 @@ class BackwardKernel final : public Kernel {
 void MaxPool2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Windows w(p.in[0], p.out[0], p.params);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference",
+    candidates.add(Provider::kReference, "reference",
                    [w, index = p.out.size() == 2] { return std::make_unique<MaxForwardKernel<T>>(w, index); });
   });
 }
@@ -190,7 +190,7 @@ void MaxPool2dForward::reference(const Problem<Params>& p, Candidates& candidate
 void MaxPool2dBackward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Windows w(p.out[0], p.in[0], p.params);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference",
+    candidates.add(Provider::kReference, "reference",
                    [w] { return std::make_unique<BackwardKernel<T, true>>("reference:max_pool2d_backward", w); });
   });
 }
@@ -198,21 +198,21 @@ void MaxPool2dBackward::reference(const Problem<Params>& p, Candidates& candidat
 void MaxPool2dGather::reference(const Problem<Params>& p, Candidates& candidates) {
   const Windows w(p.in[0], p.out[0], p.params);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference", [w] { return std::make_unique<MaxGatherKernel<T>>(w); });
+    candidates.add(Provider::kReference, "reference", [w] { return std::make_unique<MaxGatherKernel<T>>(w); });
   });
 }
 
 void AvgPool2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Windows w(p.in[0], p.out[0], p.params);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference", [w] { return std::make_unique<AvgForwardKernel<T>>(w); });
+    candidates.add(Provider::kReference, "reference", [w] { return std::make_unique<AvgForwardKernel<T>>(w); });
   });
 }
 
 void AvgPool2dBackward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Windows w(p.out[0], p.in[0], p.params);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("reference",
+    candidates.add(Provider::kReference, "reference",
                    [w] { return std::make_unique<BackwardKernel<T, false>>("reference:avg_pool2d_backward", w); });
   });
 }

@@ -1,0 +1,96 @@
+#include "dispatch/policy.h"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace plumb {
+namespace {
+
+// What the library's own candidates are called; a test holds this against the candidates of every op.
+constexpr std::string_view kOwnAlgorithms[] = {"direct",
+                                               "direct_chwn",
+                                               "winograd_f2x2",
+                                               "winograd_f4x4",
+                                               "gemm",
+                                               "gemm_columns",
+                                               "inner_product",
+                                               "matmul",
+                                               "skinny_gemm",
+                                               "im2col",
+                                               "skinny_gemm_apart",
+                                               "loop",
+                                               "rows",
+                                               "blocked",
+                                               "transpose",
+                                               "fused",
+                                               "philox",
+                                               "repack",
+                                               "reference",
+                                               "via_f32_direct",
+                                               "via_f32_direct_chwn",
+                                               "via_f32_blocked",
+                                               "via_f32_winograd_f2x2",
+                                               "via_f32_winograd_f4x4",
+                                               "via_f32_im2col"};
+
+struct Names {
+  std::mutex mutex;
+  std::vector<const std::string*> all{new std::string};  // never freed: views of them are handed out
+  Names() {
+    for (const std::string_view own : kOwnAlgorithms) number_of(own);
+  }
+  uint16_t number_of(std::string_view name) {
+    for (size_t i = 1; i < all.size(); ++i) {
+      if (*all[i] == name) return static_cast<uint16_t>(i);
+    }
+    PLUMB_CHECK(all.size() < 65536, "too many names of algorithms");
+    all.push_back(new std::string(name));
+    return static_cast<uint16_t>(all.size() - 1);
+  }
+};
+Names& names() {
+  static Names* n = new Names;
+  return *n;
+}
+
+}  // namespace
+
+uint16_t register_algorithm(std::string_view name) {
+  if (name.empty()) return 0;
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  return n.number_of(name);
+}
+
+uint16_t algorithm_id(std::string_view name) {
+  if (name.empty()) return 0;
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  std::string known;
+  for (size_t i = 1; i < n.all.size(); ++i) {
+    if (n.all[i]->starts_with(name)) return n.number_of(name);
+    known += (i == 1 ? "" : ", ") + *n.all[i];
+  }
+  fail("algorithm \"{}\" is unknown; use one of {}, or the beginning of one, or name your own by register_algorithm",
+       name, known);
+}
+
+std::string_view algorithm_name(uint16_t id) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  PLUMB_CHECK(id < n.all.size(), "algorithm number {} is unknown; take one from algorithm_id", static_cast<int>(id));
+  return *n.all[id];
+}
+
+PolicyScope::PolicyScope(Policy c) : old_(detail::ctx.policy) {
+  PLUMB_CHECK(c.search <= Search::kDeterministic && c.kernels <= KernelSet::kVendor && c.math <= MathMode::kBf16,
+              "policy: search {}, set of kernels {} or math mode {} is unknown; use one of the enumerators",
+              static_cast<int>(c.search), static_cast<int>(c.kernels), static_cast<int>(c.math));
+  if (c.algorithm) algorithm_name(c.algorithm);
+  set(c);
+}
+
+}  // namespace plumb

@@ -1,0 +1,66 @@
+#include "kernels/threads.h"
+
+#include <immintrin.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "dispatch/machine.h"
+
+namespace plumb {
+namespace {
+
+// Throws if the system would not run so many threads at once; OpenMP would end the process.
+void check_team(int n) {
+  static std::atomic<int> known{1};
+  if (n <= known.load(std::memory_order_relaxed)) return;
+  std::latch go(1);
+  std::vector<std::thread> team;
+  bool started = true;
+  try {
+    team.reserve(static_cast<size_t>(n));
+    while (team.size() + 1 < static_cast<size_t>(n)) team.emplace_back([&go] { go.wait(); });
+  } catch (const std::exception&) {
+    started = false;
+  }
+  go.count_down();
+  for (std::thread& t : team) t.join();
+  PLUMB_CHECK(started, "{} threads cannot be started on this system; use fewer", n);
+  known.store(n, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+int detail::threads_of(const Policy& c) { return c.threads ? c.threads : omp_get_max_threads(); }
+int threads() { return detail::threads_of(detail::ctx.policy); }
+
+int most_threads() { return std::min(omp_get_thread_limit(), kMostThreads); }
+
+void set_threads(int n) {
+  PLUMB_CHECK(n >= 1 && n <= most_threads(), "set_threads: {} threads were asked for; use 1 to {}", n, most_threads());
+  check_team(n);
+  omp_set_num_threads(n);
+  detail::ctx.policy.threads = static_cast<uint16_t>(n);
+}
+
+void set_up_threads() {
+  omp_set_dynamic(0);
+  const int asked = omp_get_max_threads();
+  PLUMB_CHECK(asked <= kMostThreads, "OMP_NUM_THREADS asks for {} threads; use at most {}", asked, kMostThreads);
+  const int n = std::min(asked, most_threads());
+  check_team(n);
+  omp_set_num_threads(n);
+}
+
+void flush_denormals() {
+#pragma omp parallel num_threads(threads())
+  _mm_setcsr(_mm_getcsr() | 0x8040u);  // flush to zero, denormals are zero
+}
+
+}  // namespace plumb
