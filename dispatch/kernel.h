@@ -87,10 +87,12 @@ std::unique_ptr<Kernel> make_kernel(std::string name, Run run) {
   return std::make_unique<FunctionKernel>(std::move(name), std::move(run));
 }
 
-/// A kernel around another: it says of itself what that one says, under a name of its own.
+/// A kernel around another: it says of itself what that one says, with something before or after its name.
 class WrapperKernel : public Kernel {
  protected:
-  WrapperKernel(std::string name, std::unique_ptr<Kernel> inner) : Kernel(""), inner_(std::move(inner)) {
+  explicit WrapperKernel(std::unique_ptr<Kernel> inner, const std::string& before = "", const std::string& after = "")
+      : Kernel(before + inner->info().name + after), inner_(std::move(inner)) {
+    std::string name = std::move(info().name);
     info() = inner_->info();
     info().name = std::move(name);
   }

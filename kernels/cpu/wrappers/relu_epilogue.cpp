@@ -11,7 +11,7 @@ template <class T>
 class ReluEpilogue final : public WrapperKernel {
  public:
   ReluEpilogue(std::unique_ptr<Kernel> kernel, int64_t n)
-      : WrapperKernel(kernel->info().name + "+relu", std::move(kernel)), n_(n) {}
+      : WrapperKernel(std::move(kernel), "", "+relu"), n_(n) {}
   void run(const Launch& l) const override {
     inner().run(l);
     auto* y = static_cast<T*>(l.out[0]);

@@ -17,7 +17,7 @@ void convert_all(To* to, const From* from, int64_t n) {
 class ViaF32 final : public WrapperKernel {
  public:
   ViaF32(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out)
-      : WrapperKernel("plumb:via_f32:" + kernel->info().name, std::move(kernel)) {
+      : WrapperKernel(std::move(kernel), "plumb:via_f32:") {
     size_t at = detail::aligned(info().workspace_bytes);
     const auto place = [&](const TensorSpec& s) {
       const size_t begin = at;
