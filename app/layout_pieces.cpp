@@ -87,7 +87,7 @@ double casts(const PreparedKernel& p) {
   return seconds;
 }
 
-// Between the layout of the activations that a thin product writes or reads besides x, and rows of pixels.
+// Between the layout of the activations that an im2col product writes or reads besides x, and rows of pixels.
 double rows_of_pixels(const PreparedKernel& p) {
   const NoGrad no_grad;
   const bool is_forward = p.kind == &plumb::detail::kind_of<Conv2dForward>;
@@ -99,7 +99,7 @@ double rows_of_pixels(const PreparedKernel& p) {
 
 // Of an algorithm that converts between layouts: oneDNN's are timed on the same work written against it alone.
 double reorders(const PreparedKernel& p, const std::string& direction, std::string_view algorithm) {
-  if (algorithm == "thin") return rows_of_pixels(p);
+  if (algorithm == "im2col") return rows_of_pixels(p);
   const auto raw = std::string_view(p.kind->name).starts_with("conv2d") ? raw_same(raw_conv2d(p, direction), algorithm)
                                                                         : raw_same(raw_linear(p, direction), algorithm);
   if (!raw) return 0;

@@ -72,6 +72,10 @@ inline void number_after(const Node* input) {
     ctx.sequence = input->sequence;
 }
 
+inline void append(PoolVector<Node*>& inputs, const Ref<Node>& to) {
+  if (to) inputs.push_back(to.get());
+}
+
 template <class F>
 struct Edge {
   Ref<Node> to;
@@ -111,6 +115,9 @@ class RecordedNode final : public Node {
   void backward(const Tensor& dy, GradientSink& sink) override {
     std::apply([&](auto&... e) { (e.backward(dy, y_, y_version_, this, sink), ...); }, edges_);
   }
+  void append_inputs(PoolVector<Node*>& inputs) const override {
+    std::apply([&](const auto&... e) { (append(inputs, e.to), ...); }, edges_);
+  }
   void release() override {
     std::apply([](auto&... e) { (e.gradient.reset(), ...); }, edges_);
     y_ = {};
@@ -123,6 +130,7 @@ class RecordedNode final : public Node {
   uint32_t y_version_ = 0;
 };
 
+// F takes the gradient of the one output, or a list of those of several.
 template <size_t N, class F>
 class JointNode final : public Node {
  public:
@@ -134,6 +142,19 @@ class JointNode final : public Node {
     }
   }
   void backward(const Tensor& dy, GradientSink& sink) override {
+    if constexpr (std::is_invocable_v<F, const Tensor&, const std::array<bool, N>&>) give(dy, sink);
+  }
+  void backward_outputs(std::span<const Tensor> dy, GradientSink& sink) override {
+    if constexpr (std::is_invocable_v<F, std::span<const Tensor>, const std::array<bool, N>&>) give(dy, sink);
+  }
+  void append_inputs(PoolVector<Node*>& inputs) const override {
+    for (const Ref<Node>& to : to_) append(inputs, to);
+  }
+  void release() override { gradients_.reset(); }
+
+ private:
+  template <class Dy>
+  void give(const Dy& dy, GradientSink& sink) {
     if (!gradients_) fail_released();
     std::array<bool, N> needs;
     for (size_t i = 0; i < N; ++i) needs[i] = static_cast<bool>(to_[i]);
@@ -142,21 +163,36 @@ class JointNode final : public Node {
       if (to_[i]) sink.give(to_[i].get(), std::move(dx[i]), op_);
     }
   }
-  void release() override { gradients_.reset(); }
 
- private:
   std::array<Ref<Node>, N> to_;
   std::optional<F> gradients_;
   const char* op_;
 };
 
 template <class N, class... Args>
-void attach(Tensor& y, Args&&... args) {
+Ref<Node> make_node(const TensorSpec& spec, Args&&... args) {
   Node* n = new (ctx.pool.get(sizeof(N))) N(std::forward<Args>(args)...);
   n->sequence = ++ctx.sequence;
-  n->spec = y.spec();
-  y.node = Ref<Node>::adopt(n);
+  n->spec = spec;
+  return Ref<Node>::adopt(n);
 }
+template <class N, class... Args>
+void attach(Tensor& y, Args&&... args) {
+  y.node = make_node<N>(y.spec(), std::forward<Args>(args)...);
+}
+
+// One output of an op that has several. It is later than the op's own node, which so has the gradients of all its
+// outputs when its turn comes.
+class OutputNode final : public Node {
+ public:
+  OutputNode(Ref<Node> of, size_t i, size_t n) : of_(std::move(of)), i_(i), n_(n) { bytes = sizeof *this; }
+  void backward(const Tensor& dy, GradientSink& sink) override { sink.give_output(of_.get(), i_, n_, dy); }
+  void append_inputs(PoolVector<Node*>& inputs) const override { append(inputs, of_); }
+
+ private:
+  Ref<Node> of_;
+  size_t i_, n_;
+};
 
 }  // namespace detail
 
@@ -179,6 +215,20 @@ Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients, const
   for (const Tensor* t : x) any |= t->requires_grad();
   if (detail::ctx.recording && any) detail::attach<detail::JointNode<N, F>>(y, x, std::move(gradients), op);
   return y;
+}
+
+/// The same for an op of several outputs: puts the gradient edges on the tensors of y. gradients(dy, needs) gets a list
+/// of the gradients of all of them, empty for those that nobody used; one is not.
+template <size_t N, class F>
+void record_outputs(std::span<Tensor> y, std::array<const Tensor*, N> x, F gradients,
+                    const char* op = __builtin_FUNCTION()) {
+  static_assert(std::is_invocable_v<F, std::span<const Tensor>, const Needs<N>&>);
+  bool any = false;
+  for (const Tensor* t : x) any |= t->requires_grad();
+  if (!detail::ctx.recording || !any || y.empty()) return;
+  const detail::Ref<detail::Node> node =
+      detail::make_node<detail::JointNode<N, F>>(y[0].spec(), x, std::move(gradients), op);
+  for (size_t i = 0; i < y.size(); ++i) detail::attach<detail::OutputNode>(y[i], node, i, y.size());
 }
 
 }  // namespace plumb

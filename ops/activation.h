@@ -21,6 +21,7 @@ class ReluNode final : public Node {
  public:
   ReluNode(const Tensor& y, const Ref<Node>& z, Tensor mask);
   void backward(const Tensor& dy, GradientSink& sink) override;
+  void append_inputs(PoolVector<Node*>& inputs) const override { append(inputs, input_); }
   void release() override;
   /// The node of what was before the ReLU.
   const Ref<Node>& input() const { return input_; }

@@ -47,6 +47,9 @@ class ConcatNode final : public detail::Node {
       begin = begin.with(dim_, begin[dim_] + e.shape[dim_]);
     }
   }
+  void append_inputs(detail::PoolVector<detail::Node*>& inputs) const override {
+    for (const Edge& e : edges_) detail::append(inputs, e.to);
+  }
   void release() override { released_ = true; }
 
  private:

@@ -1,6 +1,8 @@
 #include "ops/grad.h"
 
 #include <algorithm>
+#include <limits>
+#include <unordered_set>
 
 #include "dispatch/gate.h"
 #include "kernels/accumulate.h"
@@ -20,9 +22,10 @@ namespace {
 struct Gathered {
   Node* node;
   Ref<Value> gradient;
-  Ref<Node> edge;       // of the gradient, with create_graph
-  uint32_t wanted = 0;  // 1 + its place in the list of the call, or 0
-  bool is_queued = false;
+  Ref<Node> edge;             // of the gradient, with create_graph
+  uint32_t wanted = 0;        // 1 + its place in the list of the call, or 0
+  uint32_t outputs : 31 = 0;  // 1 + the place of the gradients of its outputs, where it has several, or 0
+  bool is_queued : 1 = false;
 };
 
 // A place for each node that a call has met, by its number. Few nodes are compared one by one, many are looked up in a
@@ -69,11 +72,57 @@ class Places {
   PoolVector<uint32_t> table_;  // 1 + a place, or 0; its size is a power of two
 };
 
+// When nothing more is added to the gradient of an x: once the first op that used it has had its turn.
+class Finals {
+ public:
+  /// Walks over all that y was computed from.
+  Finals(Node* y, std::span<const Tensor> xs) {
+    std::unordered_set<const Node*> seen{y};
+    PoolVector<Node*> open{y}, inputs;
+    PoolVector<uint64_t> first(xs.size(), kUnused);
+    const auto used_by = [&](const Node* x, uint64_t user) {
+      for (size_t i = 0; i < xs.size(); ++i) {
+        if (xs[i].node.get() == x) first[i] = std::min(first[i], user);
+      }
+    };
+    used_by(y, kUnused - 1);
+    while (!open.empty()) {
+      const Node* n = open.back();
+      open.pop_back();
+      inputs.clear();
+      n->append_inputs(inputs);
+      for (Node* input : inputs) {
+        used_by(input, n->sequence);
+        if (seen.insert(input).second) open.push_back(input);
+      }
+    }
+    for (size_t i = 0; i < xs.size(); ++i) {
+      if (first[i] != kUnused) due_.push_back({first[i], i});
+    }
+    std::ranges::stable_sort(due_, {}, &Due::user);  // the last in the list is the first that is due
+  }
+  /// The number of an x whose gradient is final now that the node `done` has had its turn, or -1.
+  int64_t next(const Node* done) {
+    if (due_.empty() || due_.back().user < done->sequence) return -1;
+    const auto i = static_cast<int64_t>(due_.back().x);
+    due_.pop_back();
+    return i;
+  }
+
+ private:
+  static constexpr uint64_t kUnused = std::numeric_limits<uint64_t>::max();
+  struct Due {
+    uint64_t user;  // the sequence number of the first op that used it
+    size_t x;
+  };
+  PoolVector<Due> due_;
+};
+
 // The nodes whose gradient is complete up to later ones: a heap by sequence number.
 class Engine final : public detail::GradientSink {
  public:
   Engine(std::span<const Tensor> xs, const GradOptions& options)
-      : xs_(xs), retain_(options.retain_graph || options.create_graph) {
+      : xs_(xs), on_final_(options.on_final), retain_(options.retain_graph || options.create_graph) {
     create_graph = options.create_graph;
     uint32_t i = 0;
     for (const Tensor& x : xs_) {
@@ -89,6 +138,8 @@ class Engine final : public detail::GradientSink {
 
   TensorList run(const Tensor& y, Tensor dy) {
     TensorList gradients(xs_.size());
+    std::optional<Finals> finals;
+    if (on_final_) finals.emplace(y.node.get(), xs_);
     add(y.node.get(), std::move(dy));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
@@ -99,8 +150,14 @@ class Engine final : public detail::GradientSink {
       own.is_queued = false;
       const Tensor gradient(std::move(own.gradient), std::move(own.edge));
       if (own.wanted) gradients[own.wanted - 1] = gradient;
-      if (gradient) n->backward(gradient, *this);
+      if (own.outputs) {
+        const PoolVector<Tensor> of_outputs = std::move(outputs_[own.outputs - 1u]);
+        n->backward_outputs(of_outputs, *this);
+      } else if (gradient) {
+        n->backward(gradient, *this);
+      }
       if (!retain_) n->release();
+      if (finals) tell_final(*finals, n, gradients);
     }
     for (size_t i = 0; i < xs_.size(); ++i) {  // those that are named twice
       const size_t first = places_[places_.of(xs_[i].node.get())].wanted - 1;
@@ -116,6 +173,25 @@ class Engine final : public detail::GradientSink {
   };
   static bool earlier(const Queued& a, const Queued& b) { return a.sequence < b.sequence; }
 
+  void tell_final(Finals& finals, const Node* done, const TensorList& gradients) {
+    for (int64_t i; (i = finals.next(done)) >= 0;) {
+      const auto x = static_cast<size_t>(i);
+      const Gathered& own = places_[places_.of(xs_[x].node.get())];
+      // Its node may have had its turn.
+      const Tensor gradient = own.gradient ? Tensor(own.gradient, own.edge) : gradients[own.wanted - 1];
+      if (gradient) on_final_(x, gradient);
+    }
+  }
+  void give_output(Node* of, size_t i, size_t n, Tensor gradient) override {
+    const size_t place = places_.of(of);
+    Gathered& own = places_[place];
+    if (!own.outputs) {
+      outputs_.emplace_back(n);
+      own.outputs = static_cast<uint32_t>(outputs_.size()) & 0x7fffffffu;
+    }
+    outputs_[own.outputs - 1u][i] = std::move(gradient);
+    queue(own, place);
+  }
   void add(Node* n, Tensor gradient) override {
     const size_t place = places_.of(n);
     Gathered& own = places_[place];
@@ -147,8 +223,10 @@ class Engine final : public detail::GradientSink {
   }
 
   std::span<const Tensor> xs_;
+  const std::function<void(size_t, const Tensor&)>& on_final_;
   bool retain_;
   Places places_;
+  PoolVector<PoolVector<Tensor>> outputs_;
   PoolVector<Queued> heap_;
 };
 

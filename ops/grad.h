@@ -1,6 +1,8 @@
 // Reverse-mode differentiation.
 #pragma once
 
+#include <functional>
+
 #include "../core/tape.h"
 
 namespace plumb {
@@ -9,6 +11,10 @@ struct GradOptions {
   bool create_graph = false;  ///< the gradients can be differentiated again
   bool retain_graph = false;  ///< grad may run through this graph once more
   bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor instead of an error
+  /// Called with the number of an x and its gradient as soon as nothing more is added to it, while backward goes on: to
+  /// send it to other machines, or to update what it belongs to. What is written to it is in what grad returns. Costs a
+  /// walk over the graph beforehand. Not called for an x on which y does not depend.
+  std::function<void(size_t i, const Tensor& gradient)> on_final = {};
 };
 
 /// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. Gradients are values and returned;

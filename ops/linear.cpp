@@ -77,6 +77,9 @@ class AfterReluNode final : public detail::Node {
     sink.give(to_w_.get(), std::move(dw), kName);
     sink.give(to_b_.get(), std::move(db), kName);
   }
+  void append_inputs(detail::PoolVector<detail::Node*>& inputs) const override {
+    for (const auto* to : {&to_x_, &to_w_, &to_b_}) detail::append(inputs, *to);
+  }
   void release() override {
     x_.reset();
     w_.reset();

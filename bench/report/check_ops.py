@@ -69,7 +69,7 @@ def raw_class(algorithm):
         return "winograd"
     if algorithm.startswith("gemm"):
         return "gemm"
-    if algorithm in ("direct_chwn", "reference") or algorithm.startswith(("thin", "as_f32")):
+    if algorithm in ("direct_chwn", "reference") or algorithm.startswith(("im2col", "skinny_gemm", "via_f32")):
         return "blocked"
     return algorithm
 

@@ -171,9 +171,9 @@ TEST(Conv2d, TheDefaultIsWinogradWhereItPays) {
   EXPECT_EQ(runs(64, 64, Layout::kNchw, 16), "winograd_f4x4");
   EXPECT_EQ(runs(3, 64, Layout::kNchw, 16), "direct");
   for (const Layout layout : {Layout::kNchw, Layout::kNhwc, Layout::kChwn}) {
-    EXPECT_EQ(runs(512, 256, layout, 2), "thin");
-    EXPECT_NE(runs(512, 256, layout, 4), "thin");
-    EXPECT_NE(runs(64, 64, layout, 2), "thin");
+    EXPECT_EQ(runs(512, 256, layout, 2), "im2col");
+    EXPECT_NE(runs(512, 256, layout, 4), "im2col");
+    EXPECT_NE(runs(64, 64, layout, 2), "im2col");
   }
 }
 
@@ -202,14 +202,15 @@ TEST(Conv2d, ConversionsAroundWinogradAreCounted) {
   }
 }
 
-// A thin product has the pixels of y as its rows, which they are in NHWC, and in NCHW where images are single pixels.
-TEST(Conv2d, ConversionsInsideAThinProductAreCounted) {
+// An im2col product has the pixels of y as its rows, which they are in NHWC, and in NCHW where images are single
+// pixels.
+TEST(Conv2d, ConversionsInsideAnIm2colAreCounted) {
   const auto conversions = [](int64_t size, Layout layout) {
     const TensorSpec x(Shape{1, 3, size, size}, DType::kF32, layout), w(Shape{5, 3, 3, 3});
     std::vector<int> counted;
-    const PolicyScope thin(forced("thin"));
+    const PolicyScope im2col(forced("im2col"));
     for (const Ref<PreparedKernel>& kernel : kernels_of({}, x, w)) {
-      EXPECT_EQ(kernel->kernel->info().algorithm, "thin");
+      EXPECT_EQ(kernel->kernel->info().algorithm, "im2col");
       counted.push_back(kernel->kernel->info().conversions);
     }
     return counted;
@@ -261,7 +262,7 @@ TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
   const Conv2dParams p{.padding = {3, 3, 3, 3}, .groups = 2};
   const TensorSpec x(Shape{1, 2002, 8, 8}), w(Shape{2002, 1001, 7, 7}), y = conv2d_output(p, x, w);
   for (const DType t : {DType::kF32, DType::kBf16}) {
-    for (const char* algorithm : {"", "direct", "blocked", "as_f32_direct", "as_f32_blocked"}) {
+    for (const char* algorithm : {"", "direct", "blocked", "via_f32_direct", "via_f32_blocked"}) {
       const PolicyScope scope(forced(algorithm));
       const auto kernel = prepare<Conv2dBackwardWeight>(p, {y.with(t), x.with(t)}, {w.with(t)});
       EXPECT_EQ(kernel->kernel->info().name.find("onednn:ref"), std::string::npos) << to_string(t) << " " << algorithm;
@@ -292,7 +293,7 @@ TEST(Conv2d, StridesPastTheImageAreTheSmallestWhateverThePaddingIs) {
   const Tensor w = Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}, Shape{1, 1, 3, 3}).require_grad();
   const Tensor dy = Tensor::from<float>({10}, Shape{1, 1, 1, 1});
   const std::set<std::pair<int32_t, int32_t>> smallest{{3, 2}};
-  for (const char* algorithm : {"", "reference", "direct", "blocked", "thin"}) {
+  for (const char* algorithm : {"", "reference", "direct", "blocked", "im2col"}) {
     const PolicyScope scope(forced(algorithm));
     for (const int32_t stride : {3, 4, 2147483647}) {
       SCOPED_TRACE(message("{} stride {}", algorithm, stride));

@@ -50,7 +50,7 @@ TEST(Linear, TheAlgorithmIsTheOneThatIsNamed) {
   }
 }
 
-TEST(Linear, TheDefaultIsThinWhereTheWeightsPassingIsAll) {
+TEST(Linear, TheDefaultIsSkinnyWhereTheWeightsPassingIsAll) {
   const auto runs = [](int64_t rows, int64_t size) {
     const TensorSpec x(Shape{rows, size}), w(Shape{size, size});
     return std::array{prepare<LinearForward>({}, {x, w}, {x})->kernel->info().algorithm,
@@ -58,7 +58,7 @@ TEST(Linear, TheDefaultIsThinWhereTheWeightsPassingIsAll) {
                       prepare<LinearBackwardWeight>({}, {x, x}, {w})->kernel->info().algorithm};
   };
   using Algorithms = std::array<std::string, 3>;
-  EXPECT_EQ(runs(8, 1024), (Algorithms{"thin", "thin", "gemm"}));
+  EXPECT_EQ(runs(8, 1024), (Algorithms{"skinny_gemm", "skinny_gemm", "gemm"}));
   EXPECT_EQ(runs(9, 1024), (Algorithms{"matmul", "gemm", "gemm"}));
   EXPECT_EQ(runs(1, 512), (Algorithms{"matmul", "gemm", "gemm"}));
 }
@@ -71,7 +71,7 @@ TEST(Linear, JointGradientsOfALargeMatrixMatchTheReference) {
   test::KernelCheck check(8);
   const Tensor from_x = test::random_tensor(x, 1).require_grad(), from_w = test::random_tensor(w, 2).require_grad();
   grad(linear(from_x, from_w), {from_x, from_w}, test::random_tensor(dy, 3));
-  EXPECT_TRUE(check.checked().contains("linear_backward:thin"));
+  EXPECT_TRUE(check.checked().contains("linear_backward:skinny_gemm"));
 }
 
 TEST(Linear, LeadingDimensionsAreABatch) {

@@ -77,10 +77,10 @@ class NameCheck final : public Observer {
       has_named |= primitive == "gemm_api" || info.name.find(implementation) != std::string::npos;
     }
     // Around a kernel in f32 stand casts of ours: of both operands and of the result.
-    const bool is_widened = info.name.starts_with("plumb:as_f32:onednn:");
-    if (is_widened) conversions += 3;
-    const bool is_ours = (info.name.starts_with("plumb:") && !is_widened) || info.name.starts_with("reference:");
-    if (info.algorithm.empty() || (!is_ours && !is_widened && !info.name.starts_with("onednn:")))
+    const bool is_via_f32 = info.name.starts_with("plumb:via_f32:onednn:");
+    if (is_via_f32) conversions += 3;
+    const bool is_ours = (info.name.starts_with("plumb:") && !is_via_f32) || info.name.starts_with("reference:");
+    if (info.algorithm.empty() || (!is_ours && !is_via_f32 && !info.name.starts_with("onednn:")))
       wrong[what] = "it has no full name";
     if (is_ours && !lines.empty()) wrong[what] = "oneDNN ran " + lines[0].primitive + " " + lines[0].implementation;
     if (!is_ours && !is_pack && !lines.empty() && !has_named) wrong[what] = "oneDNN ran " + lines[0].implementation;

@@ -1,6 +1,6 @@
 // Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
 // oneDNN in two ways: on the tensors' own layouts with the weights packed as it likes ("direct"), and with every format
-// left to it and conversions around it ("blocked"). Few output pixels are a thin product over the plain weights
+// left to it and conversions around it ("blocked"). Few output pixels are a skinny product over the plain weights
 // ("im2col").
 #include "kernels/conv2d.h"
 

@@ -1,4 +1,4 @@
-// Convolutions with few output pixels, as of a small image and a batch of one, as thin products over plain weights.
+// Convolutions with few output pixels, as of a small image and a batch of one, as skinny products over plain weights.
 #pragma once
 
 #include "dispatch/kernel.h"

@@ -10,7 +10,7 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-// Rows of w, and of the thin matrix, that are worked on at once: their products, and a vector of each, fit into the
+// Rows of w, and of the skinny matrix, that are worked on at once: their products, and a vector of each, fit into the
 // registers.
 constexpr int kStreams = 4, kRows = std::min(4, (simd::kRegisters - kStreams - 1) / kStreams);
 

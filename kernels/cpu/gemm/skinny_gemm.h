@@ -10,7 +10,7 @@ namespace plumb::cpu {
 inline constexpr int64_t kMostThinRows = 64;
 
 /// Whether a product of so many rows (of a convolution: pixels) is little but the passage of w: few of them, and a w
-/// larger than a core's own caches. A heuristic takes thin first there.
+/// larger than a core's own caches. A heuristic takes skinny_gemm first there.
 inline bool is_passage(int64_t rows, const TensorSpec& w) { return rows <= 8 && w.bytes() >= size_t{4} << 20; }
 
 // All matrices are row-major and f32; work is spread over threads, and the sums do not depend on how many.

@@ -1,4 +1,4 @@
-// The thin wrapper around oneDNN that serves its 2.x and its 3.x API. Every dnnl:: name stays in kernels/cpu.
+// The wrapper around oneDNN that serves its 2.x and its 3.x API. Every dnnl:: name stays in kernels/cpu.
 #pragma once
 
 #include <dnnl.hpp>

@@ -10,8 +10,7 @@ namespace {
 
 class LayoutAdapter final : public WrapperKernel {
  public:
-  explicit LayoutAdapter(std::unique_ptr<Kernel> kernel)
-      : WrapperKernel(std::move(kernel), "plumb:layout_adapter:") {}
+  explicit LayoutAdapter(std::unique_ptr<Kernel> kernel) : WrapperKernel(std::move(kernel), "plumb:layout_adapter:") {}
   void convert_input(size_t i, const TensorSpec& given, const TensorSpec& wanted) {
     inputs_ = std::max(inputs_, i + 1);
     if (given.layout != wanted.layout) in_[i] = convert(given, wanted, wanted.bytes());

@@ -10,8 +10,7 @@ namespace {
 template <class T>
 class ReluEpilogue final : public WrapperKernel {
  public:
-  ReluEpilogue(std::unique_ptr<Kernel> kernel, int64_t n)
-      : WrapperKernel(std::move(kernel), "", "+relu"), n_(n) {}
+  ReluEpilogue(std::unique_ptr<Kernel> kernel, int64_t n) : WrapperKernel(std::move(kernel), "", "+relu"), n_(n) {}
   void run(const Launch& l) const override {
     inner().run(l);
     auto* y = static_cast<T*>(l.out[0]);

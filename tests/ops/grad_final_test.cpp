@@ -1,0 +1,94 @@
+// What grad tells of gradients to which nothing is added any more.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "dispatch/recorder.h"
+#include "graph/program.h"
+#include "ops/elementwise.h"
+#include "ops/grad.h"
+#include "ops/matmul.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+using test::bitwise_equal;
+
+// Notes what runs and what is told, in order.
+struct Log final : Observer {
+  std::vector<std::string> lines;
+  void after(const PreparedKernel& p, const Launch&) override { lines.emplace_back(p.kind->name); }
+};
+
+Tensor parameter(uint64_t seed) { return uniform({4, 4}, -1, 1, seed).require_grad(); }
+
+TEST(GradFinal, ToldWhileTheLayersBeforeAreStillToCome) {
+  const Tensor x = uniform({4, 4}, -1, 1, 9);
+  const std::vector<Tensor> w{parameter(1), parameter(2), parameter(3)};
+  const Tensor loss = sum(matmul(matmul(matmul(x, w[0]), w[1]), w[2]));
+  Log log;
+  const ObserverScope scope(&log);
+  std::vector<Tensor> told(3);
+  const TensorList all = grad(loss, w, {.on_final = [&](size_t i, const Tensor& g) {
+                                log.lines.push_back("final " + std::to_string(i));
+                                told[i] = g;
+                              }});
+  std::vector<std::string> products;
+  for (const std::string& line : log.lines) {
+    if (line == "matmul" || line.starts_with("final")) products.push_back(line);
+  }
+  EXPECT_EQ(products, (std::vector<std::string>{"matmul", "matmul", "final 2", "matmul", "matmul", "final 1", "matmul",
+                                                "final 0"}));
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(bitwise_equal(told[i], all[i])) << i;
+}
+
+TEST(GradFinal, OfATensorUsedTwiceAfterBothAndOfTheUnusedNever) {
+  const Tensor w = parameter(1), v = parameter(2), unused = parameter(3);
+  const Tensor loss = sum(matmul(tanh(matmul(w, v)), w));
+  std::vector<size_t> order;
+  const TensorList all = grad(loss, {w, v, unused, w},
+                              {.allow_unused = true, .on_final = [&](size_t i, const Tensor& g) {
+                                 EXPECT_TRUE(g);
+                                 order.push_back(i);
+                               }});
+  std::vector<size_t> sorted = order;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(sorted, (std::vector<size_t>{0, 1, 3})) << "the one named twice is told of twice";
+  const TensorList plain = grad(sum(matmul(tanh(matmul(w, v)), w)), {w, v});
+  EXPECT_TRUE(bitwise_equal(all[0], plain[0]));
+  EXPECT_FALSE(all[2]);
+}
+
+TEST(GradFinal, WhatIsWrittenToItIsReturned) {
+  const Tensor w = parameter(1);
+  const TensorList all = grad(sum(square(w)), {w}, {.on_final = [](size_t, const Tensor& g) {
+                                Tensor written = g;
+                                for (float& v : written.mutable_data<float>()) v = 7;
+                              }});
+  EXPECT_EQ(all[0].at({3, 3}), 7);
+}
+
+TEST(GradFinal, OfAnIntermediateAndOfTheResultItself) {
+  const Tensor w = parameter(1);
+  const Tensor h = square(w), y = sum(h);
+  std::vector<size_t> order;
+  grad(y, {w, h, y}, {.on_final = [&](size_t i, const Tensor&) { order.push_back(i); }});
+  EXPECT_EQ(order, (std::vector<size_t>{2, 1, 0}));
+}
+
+TEST(GradFinal, ToldWhileCapturingAsWell) {
+  const Tensor w = parameter(1), twice = Tensor::empty(w.spec());
+  Program step = capture([&] {
+    return grad(sum(square(w)), {w}, {.on_final = [&](size_t, const Tensor& g) { Tensor(twice).copy_from(g + g); }});
+  });
+  step.run();
+  EXPECT_EQ(twice.at({1, 1}), 4 * w.at({1, 1}));
+}
+
+}  // namespace
+}  // namespace plumb
