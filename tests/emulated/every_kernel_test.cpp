@@ -20,7 +20,7 @@
 #include "ops/softmax.h"
 #include "optim/adam.h"
 #include "tests/cases/op_case.h"
-#include "tests/support/json.h"
+#include "tests/support/folder.h"
 
 namespace plumb::test {
 namespace {

@@ -1,12 +1,16 @@
-"""What the golden scripts share: numbers made by a hash, and the JSON files beside this script."""
+"""What the golden scripts share: numbers made by a hash, and the safetensors files beside this script.
+
+As a program it shows a file: golden.py FILE [NAME] prints the names and shapes in it, or the text or tensor of a name.
+"""
 
 import json
 import pathlib
-import re
+import sys
 
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
+DTYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
 
 
 def splitmix64(x):
@@ -37,17 +41,6 @@ def symmetric(p, shape, bound=1.0):
     return (np.float32(2) * unit(p, shape) - np.float32(1)) * np.float32(bound)
 
 
-def tensor(array):
-    """The JSON form of an array: its shape, and its elements in row-major order."""
-    array = np.asarray(array)
-    return {"shape": list(array.shape), "data": array.reshape(-1).tolist()}
-
-
-def array(entry, dtype=np.float64):
-    """The array of a tensor's JSON form."""
-    return np.array(entry["data"], dtype).reshape(entry["shape"])
-
-
 def assert_close(name, got, want, tolerance, scale=1.0):
     """Fails unless |got - want| <= tolerance * max(scale, |want|) everywhere; returns the largest such quotient."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
@@ -59,15 +52,70 @@ def assert_close(name, got, want, tolerance, scale=1.0):
     return error
 
 
+def text(arguments):
+    """Arguments as one text, such as "bias=none groups=1 stride=2,2 training=true"."""
+
+    def plain(value):
+        if isinstance(value, (list, tuple)):
+            return ",".join(map(plain, value))
+        return str(value).lower() if value is None or isinstance(value, bool) else f"{value}"
+
+    return " ".join(f"{name}={plain(value)}" for name, value in sorted(arguments.items()))
+
+
+def leaves(tree, prefix=""):
+    """(name, text or array) of all that is in nested dictionaries; a name is the way to it, joined by slashes."""
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}/")
+        else:
+            yield prefix + key, value if isinstance(value, str) else np.asarray(value)
+
+
 def load(file):
-    """The contents of a golden file, or an empty object where it does not exist yet."""
-    path = HERE / file
-    return json.loads(path.read_text()) if path.exists() else {}
+    """The contents of a golden file as nested dictionaries, or an empty one where it does not exist yet."""
+    path, tree = HERE / file, {}
+    if not path.exists():
+        return tree
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    flat = header.pop("__metadata__", {})
+    for name, entry in header.items():
+        first, last = (begin + offset for offset in entry["data_offsets"])
+        flat[name] = np.frombuffer(data[first:last], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    for name, value in flat.items():
+        *way, last = name.split("/")
+        inner = tree
+        for key in way:
+            inner = inner.setdefault(key, {})
+        inner[last] = value
+    return tree
 
 
 def update(file, **sections):
-    """Replaces the named sections of a golden file and keeps the others."""
-    text = json.dumps({**load(file), **sections}, indent=1, sort_keys=True, allow_nan=False)
-    flat = re.sub(r"\[[^\[\]{}]*\]", lambda m: json.dumps(json.loads(m[0])), text)  # lists of plain values on one line
-    (HERE / file).write_text(flat + "\n")
-    print(f"{file}: {len(flat) / 1024:.0f} KB, sections {', '.join(sections)}")
+    """Replaces the named sections of a golden file and keeps the others. Texts become the file's metadata."""
+    tree = {**load(file), **sections}
+    header, data = {"__metadata__": {}}, b""
+    for name, value in sorted(leaves(tree), key=lambda leaf: leaf[0]):
+        if isinstance(value, str):
+            header["__metadata__"][name] = value
+            continue
+        kind = "F64" if value.dtype == np.float64 else "I64"  # float32 is a mistake: the next line refuses it
+        piece = value.astype(DTYPES[kind], casting="safe").tobytes()
+        offsets = [len(data), len(data) + len(piece)]
+        header[name] = {"dtype": kind, "shape": list(value.shape), "data_offsets": offsets}
+        data += piece
+    head = json.dumps(header, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    (HERE / file).write_bytes(len(head).to_bytes(8, "little") + head + data)
+    print(f"{file}: {(8 + len(head) + len(data)) / 1024:.0f} KB, sections {', '.join(sections)}")
+
+
+if __name__ == "__main__":
+    np.set_printoptions(precision=17, threshold=sys.maxsize)
+    for leaf, content in leaves(load(sys.argv[1])):
+        if sys.argv[2:] == [leaf]:
+            print(content)
+        elif not sys.argv[2:]:
+            print(leaf, content if isinstance(content, str) else f"{content.dtype} {content.shape}")

@@ -31,8 +31,8 @@ def describe(draw, distribution, **parameters):
         parts.append(np.asarray(draw(), np.float64).reshape(-1))
         count += parts[-1].size
     x = np.concatenate(parts)
-    facts = {"distribution": distribution, **parameters, "samples": int(x.size), "mean": float(x.mean())}
-    facts |= {"min": float(x.min()), "max": float(x.max()), "variance": float(x.var())}
+    stated = f"{distribution} {golden.text(parameters)}"
+    facts = {"distribution": stated, "sample": np.array([x.size, x.mean(), x.var(), x.min(), x.max()])}
     if distribution == "constant":
         low = high = parameters["value"]
         std = 0.0

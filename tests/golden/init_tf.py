@@ -1,8 +1,9 @@
-"""Keras 3's and TensorFlow 1's initializers: sections `keras` and `tf1` of init.json."""
+"""Keras 3's and TensorFlow 1's initializers: sections `keras` and `tf1` of init.safetensors."""
 
 import math
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 import golden
@@ -21,7 +22,7 @@ def truncated(variance):
     return {"std": math.sqrt(variance), "bound": 2 * math.sqrt(variance) / TRUNCATED}
 
 
-def layer(name, inputs, outputs, kernel, groups):
+def layer(inputs, outputs, kernel, groups):
     """The facts of one layer: its default weight and bias, and the weight under the named initializers."""
     fan_in, fan_out = init.fans(inputs, outputs, kernel, groups)
     half = (fan_in + fan_out) / 2
@@ -39,11 +40,9 @@ def layer(name, inputs, outputs, kernel, groups):
         return lambda: weights(kernel_initializer=initializer)[0]
 
     return {
-        "name": name,
-        "weight_shape": list(weights()[0].shape),  # (KH, KW, IC / groups, OC), and (inputs, outputs)
+        "weight_shape": np.array(weights()[0].shape),  # (KH, KW, IC / groups, OC), and (inputs, outputs)
         "groups": groups,
-        "fan_in": fan_in,
-        "fan_out": fan_out,
+        "fans": np.array([fan_in, fan_out]),
         "weight": describe(lambda: weights()[0], "uniform", bound=math.sqrt(3 / half)),
         "bias": describe(lambda: weights()[1], "constant", value=0.0),
         "glorot_normal": describe(drawn("glorot_normal"), "truncated_normal", **truncated(1 / half)),
@@ -54,7 +53,7 @@ def layer(name, inputs, outputs, kernel, groups):
     }
 
 
-def tf1_layer(name, inputs, outputs, kernel, groups):
+def tf1_layer(inputs, outputs, kernel, groups):
     """The default of tf.get_variable, which tf.layers used for its weights (tf.layers zeroed its biases)."""
     fan_in, fan_out = init.fans(inputs, outputs, kernel, groups)
     shape = [*(kernel or ()), inputs // groups, outputs]
@@ -67,7 +66,7 @@ def tf1_layer(name, inputs, outputs, kernel, groups):
             return session.run(variable)
 
         weight = describe(draw, "uniform", bound=math.sqrt(6 / (fan_in + fan_out)))
-    return {"name": name, "weight_shape": shape, "fan_in": fan_in, "fan_out": fan_out, "weight": weight}
+    return {"weight_shape": np.array(shape), "fans": np.array([fan_in, fan_out]), "weight": weight}
 
 
 def lstm_bias():
@@ -86,15 +85,15 @@ def embedding():
 batch_norm = keras.layers.BatchNormalization()
 batch_norm.build((None, 64))
 golden.update(
-    "init.json",
+    "init.safetensors",
     keras={
-        "layers": [layer(*spec) for spec in init.LAYERS],
+        "layers": {name: layer(*spec) for name, *spec in init.LAYERS},
         "embedding": {"weight": describe(embedding, "uniform", bound=0.05)},
-        "lstm_bias_by_gate": lstm_bias().mean(axis=1).tolist(),
+        "lstm_bias_by_gate": lstm_bias().mean(axis=1, dtype=np.float64),
         "batch_norm": {
             n: describe(lambda n=n: getattr(batch_norm, n).numpy(), "constant", value=v)
             for n, v in (("gamma", 1.0), ("beta", 0.0), ("moving_mean", 0.0), ("moving_variance", 1.0))
         },
     },
-    tf1={"layers": [tf1_layer(*spec) for spec in init.LAYERS]},
+    tf1={"layers": {name: tf1_layer(*spec) for name, *spec in init.LAYERS}},
 )

@@ -1,7 +1,8 @@
-"""PyTorch's initializers: section `torch` of init.json."""
+"""PyTorch's initializers: section `torch` of init.safetensors."""
 
 import math
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -13,7 +14,7 @@ torch.manual_seed(1)
 torch.set_num_threads(2)
 
 
-def layer(name, inputs, outputs, kernel, groups):
+def layer(inputs, outputs, kernel, groups):
     """The facts of one layer: its default weight and bias, and the weight under the named initializers."""
     fan_in, fan_out = init.fans(inputs, outputs, kernel, groups)
 
@@ -27,11 +28,9 @@ def layer(name, inputs, outputs, kernel, groups):
     bound = 1 / math.sqrt(fan_in)
     half = (fan_in + fan_out) / 2
     return {
-        "name": name,
-        "weight_shape": list(weight.shape),
+        "weight_shape": np.array(weight.shape),
         "groups": groups,
-        "fan_in": fan_in,
-        "fan_out": fan_out,
+        "fans": np.array([fan_in, fan_out]),
         "weight": describe(lambda: make().weight.detach(), "uniform", bound=bound),
         "bias": describe(lambda: make().bias.detach(), "uniform", bound=bound),
         "xavier_uniform_": describe(drawn(nn.init.xavier_uniform_), "uniform", bound=math.sqrt(3 / half)),
@@ -50,9 +49,9 @@ def layer(name, inputs, outputs, kernel, groups):
 
 batch_norm = nn.BatchNorm2d(64)
 golden.update(
-    "init.json",
+    "init.safetensors",
     torch={
-        "layers": [layer(*spec) for spec in init.LAYERS],
+        "layers": {name: layer(*spec) for name, *spec in init.LAYERS},
         "embedding": {"weight": describe(lambda: nn.Embedding(1000, 64).weight.detach(), "normal", std=1.0)},
         "lstm_64_hidden": {
             n: describe(lambda n=n: getattr(nn.LSTM(32, 64), n).detach(), "uniform", bound=1 / 8)

@@ -73,7 +73,7 @@ def fnv1a64(data):
 def generated_batch(classes):
     """Four generated images (4, 3, 32, 32) in [0, 1), float32, their labels, and the record of the batch."""
     labels = (golden.hashes(LABEL_STREAM, IMAGES) % np.uint64(classes)).astype(np.int64)
-    return golden.unit(IMAGE_STREAM, (IMAGES, 3, 32, 32)), labels, {"labels": labels.tolist()}
+    return golden.unit(IMAGE_STREAM, (IMAGES, 3, 32, 32)), labels, {"labels": labels}
 
 
 def cifar_batch(file, label_bytes):
@@ -86,7 +86,7 @@ def cifar_batch(file, label_bytes):
     records = np.fromfile(path, np.uint8, IMAGES * record).reshape(IMAGES, record)
     pixels, labels = records[:, label_bytes:], records[:, label_bytes - 1].astype(np.int64)
     images = (pixels.astype(np.float32) / np.float32(255)).reshape(IMAGES, 3, 32, 32)
-    return images, labels, {"labels": labels.tolist(), "fnv1a64": [fnv1a64(p.tobytes()) for p in pixels]}
+    return images, labels, {"labels": labels, "fnv1a64": " ".join(fnv1a64(p.tobytes()) for p in pixels)}
 
 
 def batches(name):
@@ -101,41 +101,35 @@ def indices(p, size):
 
 
 def facts(values):
-    """What lets a reader check its own generator: per tensor the name, shape, first values and sum."""
-    return [
-        {
-            "p": p,
-            "name": name,
-            "shape": list(v.shape),
-            "first": v.reshape(-1)[:3].tolist(),
-            "sum": float(v.sum(dtype=np.float64)),
-            "indices": indices(p, v.size).tolist(),
-        }
-        for p, (name, v) in enumerate(values)
-    ]
-
-
-def summary(p, array):
-    """The record of one tensor: size, L2 norm, sum and the values at the sampled indices."""
-    flat = np.asarray(array, np.float64).reshape(-1)
+    """What lets a reader check its own generator: a row per tensor of its shape, first values, sum and indices."""
     return {
-        "size": flat.size,
-        "norm": float(np.linalg.norm(flat)),
-        "sum": float(flat.sum()),
-        "samples": flat[indices(p, flat.size)].tolist(),
+        "names": " ".join(name for name, _ in values),
+        "shape": np.array([v.shape + (1,) * (4 - v.ndim) for _, v in values]),
+        "first": np.array([v.reshape(-1)[:3] for _, v in values], np.float64),
+        "sum": np.array([v.sum(dtype=np.float64) for _, v in values]),
+        "indices": np.stack([indices(p, v.size) for p, (_, v) in enumerate(values)]),
     }
 
 
-def compare(name, got, want, tolerance=1e-9):
-    """Fails unless two runs agree, samples relative to the gradient's root mean square; returns the largest error."""
-    logits = golden.array(want["logits"])
+def summary(p, array):
+    """The record of one tensor: L2 norm, sum, and the values at the sampled indices."""
+    flat = np.asarray(array, np.float64).reshape(-1)
+    return np.array([np.linalg.norm(flat), flat.sum(), *flat[indices(p, flat.size)]])
+
+
+def compare(name, got, want, sizes, tolerance=1e-9):
+    """Fails unless two runs agree, samples relative to the gradient's root mean square; returns the largest error.
+
+    `sizes` has the number of elements of each parameter by its name.
+    """
+    logits = want["logits"]
     scale = float(np.abs(logits).max())
-    errors = [golden.assert_close(f"{name}: logits", golden.array(got["logits"]), logits, tolerance, scale)]
+    errors = [golden.assert_close(f"{name}: logits", got["logits"], logits, tolerance, scale)]
     errors.append(golden.assert_close(f"{name}: loss", got["loss"], want["loss"], tolerance, want["loss"]))
     for parameter, b in want["gradients"].items():
-        a, label, norm = got["gradients"][parameter], f"{name}: gradient of {parameter}", b["norm"]
-        errors.append(golden.assert_close(f"{label}: norm", a["norm"], norm, tolerance, norm))
-        errors.append(golden.assert_close(f"{label}: sum", a["sum"], b["sum"], tolerance, norm))
-        rms = norm / math.sqrt(b["size"])
-        errors.append(golden.assert_close(f"{label}: samples", a["samples"], b["samples"], tolerance, rms))
+        a, label, norm = got["gradients"][parameter], f"{name}: gradient of {parameter}", b[0]
+        errors.append(golden.assert_close(f"{label}: norm", a[0], norm, tolerance, norm))
+        errors.append(golden.assert_close(f"{label}: sum", a[1], b[1], tolerance, norm))
+        rms = norm / math.sqrt(sizes[parameter])
+        errors.append(golden.assert_close(f"{label}: samples", a[2:], b[2:], tolerance, rms))
     return max(errors)

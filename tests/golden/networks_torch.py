@@ -1,4 +1,4 @@
-"""PyTorch's logits, losses and gradients of alexnet and vgg16: sections `alexnet` and `vgg16` of networks.json."""
+"""PyTorch's logits, losses and gradients of alexnet and vgg16, the first part of networks.safetensors."""
 
 import torch
 import torch.nn.functional as F
@@ -31,7 +31,7 @@ def run(layers, names, values, images, labels):
     loss = F.cross_entropy(logits, torch.tensor(labels))
     gradients = torch.autograd.grad(loss, values)
     return {
-        "logits": golden.tensor(logits.detach().numpy()),
+        "logits": logits.detach().numpy(),
         "loss": loss.item(),
         "gradients": {n: networks.summary(p, g.numpy()) for p, (n, g) in enumerate(zip(names, gradients))},
     }
@@ -44,4 +44,4 @@ for name, (layers, *_) in networks.NETWORKS.items():
     record = {"parameters": networks.facts(made), "batches": {}}
     for batch, (images, labels, entry) in networks.batches(name).items():
         record["batches"][batch] = entry | {"torch": run(layers, names, values, images, labels)}
-    golden.update("networks.json", **{name: record})
+    golden.update("networks.safetensors", **{name: record})

@@ -163,27 +163,27 @@ def check(name, entry, want):
         y = op(*inputs.values(), **entry["params"])
     dy = tf.constant(ops.cotangent(name, y.shape))
     gradients = tape.gradient(y, [inputs[n] for n in wanted], dy)
-    errors = [golden.assert_close(f"{name}: y", y, golden.array(want["outputs"]["y"]), TOLERANCE)]
+    errors = [golden.assert_close(f"{name}: y", y, want["outputs"]["y"], TOLERANCE)]
     for n, g in zip(wanted, gradients):
         g = tf.convert_to_tensor(g)
-        errors.append(golden.assert_close(f"{name}: d{n}", g, golden.array(want["gradients"][n]), TOLERANCE))
+        errors.append(golden.assert_close(f"{name}: d{n}", g, want["gradients"][n], TOLERANCE))
     return max(errors)
 
 
 def check_same(want):
     """TensorFlow's SAME padding at stride 2 is the asymmetric padding of the case `conv2d_same_stride2`."""
-    x, w, b = (golden.array(want["inputs"][n]) for n in "xwb")
+    x, w, b = (want["inputs"][n] for n in "xwb")
     y = nchw(tf.nn.conv2d(nhwc(x), tf.transpose(w, [2, 3, 1, 0]), 2, "SAME")) + b[:, None, None]
-    golden.assert_close("SAME", y, golden.array(want["outputs"]["y"]), TOLERANCE)
+    golden.assert_close("SAME", y, want["outputs"]["y"], TOLERANCE)
 
 
 def keras_batch_norm(entry, training, momentum=0.99, eps=1e-3):
     """Keras' layer on the inputs of a PyTorch case: its own epsilon, momentum and biased running variance."""
-    values = {n: golden.array(v) for n, v in entry["inputs"].items()}
+    values = entry["inputs"]
     layer = keras.layers.BatchNormalization(axis=1, momentum=momentum, epsilon=eps)
     layer.build(values["x"].shape)
     layer.set_weights([values[n] for n in ("gamma", "beta", "running_mean", "running_var")])
-    x, dy = tf.constant(values["x"]), tf.constant(golden.array(entry["dy"]))
+    x, dy = tf.constant(values["x"]), tf.constant(entry["dy"])
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = layer(x, training=training)
@@ -193,18 +193,18 @@ def keras_batch_norm(entry, training, momentum=0.99, eps=1e-3):
         outputs |= {"running_mean": layer.moving_mean, "running_var": layer.moving_variance}
     return {
         "op": "batch_norm",
-        "params": {"training": training, "momentum": momentum, "eps": eps},
+        "params": golden.text({"training": training, "momentum": momentum, "eps": eps}),
         "inputs": entry["inputs"],
-        "outputs": {n: golden.tensor(v) for n, v in outputs.items()},
+        "outputs": {n: v.numpy() for n, v in outputs.items()},
         "dy": entry["dy"],
-        "gradients": {n: golden.tensor(g) for n, g in zip(("x", "gamma", "beta"), gradients)},
+        "gradients": {n: g.numpy() for n, g in zip(("x", "gamma", "beta"), gradients)},
     }
 
 
-cases = golden.load("ops.json")["cases"]
+cases = golden.load("ops.safetensors")["cases"]
 check_same(cases["conv2d_same_stride2"])
 golden.update(
-    "ops.json",
+    "ops.safetensors",
     tensorflow_error={name: check(name, entry, cases[name]) for name, entry in ops.CASES.items()},
     keras_batch_norm={
         "batch_norm_train": keras_batch_norm(cases["batch_norm_train"], True),

@@ -1,4 +1,4 @@
-"""PyTorch's outputs and gradients of every op case: section `cases` of ops.json."""
+"""PyTorch's outputs and gradients of every op case: section `cases` of ops.safetensors."""
 
 import torch
 import torch.nn.functional as F
@@ -80,7 +80,7 @@ OPS = {
 
 
 def run(name, entry):
-    """Runs one case and returns its JSON form."""
+    """Runs one case and returns its record."""
     inputs = {n: torch.tensor(v) for n, v in entry["inputs"].items()}
     wanted = [inputs[n].requires_grad_() for n in ops.differentiable(entry)]
     op = OPS.get(entry["op"]) or getattr(torch, entry["op"])
@@ -90,12 +90,12 @@ def run(name, entry):
     written = entry["no_gradient"] if entry["op"] == "batch_norm" and entry["params"]["training"] else []
     return {
         "op": entry["op"],
-        "params": entry["params"],
-        "inputs": {n: golden.tensor(v) for n, v in entry["inputs"].items()},
-        "outputs": {"y": golden.tensor(y.detach().numpy())} | {n: golden.tensor(inputs[n].numpy()) for n in written},
-        "dy": golden.tensor(dy),
-        "gradients": {n: golden.tensor(g.numpy()) for n, g in zip(ops.differentiable(entry), gradients)},
+        "params": golden.text(entry["params"]),
+        "inputs": entry["inputs"],
+        "outputs": {"y": y.detach().numpy()} | {n: inputs[n].numpy() for n in written},
+        "dy": dy,
+        "gradients": {n: g.numpy() for n, g in zip(ops.differentiable(entry), gradients)},
     }
 
 
-golden.update("ops.json", cases={name: run(name, entry) for name, entry in ops.CASES.items()})
+golden.update("ops.safetensors", cases={name: run(name, entry) for name, entry in ops.CASES.items()})

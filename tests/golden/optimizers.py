@@ -33,26 +33,31 @@ def gradients():
 def defaults(classes):
     """The default of every argument of every optimizer class; those without a default are left out."""
 
-    def plain(value):
-        if isinstance(value, tuple):
-            return [plain(v) for v in value]
-        return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-
     def arguments(cls):
         parameters = inspect.signature(cls.__init__).parameters
-        return {n: plain(p.default) for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
+        return {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
 
     return {cls.__name__: arguments(cls) for cls in classes}
 
 
+def default_texts(classes):
+    """The same as the golden file has them."""
+    return {name: golden.text(arguments) for name, arguments in defaults(classes).items()}
+
+
+def by_step(values):
+    """The tensors of every step, stacked along a new first dimension, by the names of the parameters."""
+    return dict(zip(SHAPES, map(np.stack, zip(*values))))
+
+
 def run_case(optimizer, arguments, lr, lr_change, step, state):
-    """Drives `step(gradients, lr) -> parameters` through all steps and returns the case in its JSON form."""
+    """Drives `step(gradients, lr) -> parameters` through all steps and returns the record of the case."""
     rates = [lr * (LR_CHANGE_FACTOR if lr_change and t >= LR_CHANGE_STEP else 1) for t in range(STEPS)]
-    values = [[golden.tensor(v) for v in step(g, r)] for g, r in zip(gradients(), rates)]
+    values = [[np.array(v) for v in step(g, r)] for g, r in zip(gradients(), rates)]
     return {
         "optimizer": optimizer,
-        "arguments": arguments,
-        "lr": rates,
-        "steps": [dict(zip(SHAPES, v)) for v in values],
-        "state": {n: dict(zip(SHAPES, [golden.tensor(v) for v in vs])) for n, vs in state().items()},
+        "arguments": golden.text(arguments),
+        "lr": np.array(rates, np.float64),
+        "steps": by_step(values),
+        "state": {n: dict(zip(SHAPES, [np.array(v, np.float64) for v in vs])) for n, vs in state().items()},
     }

@@ -1,4 +1,5 @@
-"""Keras 3's and TensorFlow 1's optimizers, step by step: sections `keras`, `tf1` and their defaults of optimizers.json.
+"""Keras 3's and TensorFlow 1's optimizers, step by step: sections `keras`, `tf1` and their defaults of
+optimizers.safetensors.
 
 Hyperparameters are passed as numpy.float64: Keras and TensorFlow 1 round a Python float to float32 where they make a
 tensor of it on its own (beta_1 in Adam's bias correction, momentum, weight_decay), even among float64 variables.
@@ -95,7 +96,7 @@ def precise(arguments):
 
 
 def run_keras(name, arguments, lr_change=False):
-    """Runs one case of keras.optimizers in float64 and returns its JSON form."""
+    """Runs one case of keras.optimizers in float64 and returns its record."""
     used = used_arguments(optimizers.defaults([KERAS_CLASSES[name]])[name], arguments)
     variables = [keras.Variable(v, dtype="float64") for v in optimizers.initial()]
     optimizer = KERAS_CLASSES[name](**precise(used))
@@ -114,7 +115,7 @@ def run_keras(name, arguments, lr_change=False):
 
 
 def run_tf1(name, arguments, lr_change=False):
-    """Runs one case of tf.compat.v1.train in a float64 graph and returns its JSON form."""
+    """Runs one case of tf.compat.v1.train in a float64 graph and returns its record."""
     used = used_arguments(optimizers.defaults([TF1_CLASSES[name]])[name], arguments)
     with tf.Graph().as_default(), tf1.Session() as session:
         variables = [
@@ -138,11 +139,11 @@ def run_tf1(name, arguments, lr_change=False):
 
 
 golden.update(
-    "optimizers.json",
+    "optimizers.safetensors",
     keras={name: run_keras(*case) for name, case in KERAS_CASES.items()},
-    keras_defaults=optimizers.defaults(KERAS_CLASSES.values()),
+    keras_defaults=optimizers.default_texts(KERAS_CLASSES.values()),
     keras_version=keras.__version__,
     tf1={name: run_tf1(*case) for name, case in TF1_CASES.items()},
-    tf1_defaults=optimizers.defaults(TF1_CLASSES.values()),
+    tf1_defaults=optimizers.default_texts(TF1_CLASSES.values()),
     tensorflow_version=tf.__version__,
 )

@@ -1,4 +1,4 @@
-"""PyTorch's optimizers, step by step: sections `torch`, `torch_defaults` and the shared inputs of optimizers.json."""
+"""PyTorch's optimizers, step by step, and the inputs of all: the first part of optimizers.safetensors."""
 
 import torch
 
@@ -37,7 +37,7 @@ CASES = {  # name: class, arguments, whether the learning rate changes
 
 
 def run(name, arguments, lr_change=False):
-    """Runs one case in float64 and returns its JSON form."""
+    """Runs one case in float64 and returns its record."""
     parameters = [torch.tensor(v, requires_grad=True) for v in optimizers.initial()]
     optimizer = getattr(torch.optim, name)(parameters, **arguments)
 
@@ -58,10 +58,10 @@ def run(name, arguments, lr_change=False):
 
 classes = [c for c in vars(torch.optim).values() if isinstance(c, type) and issubclass(c, torch.optim.Optimizer)]
 golden.update(
-    "optimizers.json",
-    initial=dict(zip(optimizers.SHAPES, map(golden.tensor, optimizers.initial()))),
-    gradients=[dict(zip(optimizers.SHAPES, map(golden.tensor, g))) for g in optimizers.gradients()],
+    "optimizers.safetensors",
+    initial=dict(zip(optimizers.SHAPES, optimizers.initial())),
+    gradients=optimizers.by_step(optimizers.gradients()),
     torch={name: run(*case) for name, case in CASES.items()},
-    torch_defaults=optimizers.defaults(c for c in classes if c is not torch.optim.Optimizer),
+    torch_defaults=optimizers.default_texts(c for c in classes if c is not torch.optim.Optimizer),
     torch_version=torch.__version__,
 )

@@ -1,4 +1,4 @@
-"""PyTorch's ResNet-20 for CIFAR-10 (option A shortcuts), batch norm in eval and in train mode: resnet20.json."""
+"""PyTorch's ResNet-20 for CIFAR-10 (option A shortcuts), batch norm in eval and in train mode: resnet20.safetensors."""
 
 import torch
 import torch.nn.functional as F
@@ -67,7 +67,7 @@ def run(training, images, labels):
     loss = F.cross_entropy(logits, torch.tensor(labels))
     loss.backward()
     gradients = {n: networks.summary(numbers[n], v.grad.numpy()) for n, v in network.named_parameters()}
-    record = {"logits": golden.tensor(logits.detach().numpy()), "loss": loss.item(), "gradients": gradients}
+    record = {"logits": logits.detach().numpy(), "loss": loss.item(), "gradients": gradients}
     if training:
         buffers = {n: v for n, v in network.named_buffers() if n in numbers}
         record["statistics"] = {n: networks.summary(numbers[n], v.numpy()) for n, v in buffers.items()}
@@ -78,7 +78,7 @@ network = ResNet20()
 assert sum(v.numel() for v in network.parameters()) == 269_722
 data = {"generated": networks.generated_batch(10), "cifar": networks.cifar_batch(*networks.NETWORKS["alexnet"][-1])}
 golden.update(
-    "resnet20.json",
+    "resnet20.safetensors",
     parameters=networks.facts(generate(network)),
     batches={
         batch: entry | {"eval": run(False, images, labels), "train": run(True, images, labels)}

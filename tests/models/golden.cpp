@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "ops/convert.h"
 #include "tests/support/tensors.h"
@@ -36,16 +38,28 @@ void generate(Tensor to, const std::string& name, uint64_t stream) {
 
 }  // namespace
 
-void generate(const Network& network, const Json& listed) {
+std::vector<Listed> listed_of(const GoldenFile& network) {
+  const GoldenFile all = network["parameters"];
+  std::vector<Listed> listed;
+  for (const std::string& name : test::words_of(all["names"].text())) {
+    const size_t p = listed.size();
+    const std::vector<double> shape = all["shape"].row(p);
+    const double size = std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies());
+    listed.push_back({name, static_cast<size_t>(size), all["first"].row(p), all["indices"].row(p)});
+  }
+  return listed;
+}
+
+void generate(const Network& network, const std::vector<Listed>& listed) {
   std::vector<NamedTensor> all = network.parameters();
   all.insert(all.end(), network.buffers().begin(), network.buffers().end());
   ASSERT_EQ(listed.size(), all.size());
   for (size_t p = 0; p < listed.size(); ++p) {
-    const auto by_name = std::ranges::find(all, listed[p]["name"].get<std::string>(), &NamedTensor::name);
+    const auto by_name = std::ranges::find(all, listed[p].name, &NamedTensor::name);
     const NamedTensor& t = by_name == all.end() ? all[p] : *by_name;
-    generate(t.tensor, t.name, listed[p]["p"].get<uint64_t>());
+    generate(t.tensor, t.name, p);
     EXPECT_EQ(t.tensor.at(std::vector<int64_t>(static_cast<size_t>(t.tensor.rank()))),
-              listed[p]["first"][0].get<float>())
+              static_cast<float>(listed[p].first[0]))
         << t.name;
   }
 }
@@ -57,13 +71,12 @@ Tensor generated_images(Layout layout) {
   return to(to(x, layout), detail::ctx.policy.device);
 }
 
-Tensor labels(const Json& batch) {
-  const auto list = batch["labels"].get<std::vector<int64_t>>();
-  return to(Tensor::from(std::span<const int64_t>(list), TensorSpec(Shape{4}, DType::kI64)), detail::ctx.policy.device);
+Tensor labels(const GoldenFile& batch) {
+  return test::from_doubles(batch["labels"].numbers(), TensorSpec(Shape{4}, DType::kI64));
 }
 
-void expect_logits(const Json& want, const Tensor& got, double tolerance) {
-  const auto values = want["data"].get<std::vector<double>>();
+void expect_logits(const GoldenFile& want, const Tensor& got, double tolerance) {
+  const std::vector<double>& values = want.numbers();
   const std::vector<double> have = test::to_doubles(got);
   ASSERT_EQ(values.size(), have.size());
   double largest = 0;
@@ -71,25 +84,27 @@ void expect_logits(const Json& want, const Tensor& got, double tolerance) {
   for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(have[i], values[i], tolerance * largest) << "logit " << i;
 }
 
-void expect_summary(const Json& want, const Json& listed, const Tensor& got, double tolerance) {
+void expect_summary(const GoldenFile& want, const Listed& listed, const Tensor& got, double tolerance) {
   const Tensor here = test::on_host(got);
   const auto have = here.data<float>();
   double squares = 0;
   for (const float v : have) squares += static_cast<double>(v) * v;
-  const double norm = want["norm"], rms = norm / std::sqrt(static_cast<double>(have.size()));
-  ASSERT_EQ(have.size(), want["size"].get<size_t>()) << listed["name"];
-  EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << listed["name"];
-  const Json& indices = listed["indices"];
-  for (size_t i = 0; i < indices.size(); ++i) {
-    EXPECT_NEAR(have[indices[i].get<size_t>()], want["samples"][i].get<double>(), 10 * tolerance * rms + 1e-12)
-        << listed["name"] << " at " << indices[i];
+  const std::vector<double>& known = want.numbers();  // norm, sum, samples
+  const double norm = known[0], rms = norm / std::sqrt(static_cast<double>(have.size()));
+  ASSERT_EQ(have.size(), listed.size) << listed.name;
+  EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << listed.name;
+  ASSERT_EQ(known.size(), 2 + listed.indices.size()) << listed.name;
+  for (size_t i = 0; i < listed.indices.size(); ++i) {
+    EXPECT_NEAR(have[static_cast<size_t>(listed.indices[i])], known[2 + i], 10 * tolerance * rms + 1e-12)
+        << listed.name << " at " << listed.indices[i];
   }
 }
 
-void expect_statistics(const Json& want, const Json& listed, const Network& network, double tolerance) {
-  ASSERT_EQ(want.size(), network.buffers().size());
-  for (const Json& entry : listed) {
-    const std::string name = entry["name"];
+void expect_statistics(const GoldenFile& want, const std::vector<Listed>& listed, const Network& network,
+                       double tolerance) {
+  ASSERT_EQ(want.names().size(), network.buffers().size());
+  for (const Listed& entry : listed) {
+    const std::string& name = entry.name;
     const auto statistic = std::ranges::find(network.buffers(), name, &NamedTensor::name);
     ASSERT_EQ(want.contains(name), statistic != network.buffers().end()) << name;
     if (want.contains(name)) expect_summary(want[name], entry, statistic->tensor, tolerance);

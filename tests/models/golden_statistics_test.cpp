@@ -10,34 +10,34 @@ namespace plumb::models {
 namespace {
 
 TEST(GoldenStatistics, AreUpdatedAsInPyTorch) {
-  const Json all = golden_json("resnet20.json");
-  const Json& batch = all["batches"]["generated"];
+  const GoldenFile all("resnet20.safetensors");
+  const std::vector<Listed> listed = listed_of(all);
   for (const Layout layout : kPublicLayouts) {
     SCOPED_TRACE(to_string(layout));
     const auto network = make_network("resnet20");
-    generate(*network, all["parameters"]);
+    generate(*network, listed);
     const NoGrad untaped;
 
     network->forward(generated_images(layout), ForwardContext{.train = true});
 
-    expect_statistics(batch["train"]["statistics"], all["parameters"], *network, 1e-6);
+    expect_statistics(all["batches"]["generated"]["train"]["statistics"], listed, *network, 1e-6);
   }
 }
 
 TEST(GoldenStatistics, AreLeftAloneByEvaluation) {
-  const Json all = golden_json("resnet20.json");
+  const std::vector<Listed> listed = listed_of(GoldenFile("resnet20.safetensors"));
   const auto network = make_network("resnet20");
-  generate(*network, all["parameters"]);
+  generate(*network, listed);
   const NoGrad untaped;
 
   network->forward(generated_images(Layout::kNhwc), ForwardContext{});
 
-  for (const Json& listed : all["parameters"]) {
-    const auto statistic = std::ranges::find(network->buffers(), listed["name"].get<std::string>(), &NamedTensor::name);
+  for (const Listed& entry : listed) {
+    const auto statistic = std::ranges::find(network->buffers(), entry.name, &NamedTensor::name);
     if (statistic == network->buffers().end()) continue;
     const Tensor here = test::on_host(statistic->tensor);
     const auto have = here.data<float>();
-    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(have[i], listed["first"][i].get<float>()) << statistic->name;
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(have[i], static_cast<float>(entry.first[i])) << statistic->name;
   }
 }
 

@@ -80,18 +80,18 @@ class GoldenNetwork : public testing::TestWithParam<const char*> {};
 // of one position comes or goes.
 TEST_P(GoldenNetwork, AgreesWithPyTorchAndTensorFlowInEveryLayout) {
   const std::string model = GetParam();
-  const Json all = golden_json("networks.json")[model];
+  const GoldenFile all = GoldenFile("networks.safetensors")[model];
+  const std::vector<Listed> listed = listed_of(all);
   const auto network = make_network(model);
-  generate(*network, all["parameters"]);
-  const Json& batch = all["batches"]["generated"];
+  generate(*network, listed);
+  const GoldenFile batch = all["batches"]["generated"];
   const auto expect = [&](const Result& r, double of_logits, double of_gradients) {
     for (const char* framework : {"torch", "tensorflow"}) {
-      const Json& want = batch[framework];
+      const GoldenFile want = batch[framework];
       expect_logits(want["logits"], r.logits, of_logits);
-      EXPECT_NEAR(r.loss, want["loss"].get<double>(), of_logits);
+      EXPECT_NEAR(r.loss, want["loss"].number(), of_logits);
       for (size_t p = 0; p < r.gradients.size(); ++p) {
-        const Json& listed = all["parameters"][p];
-        expect_summary(want["gradients"][listed["name"].get<std::string>()], listed, r.gradients[p], of_gradients);
+        expect_summary(want["gradients"][listed[p].name], listed[p], r.gradients[p], of_gradients);
       }
     }
   };
@@ -120,26 +120,27 @@ class GoldenResNet : public testing::TestWithParam<Layout> {};
 
 TEST_P(GoldenResNet, AgreesWithPyTorchInBothModes) {
   const Layout layout = GetParam();
-  const Json all = golden_json("resnet20.json");
+  const GoldenFile all("resnet20.safetensors");
+  const std::vector<Listed> listed = listed_of(all);
   const auto network = make_network("resnet20");
-  generate(*network, all["parameters"]);
-  const Json& batch = all["batches"]["generated"];
+  generate(*network, listed);
+  const GoldenFile batch = all["batches"]["generated"];
 
   const Result eval = run(*network, generated_images(layout), labels(batch), false);
   const Result train = run(*network, generated_images(layout), labels(batch), true);
 
   expect_logits(batch["eval"]["logits"], eval.logits, 1e-5);
   expect_logits(batch["train"]["logits"], train.logits, 1e-4);
-  EXPECT_NEAR(eval.loss, batch["eval"]["loss"].get<double>(), 1e-5 * eval.loss);
-  EXPECT_NEAR(train.loss, batch["train"]["loss"].get<double>(), 1e-4);
-  for (const Json& listed : all["parameters"]) {
-    const std::string name = listed["name"];
-    if (!batch["train"]["gradients"].contains(name)) continue;
+  EXPECT_NEAR(eval.loss, batch["eval"]["loss"].number(), 1e-5 * eval.loss);
+  EXPECT_NEAR(train.loss, batch["train"]["loss"].number(), 1e-4);
+  const GoldenFile gradients = batch["train"]["gradients"];
+  for (const Listed& entry : listed) {
+    if (!gradients.contains(entry.name)) continue;
     for (size_t p = 0; p < network->parameters().size(); ++p) {
-      if (network->parameters()[p].name != name) continue;
+      if (network->parameters()[p].name != entry.name) continue;
       // A ReLU input that is zero but for rounding may fall either way, and batch norm spreads that: in f32 PyTorch
       // itself is this far from its own f64.
-      expect_summary(batch["train"]["gradients"][name], listed, train.gradients[p], 2e-3);
+      expect_summary(gradients[entry.name], entry, train.gradients[p], 2e-3);
     }
   }
 }

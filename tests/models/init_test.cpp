@@ -1,4 +1,5 @@
-// Initial distributions against the facts of tests/golden/init.json, which the frameworks' own initialisers gave.
+// Initial distributions against the facts of tests/golden/init.safetensors, which the frameworks' own initialisers
+// gave.
 #include "models/init.h"
 
 #include <gtest/gtest.h>
@@ -8,33 +9,36 @@
 #include <functional>
 
 #include "tests/support/compare.h"
-#include "tests/support/json.h"
+#include "tests/support/golden.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::models {
 namespace {
 
 using test::bitwise_equal;
-using test::Json;
+using test::GoldenFile;
 using test::refused;
 
-const Json& golden() {
-  static const Json all = test::golden_json("init.json");
+const GoldenFile& golden() {
+  static const GoldenFile all("init.safetensors");
   return all;
 }
 
 // Our shape of a weight: (OC, IC / G, KH, KW) or (OUT, IN). PyTorch's is the same; Keras and TensorFlow 1 have
 // (KH, KW, IC / G, OC) and (IN, OUT).
-Shape weight_shape(const Json& layer, Convention c) {
-  const auto s = layer["weight_shape"].get<std::vector<int64_t>>();
+Shape weight_shape(const GoldenFile& layer, Convention c) {
+  const std::vector<double>& extents = layer["weight_shape"].numbers();
+  const std::vector<int64_t> s(extents.begin(), extents.end());
   if (c == Convention::kPyTorch) return Shape(s);
   return s.size() == 4 ? Shape{s[3], s[2], s[0], s[1]} : Shape{s[1], s[0]};
 }
 
 // Draws with growing seeds until the sample is as large as the golden's, and compares its facts.
-void expect_facts(const Json& facts, const Shape& shape, const std::function<void(Tensor&, uint64_t)>& draw) {
+void expect_facts(const GoldenFile& facts, const Shape& shape, const std::function<void(Tensor&, uint64_t)>& draw) {
+  const double samples = facts["sample"].numbers()[0];
   Tensor x = Tensor::empty(TensorSpec(shape));
   std::vector<double> all;
-  for (uint64_t seed = 1; all.size() < facts["samples"].get<size_t>(); ++seed) {
+  for (uint64_t seed = 1; static_cast<double>(all.size()) < samples; ++seed) {
     draw(x, seed);
     const auto more = test::to_doubles(x);
     all.insert(all.end(), more.begin(), more.end());
@@ -43,18 +47,20 @@ void expect_facts(const Json& facts, const Shape& shape, const std::function<voi
   for (const double v : all) mean += v / static_cast<double>(all.size());
   for (const double v : all) variance += (v - mean) * (v - mean) / static_cast<double>(all.size());
   const auto [low, high] = std::minmax_element(all.begin(), all.end());
-  const std::string distribution = facts["distribution"];
+  const std::string& text = facts["distribution"].text();
+  const test::Arguments stated = test::arguments_of(text);
+  const std::string distribution = text.substr(0, text.find(' '));
   if (distribution == "constant") {
-    EXPECT_EQ(*low, facts["value"].get<double>());
-    EXPECT_EQ(*high, facts["value"].get<double>());
+    EXPECT_EQ(*low, stated.at("value").at(0));
+    EXPECT_EQ(*high, stated.at("value").at(0));
     return;
   }
   const double expected =
-      distribution == "uniform" ? facts["bound"].get<double>() / std::sqrt(3.0) : facts["std"].get<double>();
+      distribution == "uniform" ? stated.at("bound").at(0) / std::sqrt(3.0) : stated.at("std").at(0);
   EXPECT_NEAR(std::sqrt(variance), expected, 0.01 * expected);
   EXPECT_NEAR(mean, 0, 0.01 * expected);
-  if (!facts.contains("bound")) return;
-  const double bound = facts["bound"];
+  if (!stated.contains("bound")) return;
+  const double bound = stated.at("bound").at(0);
   EXPECT_LE(*high, bound * (1 + 1e-6));
   EXPECT_GE(*low, -bound * (1 + 1e-6));
   EXPECT_GE(*high, bound * 0.999);
@@ -74,13 +80,15 @@ INSTANTIATE_TEST_SUITE_P(Init, FrameworkTest,
 
 TEST_P(FrameworkTest, WeightsAndBiasesAreTheFrameworks) {
   const Convention c = GetParam().convention;
-  for (const Json& layer : golden()[GetParam().section]["layers"]) {
-    SCOPED_TRACE(layer["name"].get<std::string>());
+  const GoldenFile layers = golden()[GetParam().section]["layers"];
+  for (const std::string& name : layers.names()) {
+    const GoldenFile layer = layers[name];
+    SCOPED_TRACE(name);
     const Shape shape = weight_shape(layer, c);
     const Fans f = fans(shape);
 
-    EXPECT_EQ(f.in, layer["fan_in"].get<int64_t>());
-    EXPECT_EQ(f.out, layer["fan_out"].get<int64_t>());
+    EXPECT_EQ(f.in, layer["fans"].numbers()[0]);
+    EXPECT_EQ(f.out, layer["fans"].numbers()[1]);
     expect_facts(layer["weight"], shape, [&](Tensor& w, uint64_t seed) { init_weight(w, c, f.in, f.out, seed); });
     if (!layer.contains("bias")) continue;  // tf.layers zeroed its biases
     expect_facts(layer["bias"], {shape[0]}, [&](Tensor& b, uint64_t seed) { init_bias(b, c, f.in, seed); });
@@ -105,10 +113,12 @@ TEST_P(FrameworkTest, NamedSchemesAreTheFrameworks) {
                             {"he_normal", 2, Fan::kIn, kTruncatedNormal},
                             {"lecun_uniform", 1, Fan::kIn, kUniform},
                             {"lecun_normal", 1, Fan::kIn, kTruncatedNormal}};
-  for (const Json& layer : golden()[GetParam().section]["layers"]) {
+  const GoldenFile layers = golden()[GetParam().section]["layers"];
+  for (const std::string& name : layers.names()) {
+    const GoldenFile layer = layers[name];
     for (const Scheme& s : schemes) {
       if (!layer.contains(s.name)) continue;
-      SCOPED_TRACE(layer["name"].get<std::string>() + " " + s.name);
+      SCOPED_TRACE(name + " " + s.name);
       expect_facts(layer[s.name], weight_shape(layer, GetParam().convention),
                    [&](Tensor& w, uint64_t seed) { variance_scaling(w, s.scale, s.fan, s.distribution, seed); });
     }

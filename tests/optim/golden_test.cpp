@@ -1,4 +1,4 @@
-// Every optimizer against the frameworks themselves: ten steps of each case of tests/golden/optimizers.json.
+// Every optimizer against the frameworks themselves: ten steps of each case of tests/golden/optimizers.safetensors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,16 +9,17 @@
 #include "optim/adam.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
-#include "tests/support/json.h"
+#include "tests/support/golden.h"
 #include "tests/support/tensors.h"
 
 namespace plumb::optim {
 namespace {
 
-using test::Json;
+using test::Arguments;
+using test::GoldenFile;
 
-const Json& golden() {
-  static const Json all = test::golden_json("optimizers.json");
+const GoldenFile& golden() {
+  static const GoldenFile all("optimizers.safetensors");
   return all;
 }
 
@@ -36,21 +37,22 @@ struct Case {
 };
 
 // The first of the framework's names for an argument that is there and is a number; the default if there is none.
-double number(const Json& arguments, std::initializer_list<const char*> names, double otherwise) {
+double number(const Arguments& arguments, std::initializer_list<const char*> names, double otherwise) {
   for (const char* name : names) {
-    if (arguments.contains(name) && arguments[name].is_number()) return arguments[name].get<double>();
+    const auto found = arguments.find(name);
+    if (found != arguments.end() && !found->second.empty()) return found->second[0];
   }
   return otherwise;
 }
-bool flag(const Json& arguments, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](auto name) { return arguments.value(name, false); });
+bool flag(const Arguments& arguments, std::initializer_list<const char*> names) {
+  return number(arguments, names, 0) != 0;
 }
-double beta(const Json& arguments, size_t i, std::initializer_list<const char*> names) {
-  return arguments.contains("betas") ? arguments["betas"][i].get<double>() : number(arguments, names, NAN);
+double beta(const Arguments& arguments, size_t i, std::initializer_list<const char*> names) {
+  return arguments.contains("betas") ? arguments.at("betas")[i] : number(arguments, names, NAN);
 }
 
 // Our options for a framework's arguments, each of which must be named there.
-Sgd::Options sgd_options(const Json& a, Convention c) {
+Sgd::Options sgd_options(const Arguments& a, Convention c) {
   return {.learning_rate = number(a, {"lr", "learning_rate"}, NAN),
           .momentum = number(a, {"momentum"}, 0),
           .dampening = number(a, {"dampening"}, 0),
@@ -59,7 +61,7 @@ Sgd::Options sgd_options(const Json& a, Convention c) {
           .convention = c};
 }
 template <class Options>
-Options adam_options(const Json& a, Convention c) {
+Options adam_options(const Arguments& a, Convention c) {
   return {.learning_rate = number(a, {"lr", "learning_rate"}, NAN),
           .beta1 = beta(a, 0, {"beta_1", "beta1"}),
           .beta2 = beta(a, 1, {"beta_2", "beta2"}),
@@ -67,7 +69,7 @@ Options adam_options(const Json& a, Convention c) {
           .weight_decay = number(a, {"weight_decay"}, 0),
           .convention = c};
 }
-RmsProp::Options rmsprop_options(const Json& a, Convention c) {
+RmsProp::Options rmsprop_options(const Arguments& a, Convention c) {
   return {.learning_rate = number(a, {"lr", "learning_rate"}, NAN),
           .rho = number(a, {"alpha", "rho", "decay"}, NAN),
           .epsilon = number(a, {"eps", "epsilon"}, NAN),
@@ -77,7 +79,7 @@ RmsProp::Options rmsprop_options(const Json& a, Convention c) {
           .convention = c};
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& type, const Json& a, Convention c,
+std::unique_ptr<Optimizer> make_optimizer(const std::string& type, const Arguments& a, Convention c,
                                           std::span<const Tensor> parameters) {
   if (type == "SGD" || type == "GradientDescentOptimizer" || type == "MomentumOptimizer") {
     return std::make_unique<Sgd>(parameters, sgd_options(a, c));
@@ -92,19 +94,28 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& type, const Json& a
   throw Error("no optimizer of ours is called " + type);
 }
 
-std::vector<double> numbers(const Json& tensor) { return tensor["data"].get<std::vector<double>>(); }
-std::vector<Tensor> tensors(const Json& by_name, DType t) {
+// The gradients of a step.
+std::vector<Tensor> gradients(size_t step, DType t) {
   std::vector<Tensor> all;
   for (const char* name : {"a", "b"}) {
-    const auto shape = by_name[name]["shape"].get<std::vector<int64_t>>();
-    all.push_back(test::from_doubles(numbers(by_name[name]), TensorSpec(Shape(shape), t)));
+    all.push_back(
+        test::from_doubles(golden()["gradients"][name].row(step), TensorSpec(golden()["initial"][name].shape(), t)));
+  }
+  return all;
+}
+std::vector<Tensor> initial(DType t) {
+  std::vector<Tensor> all;
+  for (const char* name : {"a", "b"}) {
+    const GoldenFile w = golden()["initial"][name];
+    all.push_back(test::from_doubles(w.numbers(), TensorSpec(w.shape(), t)));
   }
   return all;
 }
 
 // |got - want| <= tolerance max(scale, |want|), in every element.
-void expect_close(const Tensor& got, const Json& want, double tolerance, double scale, const std::string& where) {
-  const std::vector<double> g = test::to_doubles(got), w = numbers(want);
+void expect_close(const Tensor& got, const std::vector<double>& w, double tolerance, double scale,
+                  const std::string& where) {
+  const std::vector<double> g = test::to_doubles(got);
   ASSERT_EQ(g.size(), w.size()) << where;
   for (size_t i = 0; i < g.size(); ++i) {
     EXPECT_LE(std::abs(g[i] - w[i]), tolerance * std::max(scale, std::abs(w[i])))
@@ -112,52 +123,54 @@ void expect_close(const Tensor& got, const Json& want, double tolerance, double 
   }
 }
 
-// The frameworks' names for our states.
-const Json* state_of(const Json& states, const std::string& ours) {
+// A framework's name for a state of ours; empty if the case has none.
+std::string name_of(const std::string& ours, const GoldenFile& states) {
   static const std::map<std::string, std::vector<const char*>> names{
       {"velocity", {"momentum_buffer", "momentums", "momentum"}},
       {"mean", {"exp_avg", "grad_avg", "m", "average_gradients", "mg", "momentums"}},
       {"mean_square", {"exp_avg_sq", "square_avg", "v", "velocities", "rms"}}};
   for (const char* name : names.at(ours)) {
-    if (states.contains(name)) return &states[name];
+    if (states.contains(name)) return name;
   }
-  return nullptr;
+  return "";
 }
 
 class GoldenTest : public testing::TestWithParam<Case> {};
 
 TEST_P(GoldenTest, TenStepsAgree) {
   const Case& p = GetParam();
-  const Json& c = golden()[p.section][p.name];
+  const GoldenFile c = golden()[p.section][p.name];
   const bool exact = p.dtype == DType::kF64;
   const double tolerance = exact ? 1e-12 : 1e-5;
-  std::vector<Tensor> parameters = tensors(golden()["initial"], p.dtype);
+  std::vector<Tensor> parameters = initial(p.dtype);
   for (Tensor& w : parameters) w.require_grad();
-  const auto optimizer = make_optimizer(c["optimizer"], c["arguments"], p.convention, parameters);
+  const auto optimizer =
+      make_optimizer(c["optimizer"].text(), test::arguments_of(c["arguments"].text()), p.convention, parameters);
 
-  for (size_t t = 0; t < c["steps"].size(); ++t) {
-    optimizer->set_learning_rate(c["lr"][t]);
-    optimizer->step(tensors(golden()["gradients"][t], p.dtype));
+  for (size_t t = 0; t < c["lr"].numbers().size(); ++t) {
+    optimizer->set_learning_rate(c["lr"].numbers()[t]);
+    optimizer->step(gradients(t, p.dtype));
 
     const std::string where = "step " + std::to_string(t);
-    expect_close(parameters[0], c["steps"][t]["a"], tolerance, exact ? 0 : 1, where + ", a");
-    expect_close(parameters[1], c["steps"][t]["b"], tolerance, exact ? 0 : 1, where + ", b");
+    expect_close(parameters[0], c["steps"]["a"].row(t), tolerance, exact ? 0 : 1, where + ", a");
+    expect_close(parameters[1], c["steps"]["b"].row(t), tolerance, exact ? 0 : 1, where + ", b");
   }
 
   EXPECT_EQ(optimizer->steps(), 10);
   for (const auto& [name, tensor] : optimizer->state()) {
     const size_t dot = name.find('.');
     if (dot == std::string::npos) continue;
-    const Json* want = state_of(c["state"], name.substr(0, dot));
-    ASSERT_TRUE(want) << name;
-    expect_close(tensor, (*want)[name.substr(dot + 1) == "0" ? "a" : "b"], tolerance, exact ? 0 : 1, name);
+    const std::string theirs = name_of(name.substr(0, dot), c["state"]);
+    ASSERT_NE(theirs, "") << name;
+    const GoldenFile want = c["state"][theirs][name.substr(dot + 1) == "0" ? "a" : "b"];
+    expect_close(tensor, want.numbers(), tolerance, exact ? 0 : 1, name);
   }
 }
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Framework& f : kFrameworks) {
-    for (const auto& [name, unused] : golden()[f.section].items()) {
+    for (const std::string& name : golden()[f.section].names()) {
       for (const DType t : {DType::kF64, DType::kF32}) all.push_back({f.section, name, f.convention, t});
     }
   }
@@ -177,7 +190,7 @@ TEST(GoldenDefaultsTest, AreTheFrameworks) {
   };
   for (const Framework& f : kFrameworks) {
     for (const std::string type : classes.at(f.section)) {
-      const Json& a = golden()[std::string(f.section) + "_defaults"][type];
+      const Arguments a = test::arguments_of(golden()[std::string(f.section) + "_defaults"][type].text());
       SCOPED_TRACE(f.section + (" " + type));
       const auto check_adam = [&](const auto& ours, const auto& theirs) {
         EXPECT_EQ(ours.learning_rate, theirs.learning_rate);

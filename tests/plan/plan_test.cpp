@@ -17,7 +17,7 @@
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "models/network.h"
-#include "tests/support/json.h"
+#include "tests/support/folder.h"
 
 namespace plumb::app {
 namespace {

@@ -27,4 +27,6 @@ std::string content(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::string source_folder() { return PLUMB_SOURCE_DIR; }
+
 }  // namespace plumb::test

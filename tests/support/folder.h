@@ -21,5 +21,7 @@ class Folder {
 
 /// The bytes of a file. Throws Error where there is none.
 std::string content(const std::filesystem::path& file);
+/// Where the sources are that the tests are of.
+std::string source_folder();
 
 }  // namespace plumb::test
