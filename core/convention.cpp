@@ -14,7 +14,7 @@ const char* to_string(Convention c) {
 }
 
 Convention convention_from_string(std::string_view name) {
-  for (const Convention c : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
+  for (const Convention c : kConventions) {
     if (name == to_string(c)) return c;
   }
   fail("convention \"{}\" is unknown; use pytorch, keras or tensorflow1", name);

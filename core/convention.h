@@ -8,6 +8,7 @@ namespace plumb {
 
 /// A framework whose defaults and formulas are reproduced: PyTorch 2, Keras 3, TensorFlow 1 (tf.compat.v1).
 enum class Convention : int32_t { kPyTorch, kKeras, kTensorFlow1 };
+inline constexpr Convention kConventions[] = {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1};
 
 /// "pytorch", "keras", "tensorflow1".
 const char* to_string(Convention c);

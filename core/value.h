@@ -39,9 +39,17 @@ class Value {
   Value* root() { return base_ ? base_.get() : this; }
   /// Counts the writes to the memory. Tensors kept for backward refuse to be read after a write.
   uint32_t version() const { return base_ ? base_->version_ : version_; }
-  void bump_version() { ++(base_ ? base_->version_ : version_); }
+  void bump_version() {
+    ++version_;
+    if (base_) ++base_->version_;
+  }
   /// Takes a bump back: what was captured was not written.
-  void lower_version() { --(base_ ? base_->version_ : version_); }
+  void lower_version() {
+    --version_;
+    if (base_) --base_->version_;
+  }
+  /// Of an alias: how many of the writes were made through it.
+  uint32_t own_writes() const { return version_; }
   /// True if nobody else can see a write to this memory.
   bool is_private() const { return refs.load(std::memory_order_acquire) == 1 && !base_ && !foreign_; }
 
@@ -62,7 +70,7 @@ class Value {
   struct Foreign;
   Value() = default;
   ~Value() = default;
-  uint32_t version_ = 0;
+  uint32_t version_ = 0;  // of an alias: its share of its base's
   bool is_empty_ = false;
   size_t bytes_ = 0;
   std::atomic<Packs*> packs_{nullptr};

@@ -76,13 +76,18 @@ void Program::run() {
   Impl& p = *impl_;
   // Before the work: what a step that throws half-way has written counts as written, too.
   for (const auto& v : p.written) v->bump_version();
-  for (const auto& w : p.watched) {
-    if (w.value->version() == w.version) continue;
-    run_all(p.packers);
-    for (auto& each : p.watched) each.version = each.value->version();
-    break;
+  try {
+    for (const auto& w : p.watched) {
+      if (w.value->version() == w.version) continue;
+      run_all(p.packers);
+      for (auto& each : p.watched) each.version = each.value->version();
+      break;
+    }
+    p.run_steps();
+  } catch (...) {  // an alias says how much was written through it, which is not known now
+    for (const auto& v : p.written) v->root()->bump_version();
+    throw;
   }
-  p.run_steps();
 }
 
 Program detail::capture_list(const std::function<TensorList()>& step) {

@@ -55,6 +55,8 @@ Optimizer::Optimizer(const char* name, std::span<const Tensor> parameters, doubl
   const DType computed = has_masters ? DType::kF32 : parameters[0].dtype();
   rate_ = full(TensorSpec({}, computed), learning_rate);
   step_ = zeros(TensorSpec({}, DType::kI64));
+  step_of_updates_ = detail::Value::alias(step_.value, step_.spec());
+  counted_.by_others = step_.value->version();
   for (const Tensor& w : parameters) parameters_.push_back(w);
   if (has_masters) {
     const NoGrad no_tape;
@@ -78,7 +80,12 @@ void Optimizer::step(std::span<const Tensor> gradients) {
   }
   const NoGrad no_tape;
   const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kUpdate);
-  apply(gradients);
+  try {
+    apply(gradients);
+  } catch (...) {
+    step_.value->bump_version();  // whether it was a step is not known
+    throw;
+  }
 }
 
 void Optimizer::set_learning_rate(double rate) {
@@ -97,8 +104,17 @@ void Optimizer::set_learning_rate(double rate) {
 }
 
 int64_t Optimizer::steps() const {
-  const Tensor here = to(step_, Device{});
-  return here.data<int64_t>()[0];
+  PLUMB_CHECK(!detail::ctx.recorder, "{}: steps() is asked while a step is captured; ask before, or after", name_);
+  const uint32_t by_steps = step_of_updates_->own_writes(), by_others = step_.value->version() - by_steps;
+  if (by_others == counted_.by_others) {
+    counted_.steps += static_cast<uint32_t>(by_steps - counted_.by_steps);
+  } else {
+    const Tensor here = to(step_, Device{});
+    counted_.steps = here.data<int64_t>()[0];
+  }
+  counted_.by_steps = by_steps;
+  counted_.by_others = by_others;
+  return counted_.steps;
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
@@ -115,7 +131,7 @@ detail::PoolVector<detail::In> Optimizer::inputs(std::span<const Tensor> gradien
   detail::PoolVector<detail::In> in;
   in.reserve(2 + parameters_.size() + masters_.size() + states_.size() + gradients.size());
   in.push_back({rate_.value.get()});
-  in.push_back({step_.value.get()});
+  in.push_back({step_of_updates_.get()});
   const std::span<const Tensor> weights = masters_.empty() ? parameters() : masters_;
   const std::span<const Tensor> copies = masters_.empty() ? std::span<const Tensor>() : parameters();
   for (const std::span<const Tensor> list : {weights, std::span<const Tensor>(states_), copies, gradients}) {

@@ -26,7 +26,9 @@ class Optimizer {
   Tensor& learning_rate() { return rate_; }
   /// Throws unless rate is a finite number of at least 0.
   void set_learning_rate(double rate);
-  /// How many steps were done. Waits for the device.
+  /// How many steps were done, those of programs that replay a captured one included. Counted on the host: nothing is
+  /// read and no device is waited for, but once after something else has written to "step" of state(), as reading a
+  /// checkpoint does, or after a step that has thrown. Throws while a step is captured.
   int64_t steps() const;
   std::span<const Tensor> parameters() const { return parameters_; }
   /// All that a checkpoint needs besides the parameters: "learning_rate", "step" (i64), and for parameter number i
@@ -59,8 +61,16 @@ class Optimizer {
  private:
   detail::PoolVector<detail::In> inputs(std::span<const Tensor> gradients) const;
 
+  // What is known of step_: its value when so many writes were steps and so many were not.
+  struct Counted {
+    int64_t steps = 0;
+    uint32_t by_steps = 0, by_others = 0;
+  };
+
   const char* name_;
   Tensor rate_, step_;
+  detail::Ref<detail::Value> step_of_updates_;  // an alias of it for the updates alone, whose writes are the steps
+  mutable Counted counted_;
   std::vector<Tensor> parameters_;
   std::vector<Tensor> masters_;  // in f32, of parameters in bf16
   std::vector<State> kinds_;

@@ -1,6 +1,8 @@
 // Optimizers step on a device as they do on the host.
 #include <gtest/gtest.h>
 
+#include "core/runtime.h"
+#include "graph/program.h"
 #include "ops/convert.h"
 #include "tests/optim/optimizers.h"
 #include "tests/support/compare.h"
@@ -43,6 +45,24 @@ TEST(DeviceOptimizerTest, StepsAreThoseOfTheHost) {
             test::close(to(moved[i].detached(), Device{}), here[i].detached(), t == DType::kBf16 ? 0.01 : 1e-5));
     }
   }
+}
+
+// Eager and replayed.
+TEST(DeviceOptimizerTest, CountingStepsWaitsForNothing) {
+  const auto w = there(parameters_of(kTwo, 1), true), g = there(made(kTwo, 5), false);
+  Adam adam(w, {});
+  Program program = capture([&] { adam.step(g); });
+  const Runtime& runtime = runtime_of(kDevice);
+  const DeviceCounts before = runtime.counts();
+  for (int i = 0; i < 3; ++i) program.run();
+  adam.step(g);
+  EXPECT_EQ(adam.steps(), 4);
+  const DeviceCounts done = runtime.counts() - before;
+  EXPECT_EQ(done.waits, 0);
+  EXPECT_EQ(done.to_host.count, 0);
+
+  const Tensor step = to(adam.state()[1].second, Device{});
+  EXPECT_EQ(step.data<int64_t>()[0], 4);
 }
 
 // More than one launch takes.

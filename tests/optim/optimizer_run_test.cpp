@@ -8,6 +8,7 @@
 #include "kernels/threads.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/optim/optimizers.h"
@@ -164,6 +165,68 @@ TEST(OptimizerRun, ACapturedStepIsTheEagerOneBitForBit) {
     }
     EXPECT_EQ(by_program->steps(), 8);
   }
+}
+
+// Eager steps, replayed ones, and what a checkpoint says, whoever was last.
+TEST(OptimizerRun, StepsAreCountedWhereverTheyAreDone) {
+  for (const Make& make : every_optimizer()) {
+    const auto w = parameters_of(kTwo, 1), g = made(kTwo, 5);
+    const auto optimizer = make(w);
+    Program program = capture([&] {
+      optimizer->step(g);
+      EXPECT_TRUE(test::refused([&] { optimizer->steps(); }, "steps() is asked while a step is captured"));
+    });
+    EXPECT_EQ(optimizer->steps(), 0) << "nothing was done while capturing";
+    program.run();
+    optimizer->step(g);
+    program.run();
+    EXPECT_EQ(optimizer->steps(), 3);
+
+    Tensor step = optimizer->state()[1].second;
+    EXPECT_EQ(step.data<int64_t>()[0], 3);
+    step.copy_from(full({}, 40, DType::kI64));
+    program.run();
+    EXPECT_EQ(optimizer->steps(), 41);
+    step.mutable_data<int64_t>()[0] = 7;
+    EXPECT_EQ(optimizer->steps(), 7);
+    optimizer->step(g);
+    program.run();
+    EXPECT_EQ(optimizer->steps(), 9);
+    EXPECT_EQ(step.data<int64_t>()[0], 9);
+  }
+}
+
+// Throws before the update, or behind it.
+class Thrower final : public Observer {
+ public:
+  explicit Thrower(bool before) : before_(before) {}
+  void before(const PreparedKernel& p) override {
+    if (before_ && p.kind->name == std::string_view("sgd")) fail("stop");
+  }
+  void after(const PreparedKernel& p, const Launch&) override {
+    if (!before_ && p.kind->name == std::string_view("sgd")) fail("stop");
+  }
+
+ private:
+  bool before_;
+};
+
+TEST(OptimizerRun, StepsThatThrowCountIfTheyWereDone) {
+  const auto w = parameters_of(kTwo, 1), g = made(kTwo, 5);
+  Sgd sgd(w, {});
+  Program program = capture([&] { sgd.step(g); });
+  program.run();
+  int64_t expected = 1;
+  for (const bool before : {true, false}) {
+    Thrower thrower(before);
+    const ObserverScope watch(&thrower);
+    EXPECT_TRUE(test::refused([&] { sgd.step(g); }, "stop"));
+    EXPECT_EQ(sgd.steps(), expected += before ? 0 : 1);
+    EXPECT_TRUE(test::refused([&] { program.run(); }, "stop"));
+    EXPECT_EQ(sgd.steps(), expected += before ? 0 : 1);
+  }
+  program.run();
+  EXPECT_EQ(sgd.steps(), expected + 1);
 }
 
 TEST(OptimizerRun, AWarmStepPreparesAndAllocatesNothing) {

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "core/memory.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
@@ -100,9 +98,7 @@ TEST(OptimizerTest, GoesOnFromItsStateBitForBit) {
     const auto second = make(again);
     const auto from = first->state();
     const auto to = second->state();
-    for (size_t i = 0; i < from.size(); ++i) {
-      std::memcpy(to[i].second.value->data, from[i].second.value->data, from[i].second.bytes());
-    }
+    for (size_t i = 0; i < from.size(); ++i) Tensor(to[i].second).copy_from(from[i].second);
     for (uint64_t t = 3; t < 6; ++t) second->step(made(kTwo, 10 + t));
 
     EXPECT_EQ(second->steps(), 6);
