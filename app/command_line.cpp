@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <system_error>
 
 #include "core/context.h"
@@ -28,10 +27,6 @@ std::vector<CLI::Option*> all_options(CLI::App& app) {
   return all;
 }
 
-std::string refuse_empty(const std::string& value) {
-  return value.empty() ? "its value is empty; give one, or leave it out" : "";
-}
-
 std::string sentence(CLI::App& app, const CLI::ParseError& e) {
   for (const CLI::Option* o : all_options(app)) {
     if (o->get_positional() || o->get_items_expected_max() != 1) continue;
@@ -50,43 +45,46 @@ void check_standard_output() {
               std::strerror(errno));
 }
 
-CLI::Validator checked(const Reading& reading) {
-  const auto why_not = [reading](std::string& text) {
+// Lets the parser name the option that a value is wrong for.
+template <class Value>
+auto naming(const std::string& option, const std::function<void(const Value&)>& take) {
+  return [option, take](const Value& value) {
     try {
-      text = reading(text);
-      return std::string();
+      take(value);
     } catch (const Error& e) {
-      return std::string(e.what());
+      throw CLI::ValidationError(option, e.what());
     }
   };
-  return CLI::Validator(why_not, "");
 }
 
 }  // namespace
 
+void refuse_empty(const std::string& text) {
+  PLUMB_CHECK(!text.empty(), "its value is empty; give one, or leave it out");
+}
+
 const Option& Option::required() const { return option_->required(), *this; }
-const Option& Option::read_by(const Reading& reading) const { return option_->transform(checked(reading)), *this; }
-const Option& Option::with_default() const { return option_->capture_default_str(), *this; }
 const Option& Option::with_default(const std::string& text) const { return option_->default_str(text), *this; }
 const Option& Option::between_commas() const { return option_->delimiter(',')->allow_extra_args(false), *this; }
 
 CommandLine::CommandLine(const char* about, const char* program) : app_(std::make_shared<CLI::App>(about, program)) {}
 
-template <class T>
-Option CommandLine::add(const std::string& name, T& value, const std::string& about) const {
-  return Option(app_->add_option(name, value, about));
+Option CommandLine::add(const std::string& name, const Take& take, const std::string& about, const char* kind) const {
+  return Option(app_->add_option_function<std::string>(name, naming(name, take), about)->type_name(kind));
 }
-template Option CommandLine::add(const std::string&, std::string&, const std::string&) const;
-template Option CommandLine::add(const std::string&, std::vector<std::string>&, const std::string&) const;
-template Option CommandLine::add(const std::string&, std::optional<double>&, const std::string&) const;
-template Option CommandLine::add(const std::string&, double&, const std::string&) const;
-template Option CommandLine::add(const std::string&, int&, const std::string&) const;
-template Option CommandLine::add(const std::string&, int64_t&, const std::string&) const;
-template Option CommandLine::add(const std::string&, uint64_t&, const std::string&) const;
-
-Option CommandLine::add_taken(const std::string& name, const std::function<void(int)>& take,
-                              const std::string& about) const {
-  return Option(app_->add_option_function<int>(name, take, about));
+Option CommandLine::add_all(const std::string& name, const TakeAll& take, const std::string& about) const {
+  return Option(app_->add_option_function<std::vector<std::string>>(name, naming(name, take), about));
+}
+Option CommandLine::add(const std::string& name, std::string& text, const std::string& about) const {
+  const Take take = [&text](const std::string& value) { refuse_empty(value), text = value; };
+  return add(name, take, about).with_default(text);
+}
+Option CommandLine::add_all(const std::string& name, std::vector<std::string>& texts, const std::string& about) const {
+  const TakeAll take = [&texts](const std::vector<std::string>& values) {
+    std::ranges::for_each(values, refuse_empty);
+    texts = values;
+  };
+  return add_all(name, take, about);
 }
 void CommandLine::add_flag(const std::string& name, bool& value, const std::string& about) const {
   app_->add_flag(name, value, about);
@@ -104,9 +102,6 @@ std::vector<std::string> CommandLine::others() const { return app_->remaining();
 bool CommandLine::has(const std::string& option) const { return app_->count(option) > 0; }
 
 bool CommandLine::parse(int argc, char** argv) const {
-  for (CLI::Option* o : all_options(*app_)) {
-    if (o->get_expected_min() > 0) o->check(CLI::Validator(refuse_empty, ""));
-  }
   try {
     app_->parse(argc, argv);
     return true;

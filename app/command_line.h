@@ -13,17 +13,15 @@ class Option;
 
 namespace plumb::app {
 
-/// Makes of the text of a value the text that is taken instead; throws what is wrong with it.
-using Reading = std::function<std::string(const std::string&)>;
+/// Throws if the text of a value is empty.
+void refuse_empty(const std::string& text);
 
 /// An option that was just added, and what else holds of it.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
   const Option& required() const;
-  const Option& read_by(const Reading& reading) const;
-  /// The help shows the value that it has now, or this text instead.
-  const Option& with_default() const;
+  /// What the help says of it where it is left out; nothing if the text is empty.
   const Option& with_default(const std::string& text) const;
   /// Several values stand between commas.
   const Option& between_commas() const;
@@ -37,12 +35,16 @@ class CommandLine {
  public:
   CommandLine(const char* about, const char* program);
 
-  /// An option "--name VALUE", or the argument "name". T is std::string, int, int64_t, uint64_t, an
-  /// std::optional<double>, a double or std::vector<std::string>, and the value outlives the command line.
-  template <class T>
-  Option add(const std::string& name, T& value, const std::string& about = "") const;
-  /// The same, whose value goes to a function as soon as it is read.
-  Option add_taken(const std::string& name, const std::function<void(int)>& take, const std::string& about) const;
+  /// Takes the text of a value as soon as it is read; throws what is wrong with it.
+  using Take = std::function<void(const std::string&)>;
+  using TakeAll = std::function<void(const std::vector<std::string>&)>;
+  /// An option "--name VALUE", or the argument "name". `kind` is what the help calls a value.
+  Option add(const std::string& name, const Take& take, const std::string& about, const char* kind = "TEXT") const;
+  /// The same for several values.
+  Option add_all(const std::string& name, const TakeAll& take, const std::string& about) const;
+  /// The same for any text that is not empty, which outlives the command line. The help shows what it is now.
+  Option add(const std::string& name, std::string& text, const std::string& about) const;
+  Option add_all(const std::string& name, std::vector<std::string>& texts, const std::string& about) const;
   void add_flag(const std::string& name, bool& value, const std::string& about) const;
   /// A subcommand; calling `work` is what it does when it was named.
   CommandLine subcommand(const char* name, const char* about) const;
@@ -59,7 +61,7 @@ class CommandLine {
   bool has(const std::string& option) const;
 
   /// Parses a command line, which runs the work of its subcommand. Throws one sentence for whatever is wrong with it:
-  /// an option that is unknown, is given twice, or has an empty value; a second subcommand. Returns false when it asked
+  /// an option that is unknown, is given twice, or has a wrong value; a second subcommand. Returns false when it asked
   /// for help or for the version, which is printed then.
   bool parse(int argc, char** argv) const;
   /// How many subcommands were named.

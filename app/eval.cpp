@@ -1,73 +1,80 @@
 // plumb eval: the accuracy of given weights on a test set.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/checkpoint.h"
 #include "app/command.h"
 #include "app/data_source.h"
-#include "app/evaluation.h"
 #include "app/options.h"
 #include "app/report.h"
 #include "dispatch/policy.h"
 #include "models/weights.h"
+#include "train/checkpoint.h"
+#include "train/evaluation.h"
 
 namespace plumb::app {
 namespace {
 
 struct EvalConfig {
-  std::string model, weights, data, json, layout = "nhwc", algorithm = "measured", device = "cpu";
-  std::string convention;       // empty: the checkpoint's, or PyTorch's
-  std::string mean, deviation;  // numbers between commas
+  std::string model, weights, data, json;
+  Layout layout = Layout::kNhwc;
+  KernelChoice kernels;
+  Device device;
+  std::optional<Convention> convention;  // none: the checkpoint's, or PyTorch's
+  datasets::Normalization normalization;
   int64_t batch = 250, limit = 0;
 };
 
-std::vector<double> of_channels(const char* option, const std::string& text, int64_t channels) {
+// The numbers between commas.
+std::vector<double> finite_numbers(const std::string& text) {
+  refuse_empty(text);
   std::vector<double> all;
-  try {
-    all = finite_numbers(text);
-  } catch (const Error& e) {
-    fail("{}: {}", option, e.what());
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    all.push_back(finite_number(text.substr(begin, end - begin)));
+    begin = end + 1;
   }
-  PLUMB_CHECK(static_cast<int64_t>(all.size()) == channels,
-              "{} has {} values for images of {} channels; give one for each, with commas between", option, all.size(),
-              channels);
   return all;
 }
 
+void check_channels(const char* option, const std::vector<double>& values, int64_t channels) {
+  PLUMB_CHECK(static_cast<int64_t>(values.size()) == channels,
+              "{} has {} values for images of {} channels; give one for each, with commas between", option,
+              values.size(), channels);
+}
+
 datasets::Normalization normalization(const EvalConfig& c, int64_t channels) {
-  PLUMB_CHECK(c.mean.empty() == c.deviation.empty(), "give both --mean and --std, or neither");
-  if (c.mean.empty()) return normalization_of(c.model);
-  datasets::Normalization n{of_channels("--mean", c.mean, channels), of_channels("--std", c.deviation, channels)};
+  const datasets::Normalization& n = c.normalization;
+  PLUMB_CHECK(n.mean.empty() == n.deviation.empty(), "give both --mean and --std, or neither");
+  if (n.mean.empty()) return normalization_of(c.model);
+  check_channels("--mean", n.mean, channels);
+  check_channels("--std", n.deviation, channels);
   for (const double d : n.deviation) PLUMB_CHECK(d > 0, "--std: {} is too small; deviations are above 0", d);
   return n;
 }
 
-Convention convention(const EvalConfig& c, const std::string& weights) {
-  if (!c.convention.empty()) return convention_from_string(c.convention);
-  return convention_of(weights).value_or(Convention::kPyTorch);
-}
-
 void eval(const EvalConfig& c) {
-  const std::string weights = weights_file(c.weights).string();
+  const std::string weights = training::weights_file(c.weights).string();
   check_outputs({{"--json", c.json}}, {{"--weights", weights}});
-  check_algorithm(c.algorithm, device_from_string(c.device));
-  const PolicyScope policy(choice_of(c.algorithm));
-  const DeviceScope on(device_from_string(c.device));
-  const Convention formulas = convention(c, weights);
+  check_device(c.device, c.kernels);
+  const PolicyScope policy(policy_of(c.kernels));
+  const DeviceScope on(c.device);
+  const Convention formulas =
+      c.convention ? *c.convention : training::convention_of(weights).value_or(Convention::kPyTorch);
   const auto network = models::make_network(c.model, 0, formulas);
   datasets::LoaderOptions options;
   options.batch = c.batch;
   options.shuffle = false;
-  options.layout = layout_from_string(c.layout);
+  options.layout = c.layout;
   options.device = network->device();
   options.normalization = normalization(c, network->input()[0]);
   models::load_weights(*network, weights);
   const datasets::Dataset test = load_for(c.model, c.data, c.limit).test;
   check_distinct({{"--json", c.json}}, files_of({&test}));
   datasets::Loader loader(test, options);
-  const Evaluation e = evaluate(*network, loader);
-  check_engine(c.algorithm, c.model);
+  const training::Evaluation e = training::evaluate(*network, loader);
+  check_engine(c.kernels, c.model);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
   if (!network->device().is_cpu()) fmt::print("on {}\n", where(network->device()));
@@ -92,15 +99,20 @@ void add_eval(const CommandLine& plumb) {
           "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
       .required();
   cmd.add("--data", c->data, "Folder of the data set, or synthetic").required();
-  cmd.add("--mean", c->mean, "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
-  cmd.add("--std", c->deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
-  add_choice(cmd, "--convention", c->convention, convention_choices(),
+  const auto add_numbers = [&](const char* option, std::vector<double>& numbers, const char* about) {
+    cmd.add(
+        option, [&numbers](const std::string& text) { numbers = finite_numbers(text); }, about);
+  };
+  add_numbers("--mean", c->normalization.mean,
+              "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
+  add_numbers("--std", c->normalization.deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
+  add_choice(cmd, "--convention", c->convention, kConventions,
              "Whose epsilon of batch normalization [the checkpoint's, or pytorch]: ");
   add_batch_option(cmd, c->batch, "Images at once");
   add_limit_option(cmd, c->limit, "Use only the first so many images, 0 for all");
-  add_choice(cmd, "--layout", c->layout, layout_choices(), "Of images and activations: ");
+  add_choice(cmd, "--layout", c->layout, kPublicLayouts, "Of images and activations: ");
   add_device_option(cmd, c->device, "Where to run");
-  add_algorithm_option(cmd, c->algorithm);
+  add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the result to this file");

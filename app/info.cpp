@@ -113,7 +113,8 @@ Json print_device(Device d) {
 
 void add_info(const CommandLine& plumb) {
   struct Config {
-    std::string model, json, device = "cpu";
+    std::string model, json;
+    Device device;
   };
   const CommandLine cmd =
       plumb.subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
@@ -124,7 +125,7 @@ void add_info(const CommandLine& plumb) {
   cmd.add("--json", c->json, "Write the same to this file");
   cmd.calls([c] {
     check_outputs({{"--json", c->json}});
-    const Device d = device_from_string(c->device);
+    const Device d = c->device;
     const Json j = !c->model.empty() ? print_network(c->model) : d.is_cpu() ? print_machine() : print_device(d);
     if (!c->json.empty()) write_json(c->json, j);
   });

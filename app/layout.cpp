@@ -7,9 +7,9 @@
 #include "app/layout_pieces.h"
 #include "app/options.h"
 #include "app/report.h"
-#include "app/train_step.h"
 #include "dispatch/policy.h"
 #include "ops/random.h"
+#include "train/training_step.h"
 
 namespace plumb::app {
 namespace {
@@ -17,19 +17,22 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct LayoutConfig {
-  std::string model, json, algorithm = "measured", dtype = "f32", device = "cpu";
+  std::string model, json;
+  KernelChoice kernels;
+  training::Precision precision = training::Precision::kF32;
+  Device device;
   int64_t batch = 250;
 };
 
 Program training_step(const models::Network& network, Layout layout, const LayoutConfig& c) {
   const Shape& in = network.input();
-  const TensorSpec spec(Shape{c.batch, in[0], in[1], in[2]}, precision_of(c.dtype).activations, layout);
+  const TensorSpec spec(Shape{c.batch, in[0], in[1], in[2]}, activations_of(c.precision), layout);
   const Tensor images = uniform(spec, 0, 1, 1);
   const Tensor labels =
       uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
   return capture(
-      [&] { return forward_backward(network, models::ForwardContext::training(generator), images, labels); });
+      [&] { return training::forward_backward(network, models::ForwardContext::training(generator), images, labels); });
 }
 
 Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
@@ -86,20 +89,19 @@ void print_totals(const Json& totals) {
 
 void layout(const LayoutConfig& c) {
   check_outputs({{"--json", c.json}});
-  check_precision(c.dtype, device_from_string(c.device));
-  check_algorithm(c.algorithm, device_from_string(c.device));
-  const PolicyScope policy(choice_of(c.algorithm, c.dtype));
-  const DeviceScope on(device_from_string(c.device));
+  check_device(c.device, c.kernels, c.precision);
+  const PolicyScope policy(policy_of(c.kernels, c.precision));
+  const DeviceScope on(c.device);
   const auto network = models::make_network(c.model);
   Json report{{"model", network->name()},
               {"batch", c.batch},
-              {"dtype", c.dtype},
+              {"dtype", to_string(c.precision)},
               {"environment", environment_json(network->device())}};
   report["rows"] = Json::array();
   OnednnBest best;
   for (const Layout l : kPublicLayouts) {
     const Program program = training_step(*network, l, c);
-    check_engine(c.algorithm, c.model);
+    check_engine(c.kernels, c.model);
     if (report["rows"].empty()) print_header(network->device());  // now that a batch fits into memory
     double total = 0, conversions = 0, weights = 0, weights_best = 0;
     for (const Piece& piece : pieces_of(program, *network)) {
@@ -132,9 +134,9 @@ void add_layout(const CommandLine& plumb) {
   auto c = std::make_shared<LayoutConfig>();
   add_model_option(cmd, c->model);
   add_batch_option(cmd, c->batch, "Images at once");
-  add_dtype_option(cmd, c->dtype);
+  add_dtype_option(cmd, c->precision);
   add_device_option(cmd, c->device, "Where to run");
-  add_algorithm_option(cmd, c->algorithm);
+  add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
   add_threads_option(cmd);
   cmd.add("--json", c->json, "Write the same to this file");

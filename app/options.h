@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,35 +11,65 @@
 
 namespace plumb::app {
 
-/// For Option::read_by: takes what is a whole_number<T>. By itself CLI11 reads 010 as octal, wraps what is below 0 and
-/// cuts what is too large.
-template <class T>
-Reading whole_from(T least, T most = std::numeric_limits<T>::max()) {
-  return [=](const std::string& text) { return std::to_string(whole_number<T>(text, least, most)); };
+/// An option with one of `values`, by its name; the help lists them behind `about`. T is their type, or an optional of
+/// it.
+template <class T, class Values>
+Option add_choice(const CommandLine& line, const std::string& option, T& value, const Values& values,
+                  const std::string& about) {
+  std::string first;
+  if constexpr (requires { value.has_value(); }) {
+    if (value) first = message("{}", *value);
+  } else {
+    first = message("{}", value);
+  }
+  const std::vector all(std::begin(values), std::end(values));
+  return line
+      .add(
+          option, [&value, all](const std::string& text) { value = named(text, all); },
+          about + any_of(names_of(values)))
+      .with_default(first);
 }
-/// For Option::read_by: takes what is a nonnegative_number.
-Reading nonnegative();
+/// An option with some of `values`, between commas.
+template <class T, class Values>
+Option add_choices(const CommandLine& line, const std::string& option, std::vector<T>& chosen, const Values& values,
+                   const std::string& about) {
+  std::string first;
+  for (const std::string& name : names_of(chosen)) first += (first.empty() ? "" : ",") + name;
+  const std::vector<T> all(std::begin(values), std::end(values));
+  const auto take = [&chosen, all](const std::vector<std::string>& texts) {
+    chosen.clear();
+    for (const std::string& text : texts) chosen.push_back(named(text, all));
+  };
+  return line.add_all(option, take, about + any_of(names_of(values))).between_commas().with_default(first);
+}
+/// An option with a whole number from `least` to `most`, as decimal digits.
+template <class T>
+Option add_whole(const CommandLine& line, const std::string& option, T& value, const std::string& about, T least,
+                 T most = std::numeric_limits<T>::max()) {
+  const auto take = [&value, least, most](const std::string& text) { value = whole_number<T>(text, least, most); };
+  return line.add(option, take, about, "INT").with_default(std::to_string(value));
+}
+/// An option with a nonnegative_number. T is double, or an optional of it.
+template <class T>
+Option add_nonnegative(const CommandLine& line, const std::string& option, T& value, const std::string& about) {
+  return line.add(
+      option, [&value](const std::string& text) { value = nonnegative_number(text); }, about, "FLOAT");
+}
 
-/// An option with one of these values, which its help lists behind `about`.
-Option add_choice(const CommandLine& line, const std::string& option, std::string& value,
-                  const std::vector<std::string>& names, const std::string& about);
-/// The same for some of these values, between commas.
-Option add_choices(const CommandLine& line, const std::string& option, std::vector<std::string>& values,
-                   const std::vector<std::string>& names, const std::string& about);
 /// The required argument "model".
 void add_model_option(const CommandLine& line, std::string& model);
-/// --batch, a batch_size.
+/// --batch, from 1 to kMostImages.
 Option add_batch_option(const CommandLine& line, int64_t& batch, const char* about);
 /// --limit, 0 for all.
 void add_limit_option(const CommandLine& line, int64_t& limit, const char* about);
-/// --algorithm, a name for choice_of.
-void add_algorithm_option(const CommandLine& line, std::string& algorithm);
+/// --algorithm.
+void add_algorithm_option(const CommandLine& line, KernelChoice& kernels);
 /// --workspace, which limits what kernels ask for (set_workspace_limit) as soon as it is read.
 void add_workspace_option(const CommandLine& line);
-/// --device, the name of one that this process has.
-void add_device_option(const CommandLine& line, std::string& device, const char* about);
-/// --dtype of training, a name for precision_of.
-void add_dtype_option(const CommandLine& line, std::string& dtype);
+/// --device, one that this process has.
+void add_device_option(const CommandLine& line, Device& device, const char* about);
+/// --dtype of training.
+void add_dtype_option(const CommandLine& line, training::Precision& precision);
 /// --threads, which sets the number of threads as soon as it is read.
 void add_threads_option(const CommandLine& line);
 

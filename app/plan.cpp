@@ -22,7 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Config : PlanConfig {
-  std::string on, layout, json;
+  std::string on, json;
+  std::optional<Layout> layout;
 };
 
 double mb(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
@@ -202,8 +203,8 @@ void print_totals(const PlannedStep& s) {
 }
 
 std::vector<Layout> layouts_of(const Config& c) {
-  if (c.layout.empty()) return {Layout::kNchw, Layout::kNhwc};
-  return {layout_from_string(c.layout)};
+  if (!c.layout) return {Layout::kNchw, Layout::kNhwc};
+  return {*c.layout};
 }
 
 // The most workspace, where it is not what a GPU gives by itself; otherwise nothing.
@@ -214,13 +215,14 @@ std::string workspace_text(Device device) {
 
 // What was named and is not there would go unnoticed: others take its place.
 void check_is_used(const Config& c, const PlannedStep& s, Device device) {
-  if (!names_kernels(c.algorithm)) return;
-  const auto is_it = [&](const PlannedKernel& k) { return is_of_family(k.algorithm, c.algorithm); };
+  if (!c.kernels.algorithm) return;
+  const std::string algorithm = to_string(c.kernels);
+  const auto is_it = [&](const PlannedKernel& k) { return is_of_family(k.algorithm, algorithm); };
   const std::string limit = workspace_text(device);
   PLUMB_CHECK(
       std::any_of(s.kernels.begin(), s.kernels.end(), is_it),
       "--algorithm {}: there is no such plan for any kernel of {} in {}{}; leave it out to see those that there are",
-      c.algorithm, c.model, to_string(s.layout), limit.empty() ? "" : " within a workspace of " + limit);
+      algorithm, c.model, to_string(s.layout), limit.empty() ? "" : " within a workspace of " + limit);
 }
 
 void plan(Config c) {
@@ -240,12 +242,13 @@ void plan(Config c) {
     steps.push_back(plan_step(c, layout, device, roofs));
     check_is_used(c, steps.back(), device);
   }
-  fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model, c.optimizer,
-             c.batch, c.dtype, p.name);
+  fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model,
+             to_string(c.optimizer), c.batch, to_string(c.precision), p.name);
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
   fmt::print("driver: {}{}\n", driver,
              driver == std::string_view("none") ? "; engines that are compiled at run time are left out" : "");
-  if (c.algorithm == "measured") fmt::print("there is nothing to measure on: chosen by heuristics\n");
+  const bool is_measured = c.kernels.search == Search::kMeasured && !c.kernels.algorithm;
+  if (is_measured) fmt::print("there is nothing to measure on: chosen by heuristics\n");
   if (const std::string limit = workspace_text(device); !limit.empty()) fmt::print("workspace: {} at most\n", limit);
   fmt::print("roofs: {:.2f} TB/s, {:.0f} TFLOP/s f32, {:.0f} tf32, {:.0f} bf16 ({})\n", roofs.bytes / 1e12,
              roofs.f32 / 1e12, roofs.tf32 / 1e12, roofs.bf16 / 1e12,
@@ -261,8 +264,9 @@ void plan(Config c) {
   Json j = environment_json(device);
   j["libraries"] = libraries;
   j["driver"] = driver;
-  j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = c.dtype, j["optimizer"] = c.optimizer;
-  j["algorithm"] = c.algorithm == "measured" ? "heuristic" : c.algorithm;
+  j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = to_string(c.precision);
+  j["optimizer"] = to_string(c.optimizer);
+  j["algorithm"] = is_measured ? "heuristic" : to_string(c.kernels);
   j["workspace_limit_bytes"] = workspace_limit(device);
   j["roofs"] = {{"bytes_per_s", roofs.bytes},
                 {"f32_flops", roofs.f32},
@@ -282,10 +286,10 @@ void add_plan(const CommandLine& plumb) {
   add_model_option(cmd, c->model);
   cmd.add("--on", c->on, "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it")
       .required();
-  add_choice(cmd, "--layout", c->layout, layout_choices(), "Of the images, [nchw beside nhwc]: ");
-  add_dtype_option(cmd, c->dtype);
+  add_choice(cmd, "--layout", c->layout, kPublicLayouts, "Of the images, [nchw beside nhwc]: ");
+  add_dtype_option(cmd, c->precision);
   add_batch_option(cmd, c->batch, "Images of a step");
-  add_algorithm_option(cmd, c->algorithm);
+  add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
   cmd.add("--json", c->json, "Write all of it to this file");
   cmd.calls([c] { plan(*c); });

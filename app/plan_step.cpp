@@ -1,12 +1,11 @@
 #include "app/plan_step.h"
 
-#include "app/train_step.h"
-#include "app/values.h"
 #include "core/runtime.h"
 #include "core/stopwatch.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
 #include "optim/make.h"
+#include "train/training_step.h"
 
 namespace plumb::app {
 
@@ -81,7 +80,7 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const D
   PlannedStep step;
   step.layout = layout;
   const DeviceScope on(device);
-  Policy policy = choice_of(c.algorithm, c.dtype);
+  Policy policy = policy_of(c.kernels, c.precision);
   if (policy.search == Search::kMeasured) policy.search = Search::kHeuristic;  // there is nothing to measure on
   const PolicyScope chosen(policy);
   memory_of(device).reset_peaks();
@@ -89,12 +88,13 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const D
   const auto optimizer = optim::make(c.optimizer, network->trainable(), {});
   Generator generator(0);
   const Shape& in = network->input();
-  const DType dtype = precision_of(c.dtype).activations;
+  const DType dtype = activations_of(c.precision);
   const Tensor images =
       Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout), MemoryClass::kInput, device);
   const Tensor labels = Tensor::empty(TensorSpec(Shape{c.batch}, DType::kI64), MemoryClass::kInput, device);
   const Program program = capture([&] {
-    TensorList result = forward_backward(*network, models::ForwardContext::training(generator), images, labels);
+    TensorList result =
+        training::forward_backward(*network, models::ForwardContext::training(generator), images, labels);
     optimizer->step(std::span<const Tensor>(result).subspan(2));
     result.resize(2);
     return result;

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "app/device_roofs.h"
+#include "app/values.h"
 #include "core/context.h"
 #include "core/layout.h"
 #include "core/memory.h"
 #include "graph/program.h"
+#include "optim/make.h"
 
 namespace plumb::app {
 
@@ -42,7 +44,10 @@ struct PlannedStep {
 };
 
 struct PlanConfig {
-  std::string model, dtype = "f32", algorithm = "heuristic", optimizer = "sgd";
+  std::string model;
+  training::Precision precision = training::Precision::kF32;
+  KernelChoice kernels{Search::kHeuristic};
+  optim::Kind optimizer = optim::Kind::kSgd;
   int64_t batch = 250;
 };
 /// Captures a step of training on the device: forward, loss, gradients, update.

@@ -2,31 +2,25 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
-#include "app/checkpoint.h"
 #include "app/command.h"
 #include "app/data_source.h"
-#include "app/fastest_layout.h"
 #include "app/options.h"
-#include "app/profile.h"
 #include "app/report.h"
+#include "app/resume.h"
 #include "app/train_report.h"
-#include "app/trainer.h"
 #include "dispatch/policy.h"
 #include "dispatch/tuning_cache.h"
 #include "models/weights.h"
+#include "train/fastest_layout.h"
+#include "train/nan_check.h"
+#include "train/observers.h"
 
 namespace plumb::app {
 namespace {
 
 constexpr const char* kSeven = "DEVICE FRAMEWORK MODEL EPOCHS BATCH OPTIMIZER LEARNING_RATE";
-
-const std::vector<std::string>& optimizers() {
-  static const std::vector<std::string> names{"sgd", "adam", "adamw", "rmsprop"};
-  return names;
-}
 
 // What scripts that drive several frameworks alike give: seven arguments in a row. This framework is "ref".
 void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
@@ -37,22 +31,18 @@ void read_seven(const std::vector<std::string>& words, TrainConfig& c) {
       fail("{}: {}", what, e.what());
     }
   };
-  const auto choice = [&](const char* what, const std::string& word, const std::vector<std::string>& names) {
-    return read(what, [&] { return check_choice(word, names), word; });
-  };
-  c.device = read("DEVICE", [&] { return to_string(device_from_string(words[0])); });
-  choice("FRAMEWORK", words[1], {"ref"});
-  c.model = choice("MODEL", words[2], model_choices());
+  c.device = read("DEVICE", [&] { return device_from_string(words[0]); });
+  read("FRAMEWORK", [&] { return place_of(words[1], {"ref"}); });
+  c.model = read("MODEL", [&] { return named(words[2], model_choices()); });
   c.epochs = read("EPOCHS", [&] { return whole_number<int64_t>(words[3], 1); });
-  c.batch = read("BATCH", [&] { return batch_size(words[4]); });
-  c.optimizer = choice("OPTIMIZER", words[5], optimizers());
-  c.learning_rate = read("LEARNING_RATE", [&] { return nonnegative_number(words[6]); });
+  c.training.batch = read("BATCH", [&] { return whole_number<int64_t>(words[4], 1, kMostImages); });
+  c.optimizer = read("OPTIMIZER", [&] { return named(words[5], optim::kKinds); });
+  c.settings.learning_rate = read("LEARNING_RATE", [&] { return nonnegative_number(words[6]); });
 }
 
 void read_positional(const std::vector<std::string>& words, const CommandLine& cmd, TrainConfig& c) {
   if (words.size() == 1) {
-    check_choice(words[0], model_choices());
-    c.model = words[0];
+    c.model = named(words[0], model_choices());
     return;
   }
   PLUMB_CHECK(words.size() == 7, "give a model alone, or the seven arguments {}; {} were given", kSeven, words.size());
@@ -70,36 +60,12 @@ std::vector<NamedFile> outputs_of(const TrainConfig& c) {
 void check(const TrainConfig& c) {
   PLUMB_CHECK(!c.resume || !c.checkpoint.empty(), "--resume needs --checkpoint DIR to say where from");
   PLUMB_CHECK(!c.resume || c.init.empty(), "--resume takes the weights of the checkpoint; leave out --init");
-  const std::string state = c.checkpoint.empty() ? "" : checkpoint_file(c.checkpoint).string();
-  const std::string init = c.init.empty() ? "" : weights_file(c.init).string();
-  if (!c.checkpoint.empty()) check_checkpoint_folder(c.checkpoint);
+  const std::string state = c.checkpoint.empty() ? "" : training::checkpoint_file(c.checkpoint).string();
+  const std::string init = c.init.empty() ? "" : training::weights_file(c.init).string();
+  if (!state.empty()) check_writable_in(c.checkpoint, training::checkpoint_file("").string());
   check_outputs(outputs_of(c), {{"--init", init}, {"--checkpoint", state}});
   PLUMB_CHECK(init.empty() || state.empty() || !is_same_file(init, state),
               "--init and --checkpoint name the same file {}; give --checkpoint another folder", init);
-}
-
-// A checkpoint may come from anywhere, and what is wrong in its optimizer would only show as nonsense.
-void check_optimizer(Trainer& trainer, const std::string& file, int64_t epochs) {
-  const double rate = trainer.optimizer().learning_rate().item();
-  PLUMB_CHECK(rate >= 0 && std::isfinite(rate),
-              "{} is not a valid checkpoint: its learning rate is {}; start anew without --resume", file, rate);
-  const int64_t steps = trainer.optimizer().steps();
-  PLUMB_CHECK(
-      steps % trainer.steps() == 0 && steps / trainer.steps() == epochs,
-      "{} is not a checkpoint of this run: it has {} steps done in {} epochs, where an epoch has {}; start anew "
-      "without --resume",
-      file, steps, epochs, trainer.steps());
-}
-
-// Every reason why a checkpoint cannot be resumed ends with the way out.
-template <class Read>
-Checkpoint resuming(const Read& read) {
-  try {
-    return read();
-  } catch (const Error& e) {
-    const std::string why = e.what();
-    fail("{}{}", why, why.ends_with("without --resume") ? "" : "; start anew without --resume");
-  }
 }
 
 // The layout of a run, and who chose it where the user did not.
@@ -108,84 +74,93 @@ struct ChosenLayout {
   const char* by = "";
 };
 
-ChosenLayout layout_of(const TrainConfig& c, const std::optional<Checkpoint>& resumed, const models::Network& network,
+ChosenLayout layout_of(const TrainConfig& c, const training::Checkpoint* resumed, const models::Network& network,
                        int64_t images) {
-  const bool is_auto = c.layout == "auto";
   if (resumed) {
-    const Layout layout = layout_from_string(resumed->layout);
-    PLUMB_CHECK(is_auto || layout_from_string(c.layout) == layout,
+    const Layout saved = resumed->layout, asked = c.layout.value_or(saved);
+    PLUMB_CHECK(asked == saved,
                 "the checkpoint {} was made with --layout {}, not --layout {}; give --layout {}, or start anew without "
                 "--resume",
-                checkpoint_file(c.checkpoint).string(), resumed->layout, c.layout, resumed->layout);
-    return {layout, is_auto ? " (the checkpoint's)" : ""};
+                training::checkpoint_file(c.checkpoint).string(), saved, asked, saved);
+    return {saved, c.layout ? "" : " (the checkpoint's)"};
   }
-  if (!is_auto) return {layout_from_string(c.layout)};
-  const DType dtype = precision_of(c.dtype).activations;
-  if (c.algorithm == "deterministic") return {usual_layout(network.device(), dtype)};  // the clock must not decide
-  return {fastest_layout(network, dtype, std::min(c.batch, images)), " (fastest measured)"};
+  if (c.layout) return {*c.layout};
+  const DType dtype = activations_of(c.training.precision);
+  if (c.kernels.search == Search::kDeterministic) {  // the clock must not decide
+    return {training::usual_layout(network.device(), dtype)};
+  }
+  return {training::fastest_layout(network, dtype, std::min(c.training.batch, images)), " (fastest measured)"};
 }
 
 void train(TrainConfig c) {
   check(c);
   if (c.model == "vgg") c.model = "vgg16";
-  check_precision(c.dtype, device_from_string(c.device));
-  check_algorithm(c.algorithm, device_from_string(c.device));
-  const PolicyScope policy(choice_of(c.algorithm, c.dtype));
-  const DeviceScope on(device_from_string(c.device));
-  auto network = models::make_network(c.model, c.seed, convention_from_string(c.convention));
-  if (!c.init.empty()) models::load_weights(*network, weights_file(c.init));
-  auto optimizer = make_optimizer(c, *network);
+  check_device(c.device, c.kernels, c.training.precision);
+  const PolicyScope policy(policy_of(c.kernels, c.training.precision));
+  const DeviceScope on(c.device);
+  auto network = models::make_network(c.model, c.training.seed, c.settings.convention);
+  if (!c.init.empty()) models::load_weights(*network, training::weights_file(c.init));
+  auto optimizer = optim::make(c.optimizer, network->trainable(), c.settings);
   const datasets::TrainTest sets = load_for(c.model, c.data, c.limit);
   check_distinct(outputs_of(c), files_of({&sets.train, &sets.test}));
 
-  std::optional<Checkpoint> resumed;
+  std::optional<training::Checkpoint> resumed;
   if (c.resume) {
-    resumed = resuming([&] { return peek_checkpoint(c.checkpoint); });
+    resumed = resumable(c.checkpoint, fixed_config(c));
     adopt_tuning(resumed->choices);
   }
-  const auto [layout, by] = layout_of(c, resumed, *network, sets.train.size());
-
-  const Device network_device = network->device();
-  int64_t first_epoch = 0;
-  Trainer trainer(c, layout, std::move(network), std::move(optimizer), sets.train, sets.test);
-  if (c.resume) {
-    const std::string file = checkpoint_file(c.checkpoint).string();
-    first_epoch = resuming([&] { return load_checkpoint(c.checkpoint, trainer.state(), fixed_config(c)); }).epochs_done;
-    PLUMB_CHECK(first_epoch < c.epochs, "the checkpoint {} has {} epochs done of {}; ask for more with --epochs", file,
-                first_epoch, c.epochs);
-    check_optimizer(trainer, file, first_epoch);
-  }
+  const auto [layout, by] = layout_of(c, resumed ? &*resumed : nullptr, *network, sets.train.size());
+  c.training.layout = layout;
+  c.training.normalization = normalization_of(c.model);
+  if (c.augment) c.training.augmentation = datasets::Augmentation::cifar();
+  training::Trainer trainer(std::move(network), std::move(optimizer), sets.train, sets.test, c.training);
+  const int64_t first_epoch = c.resume ? resume(c.checkpoint, trainer, c.epochs) : 0;
   fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {}\n", c.model,
-             trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(), c.batch,
-             c.optimizer, to_string(layout), by, c.mode, where(network_device));
+             trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(),
+             c.training.batch, to_string(c.optimizer), to_string(layout), by, to_string(c.training.mode),
+             where(c.device));
   std::fflush(stdout);
 
-  Profile profile;
-  NanCheck nan_check;
-  Observers observers;
+  training::Profile profile;
+  training::NanCheck nan_check;
+  training::Observers observers;
   if (!c.profile.empty()) observers.add(&profile);
   if (c.check_nan) observers.add(&nan_check);
   const ObserverScope watch(observers.empty() ? nullptr : &observers);
-  memory_of(network_device).reset_peaks();
+  memory_of(c.device).reset_peaks();
 
-  TrainReport report(c, layout);
+  TrainReport report(c);
   for (int64_t epoch = first_epoch; epoch < c.epochs; ++epoch) {
     ProgressBar bar(fmt::format("epoch {}", epoch + 1));
     report.begin_epoch();
-    const EpochResult r = trainer.run_epoch(epoch, [&](int64_t step, int64_t steps, double ms, const StepResult& s) {
-      if (step == 0) check_engine(c.algorithm, c.model);
-      report.add_step(ms);
-      if (!c.profile.empty()) profile.add_step(step, ms);
-      bar.update(step + 1, steps, fmt::format("loss {:.4f} {:.0f} ms", s.loss, ms));
+    const training::EpochResult r = trainer.run_epoch(epoch, [&](const training::StepReport& s) {
+      if (s.step == 0) check_engine(c.kernels, c.model);
+      report.add_step(s.ms);
+      if (!c.profile.empty()) profile.add_step(s.step, s.ms);
+      if (s.loss) bar.update(s.step + 1, s.steps, fmt::format("loss {:.4f} {:.0f} ms", *s.loss, s.ms));
     });
     bar.clear();
     report.add_epoch(epoch, sets.train.size(), r);
     if (!c.checkpoint.empty()) {
-      save_checkpoint(c.checkpoint, trainer.state(), {epoch + 1, fixed_config(c), tuning_in_use(), to_string(layout)});
+      training::save_checkpoint(c.checkpoint, trainer.state(), {epoch + 1, fixed_config(c), tuning_in_use(), layout});
     }
   }
   report.finish();
-  if (!c.profile.empty()) profile.write(c.profile);
+  if (!c.profile.empty()) write_profile(profile, c.profile);
+}
+
+void add_layout_option(const CommandLine& cmd, std::optional<Layout>& layout) {
+  constexpr const char* kAuto = "auto";
+  std::vector<std::string> names = names_of(kPublicLayouts);
+  names.insert(names.begin(), kAuto);
+  const auto take = [&layout, names](const std::string& text) {
+    const size_t place = place_of(text, names);
+    layout = place == 0 ? std::nullopt : std::optional(kPublicLayouts[place - 1]);
+  };
+  cmd.add("--layout", take,
+          "Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: " +
+              any_of(names))
+      .with_default(kAuto);
 }
 
 }  // namespace
@@ -195,44 +170,40 @@ void add_train(const CommandLine& plumb) {
       plumb.subcommand("train", "Train a network and report time, loss and accuracy of every epoch");
   auto c = std::make_shared<TrainConfig>();
   auto words = std::make_shared<std::vector<std::string>>();
-  cmd.add("model", *words,
-          any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
-              kSeven + ", where FRAMEWORK is ref, this one")
+  cmd.add_all("model", *words,
+              any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
+                  kSeven + ", where FRAMEWORK is ref, this one")
       .required();
-  cmd.add("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic")
-      .with_default();
+  cmd.add("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic");
   add_device_option(cmd, c->device, "Where to train");
-  add_batch_option(cmd, c->batch, "Images a step");
-  add_choice(cmd, "--optimizer", c->optimizer, optimizers(), "");
-  cmd.add("--lr", c->learning_rate, "Learning rate [the convention's default]").read_by(nonnegative());
-  cmd.add("--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included")
-      .read_by(whole_from<int64_t>(1))
-      .with_default();
-  cmd.add("--momentum", c->momentum, "Momentum of sgd and rmsprop [0]").read_by(nonnegative());
-  cmd.add("--weight-decay", c->weight_decay, "Weight decay [the convention's default]").read_by(nonnegative());
-  add_choice(cmd, "--convention", c->convention, convention_choices(),
+  add_batch_option(cmd, c->training.batch, "Images a step");
+  add_choice(cmd, "--optimizer", c->optimizer, optim::kKinds, "");
+  add_nonnegative(cmd, "--lr", c->settings.learning_rate, "Learning rate [the convention's default]");
+  add_whole<int64_t>(cmd, "--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included", 1);
+  add_nonnegative(cmd, "--momentum", c->settings.momentum, "Momentum of sgd and rmsprop [0]");
+  add_nonnegative(cmd, "--weight-decay", c->settings.weight_decay, "Weight decay [the convention's default]");
+  add_choice(cmd, "--convention", c->settings.convention, kConventions,
              "Whose formulas, defaults and initial weights: ");
-  std::vector<std::string> layouts = layout_choices();
-  layouts.insert(layouts.begin(), "auto");
-  add_choice(cmd, "--layout", c->layout, layouts,
-             "Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: ");
-  add_algorithm_option(cmd, c->algorithm);
+  add_layout_option(cmd, c->layout);
+  add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
-  add_dtype_option(cmd, c->dtype);
-  add_choice(cmd, "--mode", c->mode, {"eager", "captured"}, "A captured step is recorded once and replayed: ");
+  add_dtype_option(cmd, c->training.precision);
+  add_choice(cmd, "--mode", c->training.mode, training::kStepModes, "A captured step is recorded once and replayed: ");
   add_threads_option(cmd);
-  cmd.add("--seed", c->seed, "Seed of weights, order, augmentation and dropout")
-      .read_by(whole_from<uint64_t>(0))
-      .with_default();
+  add_whole<uint64_t>(cmd, "--seed", c->training.seed, "Seed of weights, order, augmentation and dropout", 0);
   add_limit_option(cmd, c->limit, "Use only the first so many images of each split, 0 for all");
   cmd.add_flag("--augment", c->augment, "Random crops and flips of the training images");
   cmd.add("--init", c->init, "Start from these weights: a file of safetensors, or a checkpoint or its folder");
   cmd.add("--checkpoint", c->checkpoint, "Folder to save the state to after every epoch");
   cmd.add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
+  add_whole<int64_t>(cmd, "--log-every", c->training.log_every,
+                     "Read losses after every so many steps: a device is not waited for between. Those of an epoch are "
+                     "the means over all its steps anyway",
+                     1);
   cmd.add("--json", c->json, "Write the report of this run's epochs to this file");
   cmd.add("--csv", c->csv, "Write one line for each epoch of this run to this file");
   cmd.add("--profile", c->profile,
-          fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", Profile::kMost));
+          fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", training::Profile::kMost));
   cmd.add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");
   cmd.calls([c, words, cmd] {
     read_positional(*words, cmd, *c);

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "app/data_source.h"
 #include "app/report.h"
 #include "core/file.h"
 #include "core/runtime.h"
@@ -17,12 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json config_json(const TrainConfig& c, Layout layout) {
+Json config_json(const TrainConfig& c) {
   Json j;
   for (const auto& [key, value] : fixed_config(c)) j[key] = value;
-  j["device"] = c.device;
-  j["layout"] = to_string(layout);
-  j["mode"] = c.mode;
+  j["device"] = to_string(c.device);
+  j["layout"] = to_string(c.training.layout);
+  j["mode"] = to_string(c.training.mode);
+  j["log_every"] = c.training.log_every;
   j["epochs"] = c.epochs;
   return j;
 }
@@ -53,28 +53,17 @@ struct Moved {
 
 }  // namespace
 
-std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
-  const auto text = [](const std::optional<double>& v) { return v ? fmt::format("{}", *v) : std::string("default"); };
-  return {{"model", c.model},
-          {"data", c.data == "synthetic" ? "synthetic" : data_set_of(c.model)},
-          {"optimizer", c.optimizer},
-          {"convention", c.convention},
-          {"dtype", c.dtype},
-          {"batch", std::to_string(c.batch)},
-          {"seed", std::to_string(c.seed)},
-          {"limit", std::to_string(c.limit)},
-          {"augment", c.augment ? "yes" : "no"},
-          {"learning_rate", text(c.learning_rate)},
-          {"momentum", text(c.momentum)},
-          {"weight_decay", text(c.weight_decay)},
-          {"algorithm", c.algorithm},
-          {"threads", std::to_string(threads())}};
+void write_profile(training::Profile& profile, const std::string& file) {
+  write_text(file, profile.trace());
+  if (profile.left_out() == 0) return;
+  fmt::print(stderr, "plumb: {} has the first {} kernels and leaves out {}; train on fewer images to see all\n", file,
+             profile.noted(), profile.left_out());
 }
 
-TrainReport::TrainReport(const TrainConfig& c, Layout layout) : config_(c) {
-  const Device d = device_from_string(c.device);
+TrainReport::TrainReport(const TrainConfig& c) : config_(c) {
+  const Device d = c.device;
   if (!d.is_cpu()) runtime_ = &runtime_of(d);
-  json_["config"] = config_json(c, layout);
+  json_["config"] = config_json(c);
   json_["environment"] = environment_json(d);
   json_["steps_ms"] = Json::array();
   json_["epochs"] = Json::array();
@@ -105,7 +94,7 @@ void TrainReport::print_transfers() const {
   fmt::print("\n");
 }
 
-void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r) {
+void TrainReport::add_epoch(int64_t epoch, int64_t images, const training::EpochResult& r) {
   const double loss = shown(r.loss), test_loss = shown(r.test_loss);
   json_["epochs"].push_back({{"epoch", epoch + 1},
                              {"seconds", r.seconds},
@@ -128,8 +117,7 @@ void TrainReport::add_epoch(int64_t epoch, int64_t images, const EpochResult& r)
 }
 
 void TrainReport::write(When when) {
-  const Device device = device_from_string(config_.device);
-  json_["memory_bytes"] = memory_json(memory_of(device).stats());
+  json_["memory_bytes"] = memory_json(memory_of(config_.device).stats());
   if (runtime_) json_["transfers"] = Moved(moved_).json();
   json_["mean_epoch_seconds"] = seconds_ / static_cast<double>(epochs_);
   json_["images_per_second"] = static_cast<double>(images_) / seconds_;
@@ -143,9 +131,8 @@ void TrainReport::write(When when) {
 void TrainReport::finish() {
   fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
              static_cast<double>(images_) / seconds_);
-  const Device device = device_from_string(config_.device);
   if (runtime_) print_transfers();
-  const MemoryStats memory = memory_of(device).stats();
+  const MemoryStats memory = memory_of(config_.device).stats();
   fmt::print("memory at the peak:");
   for (int c = 0; c < kMemoryClassCount; ++c) {
     const auto bytes = memory.at_peak_bytes[static_cast<size_t>(c)];

@@ -2,30 +2,30 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "app/trainer.h"
+#include "app/train_config.h"
 #include "core/runtime.h"
+#include "train/profile.h"
 
 namespace plumb::app {
 
-/// What must be the same for a resumed run to continue bit for bit.
-std::map<std::string, std::string> fixed_config(const TrainConfig& config);
+/// Writes a trace to a file, and says on stderr how many kernels are left out of it, if any are.
+void write_profile(training::Profile& profile, const std::string& file);
 
 /// Prints a line an epoch, and writes the files of --json and --csv after each, so that a run that is stopped keeps
 /// what it has. Streams get theirs at the end.
 class TrainReport {
  public:
-  /// Keeps a reference to the config.
-  TrainReport(const TrainConfig& config, Layout layout);
+  /// Keeps a reference to the config, whose layout is found out by then.
+  explicit TrainReport(const TrainConfig& config);
   void begin_epoch();
   void add_step(double ms);
   /// Of epoch number `epoch` (from 0), which trained on so many images. Writes the files; warns once when the loss is
   /// no finite number.
-  void add_epoch(int64_t epoch, int64_t images, const EpochResult& result);
+  void add_epoch(int64_t epoch, int64_t images, const training::EpochResult& result);
   /// Prints means and memory.
   void finish();
 

@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <regex>
 
-#include "core/convention.h"
-#include "core/layout.h"
 #include "core/runtime.h"
 #include "dispatch/policy.h"
 #include "dispatch/select.h"
@@ -22,11 +20,10 @@ std::string any_of(const std::vector<std::string>& names) {
   return text;
 }
 
-void check_choice(const std::string& value, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (value == name) return;
-  }
-  fail("{} is unknown; use {}", in_quotes(value), any_of(names));
+size_t place_of(const std::string& name, const std::vector<std::string>& names) {
+  const auto it = std::ranges::find(names, name);
+  PLUMB_CHECK(it != names.end(), "{} is unknown; use {}", in_quotes(name), any_of(names));
+  return static_cast<size_t>(it - names.begin());
 }
 
 double finite_number(const std::string& text) {
@@ -52,35 +49,9 @@ double nonnegative_number(const std::string& text) {
   return value;
 }
 
-std::vector<double> finite_numbers(const std::string& text) {
-  std::vector<double> all;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    all.push_back(finite_number(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return all;
-}
-
-int64_t batch_size(const std::string& text) { return whole_number<int64_t>(text, 1, INT32_MAX); }
-
 std::vector<std::string> model_choices() {
   std::vector<std::string> names = models::network_names();
   names.push_back("vgg");
-  return names;
-}
-
-std::vector<std::string> layout_choices() {
-  std::vector<std::string> names;
-  for (const Layout l : kPublicLayouts) names.push_back(to_string(l));
-  return names;
-}
-
-std::vector<std::string> convention_choices() {
-  std::vector<std::string> names;
-  for (const Convention c : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1}) {
-    names.emplace_back(to_string(c));
-  }
   return names;
 }
 
@@ -97,55 +68,45 @@ bool is_engine(const std::string& algorithm) {
 }
 }  // namespace
 
-void check_algorithm_name(const std::string& algorithm) {
-  const auto& names = algorithm_names();
-  PLUMB_CHECK(is_engine(algorithm) || std::find(names.begin(), names.end(), algorithm) != names.end(),
-              "{} is unknown; use {}, or an engine, cudnn_e38", in_quotes(algorithm), any_of(names));
+std::string to_string(const KernelChoice& c) {
+  if (c.algorithm) return std::string(algorithm_name(c.algorithm));
+  if (c.search == Search::kMeasured) return "measured";
+  return c.search == Search::kHeuristic ? "heuristic" : "deterministic";
 }
 
-bool names_kernels(const std::string& algorithm) {
-  return algorithm != "heuristic" && algorithm != "deterministic" && algorithm != "measured";
+KernelChoice kernel_choice(const std::string& name) {
+  PLUMB_CHECK(is_engine(name) || std::ranges::count(algorithm_names(), name),
+              "{} is unknown; use {}, or an engine, cudnn_e38", in_quotes(name), any_of(algorithm_names()));
+  for (const Search search : {Search::kMeasured, Search::kHeuristic, Search::kDeterministic}) {
+    if (name == to_string(KernelChoice{search})) return {search};
+  }
+  return {Search::kMeasured, register_algorithm(name)};
 }
 
-void check_algorithm(const std::string& algorithm, Device device) {
-  const bool is_vendors = is_of_family(algorithm, "cudnn") || is_of_family(algorithm, "cublaslt");
-  PLUMB_CHECK(!is_vendors || has_tensor_cores(device), "--algorithm {}: {} has no such kernels; they are a GPU's",
-              algorithm, device);
-}
-
-void check_engine(const std::string& algorithm, const std::string& model) {
-  PLUMB_CHECK(!is_engine(algorithm) || detail::was_offered(algorithm),
-              "--algorithm {}: no kernel of {} has such an algorithm; plumb plan shows those that there are", algorithm,
-              model);
-}
-
-const std::vector<std::string>& precision_names() {
-  static const std::vector<std::string> names{"f32", "tf32", "bf16"};
-  return names;
-}
-
-Precision precision_of(const std::string& dtype) {
-  check_choice(dtype, precision_names());
-  return {dtype == "bf16" ? DType::kBf16 : DType::kF32, dtype == "tf32" ? MathMode::kTf32 : MathMode::kStrict};
+Policy policy_of(const KernelChoice& kernels, training::Precision precision) {
+  Policy policy = detail::ctx.policy;
+  policy.search = kernels.search;
+  policy.algorithm = kernels.algorithm;
+  policy.math = math_of(precision);
+  return policy;
 }
 
 bool has_tensor_cores(Device device) { return !device.is_cpu() && runtime_of(device).properties().is_gpu(); }
 
-void check_precision(const std::string& dtype, Device device) {
-  PLUMB_CHECK(has_tensor_cores(device) || precision_of(dtype).math != MathMode::kTf32,
-              "--dtype {}: {} has no tensor cores; use f32 or bf16", dtype, device);
+void check_device(Device device, const KernelChoice& kernels, training::Precision precision) {
+  if (has_tensor_cores(device)) return;
+  PLUMB_CHECK(math_of(precision) != MathMode::kTf32, "--dtype {}: {} has no tensor cores; use f32 or bf16", precision,
+              device);
+  const std::string algorithm = to_string(kernels);
+  PLUMB_CHECK(!is_of_family(algorithm, "cudnn") && !is_of_family(algorithm, "cublaslt"),
+              "--algorithm {}: {} has no such kernels; they are a GPU's", algorithm, device);
 }
 
-Policy choice_of(const std::string& algorithm, const std::string& dtype) {
-  check_algorithm_name(algorithm);
-  Policy policy = detail::ctx.policy;
-  policy.math = precision_of(dtype).math;
-  policy.algorithm = 0;
-  policy.search = algorithm == "heuristic"       ? Search::kHeuristic
-                  : algorithm == "deterministic" ? Search::kDeterministic
-                                                 : Search::kMeasured;
-  if (names_kernels(algorithm)) policy.algorithm = register_algorithm(algorithm);
-  return policy;
+void check_engine(const KernelChoice& kernels, const std::string& model) {
+  const std::string algorithm = to_string(kernels);
+  PLUMB_CHECK(!is_engine(algorithm) || detail::was_offered(algorithm),
+              "--algorithm {}: no kernel of {} has such an algorithm; plumb plan shows those that there are", algorithm,
+              model);
 }
 
 }  // namespace plumb::app

@@ -1,22 +1,35 @@
-// The values of options: texts that are checked as they are read, and choices that are listed once.
+// The values of options: how texts become enumerators and numbers, and what is wrong with others.
 #pragma once
 
 #include <charconv>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <vector>
 
 #include "core/context.h"
-#include "core/dtype.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "train/precision.h"
 
 namespace plumb::app {
 
+/// The names of values, as they are printed.
+template <class Values>
+std::vector<std::string> names_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto& v : values) names.push_back(message("{}", v));
+  return names;
+}
 /// "a, b or c".
 std::string any_of(const std::vector<std::string>& names);
-/// Throws "x" is unknown; use a, b or c.
-void check_choice(const std::string& value, const std::vector<std::string>& names);
+/// The one of these names; throws "x" is unknown; use a, b or c.
+size_t place_of(const std::string& name, const std::vector<std::string>& names);
+/// The value of that name among these; throws the same.
+template <class Values>
+auto named(const std::string& name, const Values& values) {
+  return *std::next(std::begin(values), static_cast<std::ptrdiff_t>(place_of(name, names_of(values))));
+}
 
 /// The decimal whole number that a text is; throws if it is none, does not fit into a T or is not in [least, most].
 template <class T>
@@ -34,42 +47,34 @@ T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>
 double finite_number(const std::string& text);
 /// The same; throws also if it is negative.
 double nonnegative_number(const std::string& text);
-/// The finite numbers between commas.
-std::vector<double> finite_numbers(const std::string& text);
-
-/// A number of images in a batch: at least 1, and not more than a machine could ever hold.
-int64_t batch_size(const std::string& text);
+/// Images in a batch: more than a machine could ever hold.
+inline constexpr int64_t kMostImages = std::numeric_limits<int32_t>::max();
 
 /// The names of networks that a command takes, with the alias "vgg".
 std::vector<std::string> model_choices();
-/// The public layouts by name.
-std::vector<std::string> layout_choices();
-/// The conventions by name.
-std::vector<std::string> convention_choices();
-/// The names of --algorithm: ways to choose kernels, and algorithms to insist on.
-const std::vector<std::string>& algorithm_names();
-/// Throws unless it is one of these, or names an engine of cuDNN ("cudnn_e38", "cudnn_e38_1", "cudnn_e1_fallback")
-/// or an algorithm of cuBLASLt ("cublaslt_a66_t20_s7_k1"). Which there are, only the libraries know, when they plan.
-void check_algorithm_name(const std::string& algorithm);
-/// What --dtype says: the dtype of activations, and how products of f32 are computed.
-struct Precision {
-  DType activations = DType::kF32;
-  MathMode math = MathMode::kStrict;
+
+/// What --algorithm says: how kernels are chosen, and where it names a family or an engine, among which.
+struct KernelChoice {
+  Search search = Search::kMeasured;
+  uint16_t algorithm = 0;  ///< 0, or of register_algorithm
 };
-/// The names of --dtype: f32 (strict), tf32, bf16.
-const std::vector<std::string>& precision_names();
-Precision precision_of(const std::string& dtype);
+/// What it is called.
+std::string to_string(const KernelChoice& c);
+/// The names that kernel_choice lists.
+const std::vector<std::string>& algorithm_names();
+/// The inverse of to_string. Throws unless it is one of algorithm_names, or names an engine of cuDNN ("cudnn_e38",
+/// "cudnn_e38_1", "cudnn_e1_fallback") or an algorithm of cuBLASLt ("cublaslt_a66_t20_s7_k1"). Which there are, only
+/// the libraries know, when they plan.
+KernelChoice kernel_choice(const std::string& name);
+/// The policy of both, on the thread's device by its threads.
+Policy policy_of(const KernelChoice& kernels, training::Precision precision = training::Precision::kF32);
+
 /// Whether a device is a GPU, which has products in tf32.
 bool has_tensor_cores(Device device);
-/// Throws where a device does not have it: tf32 is a GPU's.
-void check_precision(const std::string& dtype, Device device);
-/// Whether a name of --algorithm is one of kernels, and not of a way to choose them.
-bool names_kernels(const std::string& algorithm);
-/// Throws where a device has no library of whose kernels the algorithm is one: cuDNN and cuBLASLt are a GPU's.
-void check_algorithm(const std::string& algorithm, Device device);
-/// After the first work by an algorithm: throws if it names one of cuDNN or cuBLASLt that was offered for none of it.
-void check_engine(const std::string& algorithm, const std::string& model);
-/// The policy of kernels behind such a name; throws on another.
-Policy choice_of(const std::string& algorithm, const std::string& dtype = "f32");
+/// Throws where a device does not have what was chosen: tf32, and the kernels of cuDNN and cuBLASLt, are a GPU's.
+void check_device(Device device, const KernelChoice& kernels,
+                  training::Precision precision = training::Precision::kF32);
+/// After the first work: throws if an algorithm of cuDNN or cuBLASLt was chosen that was offered for none of it.
+void check_engine(const KernelChoice& kernels, const std::string& model);
 
 }  // namespace plumb::app

@@ -17,7 +17,7 @@ void check_value(const std::string& name, const std::string& value) {
       {"benchmark_format", {"console", "json", "csv"}},
       {"benchmark_color", {"auto", "true", "false"}},
       {"benchmark_time_unit", {"ns", "us", "ms", "s"}}};
-  if (const auto it = choices.find(name); it != choices.end()) app::check_choice(value, it->second);
+  if (const auto it = choices.find(name); it != choices.end()) app::place_of(value, it->second);
   PLUMB_CHECK(name != "benchmark_out_format" || value == "json", "only json is supported");
   if (name == "benchmark_repetitions") app::whole_number<int>(value, 1);
   if (name == "benchmark_min_time" || name == "benchmark_min_warmup_time") {

@@ -1,5 +1,6 @@
 // plumb_bench_ops: every op in every direction, layout, dtype and algorithm, beside what oneDNN alone and a plain copy
 // take.
+#include <array>
 #include <cstdio>
 
 #include "app/command_line.h"
@@ -17,17 +18,18 @@ namespace plumb::bench {
 namespace {
 
 struct Options {
-  std::vector<std::string> shapes, layouts{"nhwc", "nchw", "chwn"}, dtypes{"f32", "bf16"};
-  std::string device = "cpu";
+  std::vector<std::string> shapes, dtypes{"f32", "bf16"};
+  std::vector<Layout> layouts{Layout::kNhwc, Layout::kNchw, Layout::kChwn};
+  Device device;
   int64_t batch = 0;
 };
 
 void add_options(const app::CommandLine& line, Options& o) {
-  line.add("--shapes", o.shapes,
-           "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
+  line.add_all("--shapes", o.shapes,
+               "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
   app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say").with_default("");
-  app::add_choices(line, "--layouts", o.layouts, app::layout_choices(), "Some, between commas, of ");
-  app::add_choices(line, "--dtypes", o.dtypes, {"f32", "tf32", "bf16", "f64"}, "Some, between commas, of ");
+  app::add_choices(line, "--layouts", o.layouts, kPublicLayouts, "Some, between commas, of ");
+  app::add_choices(line, "--dtypes", o.dtypes, std::array{"f32", "tf32", "bf16", "f64"}, "Some, between commas, of ");
   app::add_device_option(line, o.device, "Where the ops run");
   app::add_threads_option(line);
   line.footer(std::string(kAboutFlags) +
@@ -40,7 +42,7 @@ void add_options(const app::CommandLine& line, Options& o) {
 
 Axes axes_of(const Options& o) {
   Axes axes;
-  for (const auto& name : o.layouts) axes.layouts.push_back(layout_from_string(name));
+  axes.layouts = o.layouts;
   for (const auto& name : o.dtypes) {
     if (name != "tf32") axes.dtypes.push_back(dtype_from_string(name));
   }
@@ -86,7 +88,7 @@ int run(int argc, char** argv) {
   check_flags(flags, shapes);
   initialize(argv[0], flags);
 
-  const Device device = device_from_string(o.device);
+  const Device device = o.device;
   for (const std::string& dtype : o.dtypes) {
     PLUMB_CHECK(dtype != "tf32" || app::has_tensor_cores(device), "--dtypes {}: {} has no tensor cores; leave it out",
                 dtype, device);

@@ -3,40 +3,10 @@
 #include <plumbline.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <tuple>
 #include <vector>
 
 using namespace plumb;
-
-// f(x...), of which backward keeps only x. f makes no random choice and writes to nothing: it runs twice. It gets its
-// tensors as arguments, since gradients of what it has captured are lost.
-template <class F, class... T>
-Tensor checkpointed(F f, const T&... x) {
-  constexpr size_t kCount = sizeof...(x);
-  const auto gradients = [f, kept = std::array{SavedTensor(x, "checkpointed")...}](const Tensor& dy,
-                                                                                   const Needs<kCount>& needs) {
-    PLUMB_CHECK(!is_recording(), "checkpointed: derivatives beyond the first are not available");
-    const EnableGrad on;
-    std::array<Tensor, kCount> again, dx;
-    TensorList wanted;
-    for (size_t i = 0; i < kCount; ++i) {
-      again[i] = kept[i]().detached();
-      if (needs[i]) wanted.push_back(again[i].require_grad());
-    }
-    const TensorList found = grad(std::apply(f, again), wanted, dy);
-    for (size_t i = 0, next = 0; i < kCount; ++i) {
-      if (needs[i]) dx[i] = found[next++];
-    }
-    return dx;
-  };
-  const auto forward = [&] {
-    const NoGrad off;
-    return f(x...);
-  };
-  return record_joint<kCount>(forward(), {&x...}, gradients, "checkpointed");
-}
 
 Tensor block(const Tensor& x, const Tensor& w1, const Tensor& w2) {
   return x + conv2d(gelu(conv2d(x, w1, {.padding = 1})), w2, {.padding = 1});
@@ -52,7 +22,8 @@ Step step(const Tensor& x, const std::vector<Tensor>& weights, bool with_checkpo
   cpu_memory().reset_peaks();
   Tensor h = x;
   for (size_t i = 0; i < weights.size(); i += 2) {
-    h = with_checkpoints ? checkpointed(block, h, weights[i], weights[i + 1]) : block(h, weights[i], weights[i + 1]);
+    h = with_checkpoints ? training::recomputed(block, h, weights[i], weights[i + 1])
+                         : block(h, weights[i], weights[i + 1]);
   }
   TensorList gradients = grad(mean(square(h)), weights);
   return {std::move(gradients), cpu_memory().stats().peak_total()};

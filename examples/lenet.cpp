@@ -5,32 +5,13 @@
 
 using namespace plumb;
 
-double accuracy(const models::Network& network, const datasets::Dataset& images) {
-  const NoGrad no_grad;
-  datasets::Loader loader(images, {.batch = 500, .shuffle = false});
-  loader.start_epoch(0);
-  int64_t correct = 0;
-  for (datasets::Batch batch; loader.next(batch);) {
-    const Tensor answers = argmax(network.forward(batch.images, {}), {1});
-    const auto is = answers.data<int64_t>(), should_be = batch.labels.data<int64_t>();
-    for (size_t i = 0; i < is.size(); ++i) correct += is[i] == should_be[i];
-  }
-  return static_cast<double>(correct) / static_cast<double>(images.size());
-}
-
 double train(const datasets::Dataset& images, const datasets::Dataset& unseen) {
-  const auto network = models::make_network("lenet");
-  optim::Adam adam(network->trainable(), {.learning_rate = 1e-3});
-  Generator generator(1);
-  datasets::Loader loader(images, {.batch = 100});
+  auto network = models::make_network("lenet");
+  auto adam = optim::make(optim::Kind::kAdam, network->trainable(), {.learning_rate = 1e-3});
+  training::Trainer trainer(std::move(network), std::move(adam), images, unseen, {.batch = 100, .seed = 1});
   double reached = 0;
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
-    loader.start_epoch(epoch);
-    for (datasets::Batch batch; loader.next(batch);) {
-      const Tensor logits = network->forward(batch.images, models::ForwardContext::training(generator));
-      adam.step(grad(cross_entropy(logits, batch.labels), network->trainable()));
-    }
-    reached = accuracy(*network, unseen);
+    reached = trainer.run_epoch(epoch).test_accuracy;
     std::printf("epoch %d: test accuracy %.4f\n", static_cast<int>(epoch + 1), reached);
   }
   return reached;

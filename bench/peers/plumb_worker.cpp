@@ -7,10 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_line.h"
-#include "app/fastest_layout.h"
 #include "app/options.h"
 #include "app/report.h"
-#include "app/train_step.h"
 #include "core/stopwatch.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
@@ -19,14 +17,18 @@
 #include "ops/convert.h"
 #include "ops/slice.h"
 #include "optim/make.h"
+#include "train/fastest_layout.h"
+#include "train/training_step.h"
 
 namespace {
 
 using namespace plumb;
 
 struct Options {
-  std::string model, weights, batch_file, optimizer = "sgd", algorithm = "measured", mode = "eager", layout = "auto",
-                                          dtype = "f32", convention = "pytorch";
+  std::string model, weights, batch_file, optimizer = "sgd", layout = "auto", convention = "pytorch";
+  app::KernelChoice kernels;
+  training::StepMode mode = training::StepMode::kEager;
+  training::Precision precision = training::Precision::kF32;
   double lr = 0.01;
   int64_t batch = 250;
   int threads = 2;
@@ -67,7 +69,7 @@ class Training {
   Training(const Options& o, const models::Network& network, std::vector<Batch> batches)
       : batches_(std::move(batches)),
         optimizer_(make_optimizer(o, network)),
-        step_(network, *optimizer_, generator_, o.mode == "captured") {}
+        step_(network, *optimizer_, generator_, o.mode) {}
 
   // Returns the loss.
   double step() {
@@ -79,7 +81,7 @@ class Training {
   std::vector<Batch> batches_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Generator generator_{0};
-  app::TrainStep step_;
+  training::TrainingStep step_;
   size_t count_ = 0;
 };
 
@@ -100,18 +102,18 @@ void say(const char* word, const nlohmann::json& what) {
 
 void serve(const Options& o) {
   set_threads(o.threads);
-  const PolicyScope policy(app::choice_of(o.algorithm, o.dtype));
-  const DType dtype = app::precision_of(o.dtype).activations;
+  const PolicyScope policy(app::policy_of(o.kernels, o.precision));
+  const DType dtype = activations_of(o.precision);
   const auto network = models::make_network(o.model, 0, convention_from_string(o.convention));
   models::load_weights(*network, o.weights);
   const Layout layout =
-      o.layout == "auto" ? app::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
-  Training training(o, *network, read_batches(o, layout, dtype));
+      o.layout == "auto" ? training::fastest_layout(*network, dtype, o.batch) : layout_from_string(o.layout);
+  Training work(o, *network, read_batches(o, layout, dtype));
 
   double first_loss = 0;
-  const double first_seconds = detail::seconds_of([&] { first_loss = training.step(); });
+  const double first_seconds = detail::seconds_of([&] { first_loss = work.step(); });
   say("ready", {{"framework", "Plumbline"},
-                {"mode", o.algorithm + "/" + o.mode},
+                {"mode", message("{}/{}", o.kernels, o.mode)},
                 {"layout", to_string(layout)},
                 {"environment", app::environment_json()},
                 {"first_step_ms", first_seconds * 1e3},
@@ -121,7 +123,7 @@ void serve(const Options& o) {
     std::cin >> steps;
     std::vector<double> ms, losses;
     for (int i = 0; i < steps; ++i) {
-      ms.push_back(1e3 * detail::seconds_of([&] { losses.push_back(training.step()); }));
+      ms.push_back(1e3 * detail::seconds_of([&] { losses.push_back(work.step()); }));
     }
     say("steps", {{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", peak_rss_bytes()}});
   }
@@ -133,18 +135,18 @@ int main(int argc, char** argv) {
   return app::run_program("plumb_bench_train", [&] {
     Options o;
     const app::CommandLine cli("Training steps on demand, for bench/peers/compare.py", "");
-    cli.add("--model", o.model).required();
-    cli.add("--weights", o.weights).required();
-    cli.add("--batch-file", o.batch_file).required();
+    cli.add("--model", o.model, "").required();
+    cli.add("--weights", o.weights, "").required();
+    cli.add("--batch-file", o.batch_file, "").required();
     app::add_batch_option(cli, o.batch, "");
-    cli.add("--optimizer", o.optimizer);
-    cli.add("--convention", o.convention);
-    app::add_algorithm_option(cli, o.algorithm);
-    app::add_choice(cli, "--mode", o.mode, {"eager", "captured"}, "");
-    cli.add("--layout", o.layout);
-    app::add_dtype_option(cli, o.dtype);
-    cli.add("--lr", o.lr).read_by(app::nonnegative());
-    cli.add("--threads", o.threads).read_by(app::whole_from<int>(1));
+    cli.add("--optimizer", o.optimizer, "");
+    cli.add("--convention", o.convention, "");
+    app::add_algorithm_option(cli, o.kernels);
+    app::add_choice(cli, "--mode", o.mode, training::kStepModes, "");
+    cli.add("--layout", o.layout, "");
+    app::add_dtype_option(cli, o.precision);
+    app::add_nonnegative(cli, "--lr", o.lr, "");
+    app::add_whole<int>(cli, "--threads", o.threads, "", 1);
     if (cli.parse(argc, argv)) serve(o);
     return 0;
   });

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "app/train_step.h"
 #include "ops/linear.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
+#include "train/training_step.h"
 
 namespace plumb::app {
 namespace {
@@ -32,8 +32,8 @@ TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
   const Tensor images = uniform(TensorSpec(Shape{1, 3, 4, 4}), 0, 1, 1);
   const Tensor labels = uniform(TensorSpec(Shape{1}, DType::kI64), 0, 255, 2);
   Generator generator(0);
-  const Program program =
-      capture([&] { return forward_backward(network, models::ForwardContext::training(generator), images, labels); });
+  const Program program = capture(
+      [&] { return training::forward_backward(network, models::ForwardContext::training(generator), images, labels); });
 
   std::vector<std::string> with_weights;
   OnednnBest best;

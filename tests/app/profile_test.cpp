@@ -1,8 +1,9 @@
 // The trace of every kernel, as far as it goes.
-#include "app/profile.h"
+#include "train/profile.h"
 
 #include <gtest/gtest.h>
 
+#include "app/train_report.h"
 #include "ops/elementwise.h"
 #include "tests/support/folder.h"
 #include "tests/support/json.h"
@@ -20,13 +21,13 @@ Trace trace_of_three_kernels(size_t most) {
   const test::Folder folder;
   Trace t{(folder.path() / "trace.json").string(), "", 0};
   const Tensor x = Tensor::from({1.f, 4.f}, Shape{2});
-  Profile profile(most);
+  training::Profile profile(most);
   {
     const ObserverScope watch(&profile);
     for (int i = 0; i < 3; ++i) sqrt(x);
   }
   testing::internal::CaptureStderr();
-  profile.write(t.file);
+  write_profile(profile, t.file);
   t.said = testing::internal::GetCapturedStderr();
   const auto trace = test::parse_json(test::content(t.file));
   for (const auto& e : trace["traceEvents"]) t.kernels += e.value("cat", "") == "forward";

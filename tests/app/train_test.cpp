@@ -165,6 +165,17 @@ TEST_F(TrainTest, MeasuresTheLayoutWithNoMoreImagesThanThereAre) {
   EXPECT_TRUE(works("train lenet --limit 8 --batch 2000000000 --epochs 1 --algorithm heuristic"));
 }
 
+TEST_F(TrainTest, ReadingLossesSeldomChangesNoResult) {
+  const std::string line = "train lenet --limit 28 --batch 8 --epochs 2 --layout nchw --algorithm heuristic ";
+  const auto expected = losses(line);
+  for (const std::string mode : {"eager", "captured"}) {
+    EXPECT_EQ(losses(line + "--log-every 3 --mode " + mode), expected);
+    EXPECT_EQ(report_of(line + "--log-every 3 --mode " + mode)["steps_ms"].size(), 2u * 4);
+  }
+  EXPECT_TRUE(refuses(line + "--log-every 0", "--log-every: 0 is too small; use at least 1"));
+  EXPECT_TRUE(test::is_refusal(run(line + "--log-every 3 --lr 1e30 --check-nan"), "holds a NaN"));
+}
+
 TEST_F(TrainTest, EveryLayoutModeAndAlgorithmTrainsAlike) {
   const std::string line = "train lenet --limit 16 --batch 8 --epochs 2 --lr 0.1 ";
   const auto expected = losses(line + "--layout nchw --algorithm heuristic");

@@ -3,20 +3,35 @@
 
 #include <gtest/gtest.h>
 
+#include "core/convention.h"
+#include "core/layout.h"
+
 namespace plumb::app {
 namespace {
 
 TEST(Values, AnAlgorithmIsAWayToChooseOrOneToInsistOn) {
-  for (const std::string name : {"heuristic", "measured", "deterministic"}) {
-    EXPECT_EQ(choice_of(name).algorithm, 0u) << name;
+  const std::pair<const char*, Search> ways[] = {
+      {"heuristic", Search::kHeuristic}, {"measured", Search::kMeasured}, {"deterministic", Search::kDeterministic}};
+  for (const auto& [name, search] : ways) {
+    EXPECT_EQ(policy_of(kernel_choice(name)).algorithm, 0u) << name;
+    EXPECT_EQ(policy_of(kernel_choice(name)).search, search);
   }
-  EXPECT_EQ(choice_of("heuristic").search, Search::kHeuristic);
-  EXPECT_EQ(choice_of("measured").search, Search::kMeasured);
-  EXPECT_EQ(choice_of("deterministic").search, Search::kDeterministic);
   for (const std::string name : {"direct", "winograd"}) {
-    EXPECT_EQ(choice_of(name).algorithm, algorithm_id(name)) << name;
-    EXPECT_EQ(choice_of(name).search, Search::kMeasured) << name << " is measured among its kind";
+    EXPECT_EQ(policy_of(kernel_choice(name)).algorithm, algorithm_id(name)) << name;
+    EXPECT_EQ(policy_of(kernel_choice(name)).search, Search::kMeasured) << name << " is measured among its kind";
   }
+}
+
+TEST(Values, AnAlgorithmIsCalledAsItWasNamed) {
+  for (const std::string& name : algorithm_names()) EXPECT_EQ(to_string(kernel_choice(name)), name);
+  EXPECT_EQ(to_string(kernel_choice("cudnn_e38_1")), "cudnn_e38_1");
+  EXPECT_EQ(to_string(KernelChoice{}), "measured");
+}
+
+TEST(Values, NamesAreThoseThatArePrinted) {
+  EXPECT_EQ(named("chwn", kPublicLayouts), Layout::kChwn);
+  EXPECT_EQ(named("tf32", training::kPrecisions), training::Precision::kTf32);
+  EXPECT_EQ(any_of(names_of(kConventions)), "pytorch, keras or tensorflow1");
 }
 
 }  // namespace

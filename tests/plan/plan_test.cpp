@@ -9,7 +9,6 @@
 #include <set>
 #include <sstream>
 
-#include "app/fastest_layout.h"
 #include "app/planning_driver.h"
 #include "app/values.h"
 #include "core/described.h"
@@ -18,6 +17,8 @@
 #include "dispatch/policy.h"
 #include "models/network.h"
 #include "tests/support/folder.h"
+#include "tests/support/json.h"
+#include "train/fastest_layout.h"
 
 namespace plumb::app {
 namespace {
@@ -46,8 +47,11 @@ const std::vector<Gpu>& gpus() {
 
 PlannedStep plan(const Gpu& gpu, const std::string& model, const char* dtype, Layout layout,
                  const char* algorithm = "heuristic") {
-  return plan_step({.model = model, .dtype = dtype, .algorithm = algorithm, .batch = 32}, layout, gpu.device,
-                   gpu.roofs);
+  return plan_step({.model = model,
+                    .precision = named(dtype, training::kPrecisions),
+                    .kernels = kernel_choice(algorithm),
+                    .batch = 32},
+                   layout, gpu.device, gpu.roofs);
 }
 
 // What tables are kept for: cuDNN's version, as it names itself.
@@ -144,11 +148,11 @@ TEST(PlanTest, OneEngineByItsName) {
 
 TEST(PlanTest, LayoutsBeginWithWhatCudnnReads) {
   const Device gpu = gpus()[1].device;
-  EXPECT_EQ(usual_layout(gpu, DType::kF32), Layout::kNchw);
-  EXPECT_EQ(usual_layout(gpu, DType::kBf16), Layout::kNhwc);
-  EXPECT_EQ(usual_layout({}, DType::kF32), Layout::kNhwc);
-  const PolicyScope tf32(choice_of("heuristic", "tf32"));
-  EXPECT_EQ(usual_layout(gpu, DType::kF32), Layout::kNhwc);
+  EXPECT_EQ(training::usual_layout(gpu, DType::kF32), Layout::kNchw);
+  EXPECT_EQ(training::usual_layout(gpu, DType::kBf16), Layout::kNhwc);
+  EXPECT_EQ(training::usual_layout({}, DType::kF32), Layout::kNhwc);
+  const PolicyScope tf32(policy_of({Search::kHeuristic}, training::Precision::kTf32));
+  EXPECT_EQ(training::usual_layout(gpu, DType::kF32), Layout::kNhwc);
 }
 
 TEST(PlanTest, FloorsAreThoseOfTheDevice) {

@@ -13,7 +13,7 @@ refuse() {
   done
 }
 
-rooms="core dispatch kernels ops graph optim models data"
+rooms="core dispatch kernels ops graph optim models data train"
 # shellcheck disable=SC2086 # one word a room
 sources=$(find $rooms -name '*.cpp' -not -path 'kernels/cuda/*' -printf '%f.o\n' | sort)
 refuse "not in the library" < <(comm -23 <(echo "$sources") <(ar t "$archive" | sort))

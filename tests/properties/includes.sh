@@ -22,25 +22,26 @@ including() {
 programs="app bench examples tests"
 # shellcheck disable=SC2086 # one word a room
 {
-  including core dispatch kernels ops graph optim models data $programs
-  including dispatch kernels ops graph optim models data $programs
-  including kernels ops graph optim models data $programs
-  including ops graph optim models data $programs
-  including graph ops optim models data $programs
-  including optim models data $programs
-  including data ops graph optim models $programs
-  including models optim data $programs
+  including core dispatch kernels ops graph optim models data train $programs
+  including dispatch kernels ops graph optim models data train $programs
+  including kernels ops graph optim models data train $programs
+  including ops graph optim models data train $programs
+  including graph ops optim models data train $programs
+  including optim models data train $programs
+  including data ops graph optim models train $programs
+  including models optim data train $programs
+  including train $programs
   including app bench examples
   including bench examples
 } | breaks "includes run one way"
 
 lines '^#include "(\.\./)*core/tape' dispatch kernels | breaks "kernels know no tape"
 # Roofs are measured with the loops of the backend, errors against the sums of the reference.
-lines '^#include "((\.\./)*kernels/)?(cpu|reference|cuda)/' core dispatch ops graph optim models data app bench |
+lines '^#include "((\.\./)*kernels/)?(cpu|reference|cuda)/' core dispatch ops graph optim models data train app bench |
   grep -vE '^app/(roofs|conv2d_error)\.' | breaks "what a backend has inside is its own" || true
-lines '#pragma omp' core dispatch kernels ops graph optim models data app bench |
+lines '#pragma omp' core dispatch kernels ops graph optim models data train app bench |
   grep -vE '^kernels/cpu/(parallel\.h|threads\.cpp):' | breaks "OpenMP stands in kernels/cpu/parallel.h and threads.cpp" || true
-lines 'dnnl::|dnnl\.hpp' core dispatch kernels ops graph optim models data app bench |
+lines 'dnnl::|dnnl\.hpp' core dispatch kernels ops graph optim models data train app bench |
   grep -vE '^(kernels/cpu/|app/raw_onednn)' | breaks "oneDNN stands in kernels/cpu and app/raw_onednn*" || true
 
 # Functions of functors are the device's too. nvcc takes a call of one that is only the host's for what never happens, and
@@ -53,12 +54,12 @@ for header in kernels/functors/{math,unary,binary,stages}.h; do
 done
 
 # Users have folders with such names too: a public header names another by its place, and never from a root.
-for header in {core,dispatch,kernels,ops,graph,optim,models,data}/*.h kernels/functors/*.h kernels/cuda/{language,element,launch,divide}.h; do
+for header in {core,dispatch,kernels,ops,graph,optim,models,data,train}/*.h kernels/functors/*.h kernels/cuda/{language,element,launch,divide}.h; do
   [ -f "$header" ] || continue
   up='\.\./'
   if [[ $header = kernels/*/* ]]; then up='\.\./\.\./'; fi
   grep -nHE '^#include' "$header" |
-    grep -vE "#include (<([a-z_]+|cuda_runtime\.h)>|\"(($up(core|dispatch|kernels|ops|graph|optim|models|data)/)?(functors/|emulator/)?)[a-z0-9_]+\.h\")" |
+    grep -vE "#include (<([a-z_]+|cuda_runtime\.h)>|\"(($up(core|dispatch|kernels|ops|graph|optim|models|data|train)/)?(functors/|emulator/)?)[a-z0-9_]+\.h\")" |
     breaks "a public header includes the standard library and, by their places, public headers only" || true
   grep -q '^#pragma once' "$header" || echo "$header:1:" | breaks "a header begins with #pragma once"
 done

@@ -36,13 +36,15 @@ may graph core dispatch kernels graph
 may optim core dispatch kernels ops graph
 may data core dispatch kernels
 may models core dispatch kernels ops graph
-may app core dispatch kernels ops graph optim models data
-may bench core dispatch kernels ops graph optim models data app
+may train core dispatch kernels ops graph optim models data train
+may app core dispatch kernels ops graph optim models data train
+may bench core dispatch kernels ops graph optim models data train app
 allow core/any.h '#include <string_view>'
 allow core/any.h '#include "any.h"'
 allow ops/any.h '#include "../core/any.h"'
 allow kernels/any.h '#include "functors/any.h"'
 allow models/any.h '#include "../kernels/functors/any.h"'
+allow train/any.h '#include "../data/any.h"'
 allow kernels/functors/any.h '#include "../../core/any.h"'
 allow models/any.cpp '#include <Eigen/Core>'
 allow ops/any.cpp '' '// An op.'
@@ -62,19 +64,21 @@ may_not() {
 programs="app bench examples tests"
 # shellcheck disable=SC2086 # one word a room
 {
-  may_not core dispatch kernels ops graph optim models data $programs
-  may_not kernels ops graph optim models data $programs
-  may_not kernels/cpu ops graph optim models data $programs
-  may_not ops graph optim models data $programs
-  may_not graph ops optim models data $programs
-  may_not optim models data $programs
-  may_not data ops graph optim models $programs
-  may_not models optim data $programs
+  may_not core dispatch kernels ops graph optim models data train $programs
+  may_not kernels ops graph optim models data train $programs
+  may_not kernels/cpu ops graph optim models data train $programs
+  may_not ops graph optim models data train $programs
+  may_not graph ops optim models data train $programs
+  may_not optim models data train $programs
+  may_not data ops graph optim models train $programs
+  may_not models optim data train $programs
+  may_not train $programs
   may_not app bench examples
   may_not bench examples
 }
 refuse core/any.h '#include <fmt/core.h>'
 refuse models/any.h '#include <Eigen/Core>'
+refuse train/any.h '#include <nlohmann/json.hpp>'
 refuse data/any.h '#include "png/any.h"'
 refuse data/any.h '#include "../data/png/any.h"'
 refuse ops/any.h '#include "core/any.h"'
@@ -91,7 +95,7 @@ refuse kernels/functors/unary.h '  T forward(T x) const {'
 refuse kernels/any.cpp '#include "core/tape.h"'
 refuse kernels/any.h '#include "../core/tape.h"'
 refuse ops/any.h '#include "../kernels/cpu/onednn/dnnl.h"'
-for room in core ops graph optim models data app bench; do
+for room in core ops graph optim models data train app bench; do
   refuse $room/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
   refuse $room/any.cpp '#include "kernels/reference/elements.h"'
   refuse $room/any.cpp '#pragma omp parallel for'

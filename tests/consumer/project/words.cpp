@@ -104,6 +104,7 @@ struct Scratch {};
 namespace cpu {}
 namespace data {}
 namespace math {}
+int train(int steps) { return steps; }
 int ctx = 1, inputs = 2, hash = 3, find = 4, dispatch = 5;
 
 using namespace plumb;
@@ -116,7 +117,7 @@ int main() {
   namespace second = ::data;
   namespace third = ::math;
   const bool c = abs(-1) == 1 && div(7, 2).quot == 3 && exp(0.0) == 1 && log(1.0) == 0 && pow(2.0, 3.0) == 8 &&
-                 sqrt(4.0) == 2 && tanh(0.0) == 0 && ctx + inputs + hash + find + dispatch == 15;
+                 sqrt(4.0) == 2 && tanh(0.0) == 0 && ctx + inputs + hash + find + dispatch == train(15);
   const Tensor x = ones({2}).require_grad();
   const Tensor y = abs(div(exp(log(pow(sqrt(x), x))), clone(x))) - tanh(x);
   optim::make("sgd", std::span(&x, 1), {.learning_rate = 0.1})->step(grad(sum(y), {x}));

@@ -36,6 +36,25 @@ TEST_F(EmulatedCommandTest, TrainsAsOnTheHostAndSaysWhatItMoved) {
   EXPECT_FALSE(on_host.contains("transfers"));
 }
 
+TEST_F(EmulatedCommandTest, ReadsResultsAsSeldomAsItIsTold) {
+  const std::string line = lenet_ + "--epochs 2 --device cuda ";
+  const auto results = [](const test::Json& report) {
+    std::vector<test::Json> all;
+    for (const auto& e : report["epochs"]) all.insert(all.end(), {e["loss"], e["train_accuracy"], e["test_loss"]});
+    return all;
+  };
+  const auto expected = results(report_of(line));
+  for (const std::string mode : {"eager", "captured"}) {
+    const auto report = report_of(line + "--log-every 3 --mode " + mode);
+    EXPECT_EQ(results(report), expected) << "to the bit";
+    EXPECT_EQ(report["config"]["log_every"], 3);
+    EXPECT_EQ(report["steps_ms"].size(), 6u);
+    EXPECT_EQ(report["transfers"]["to_host"]["count"], 3 * 2) << "losses, answers and labels of three steps together";
+    EXPECT_EQ(report["transfers"]["steps"], 4);
+  }
+  EXPECT_TRUE(test::is_refusal(run(line + "--log-every 2 --check-nan --lr 1e30"), "holds a NaN"));
+}
+
 TEST_F(EmulatedCommandTest, ResumesEvaluatesAndChecks) {
   ASSERT_TRUE(works(lenet_ + "--epochs 2 --optimizer adam --device cuda --checkpoint whole --json whole.json"));
   ASSERT_TRUE(works(lenet_ + "--epochs 1 --optimizer adam --device cuda --checkpoint c --check-nan --profile p.json"));

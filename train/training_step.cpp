@@ -1,11 +1,13 @@
-#include "app/train_step.h"
+#include "train/training_step.h"
 
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 
-namespace plumb::app {
+namespace plumb::training {
+
+const char* to_string(StepMode m) { return m == StepMode::kCaptured ? "captured" : "eager"; }
 
 TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
                             const Tensor& labels) {
@@ -16,23 +18,23 @@ TensorList forward_backward(const models::Network& network, const models::Forwar
   return result;
 }
 
-TrainStep::TrainStep(const models::Network& network, optim::Optimizer& optimizer, Generator& generator,
-                     bool is_captured)
+TrainingStep::TrainingStep(const models::Network& network, optim::Optimizer& optimizer, Generator& generator,
+                           StepMode mode)
     : network_(network),
       optimizer_(optimizer),
       generator_(generator),
-      is_captured_(is_captured),
+      mode_(mode),
       captured_([this](std::span<const Tensor> in) { return eager(in[0], in[1]); }) {}
 
-TensorList TrainStep::operator()(const Tensor& images, const Tensor& labels) {
-  return is_captured_ ? captured_({images, labels}) : eager(images, labels);
+TensorList TrainingStep::operator()(const Tensor& images, const Tensor& labels) {
+  return mode_ == StepMode::kCaptured ? captured_({images, labels}) : eager(images, labels);
 }
 
-TensorList TrainStep::eager(const Tensor& images, const Tensor& labels) {
+TensorList TrainingStep::eager(const Tensor& images, const Tensor& labels) {
   TensorList result = forward_backward(network_, models::ForwardContext::training(generator_), images, labels);
   optimizer_.step(std::span<const Tensor>(result).subspan(2));
   result.resize(2);
   return result;
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::training

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "app/profile.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "tests/support/compare.h"
+#include "train/nan_check.h"
 
-namespace plumb::app {
+namespace plumb::training {
 
 using detail::Scoped;
 namespace {
@@ -51,4 +51,4 @@ TEST(NanCheck, PassesOverWholeNumbers) {
 }
 
 }  // namespace
-}  // namespace plumb::app
+}  // namespace plumb::training

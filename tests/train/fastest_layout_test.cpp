@@ -1,4 +1,4 @@
-#include "app/fastest_layout.h"
+#include "train/fastest_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "ops/linear.h"
 #include "ops/reduce.h"
 
-namespace plumb::app {
+namespace plumb::training {
 namespace {
 
 // A network of one linear layer that is slow in all layouts but one, and counts its forward passes.
@@ -52,4 +52,4 @@ TEST(FastestLayoutTest, IsMeasuredOnceForABatch) {
 }
 
 }  // namespace
-}  // namespace plumb::app
+}  // namespace plumb::training

@@ -1,20 +1,18 @@
-#include "app/checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "app/report.h"
-#include "app/values.h"
+#include "core/file.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
 
-namespace plumb::app {
-
-using detail::in_quotes;
+namespace plumb::training {
 namespace {
 
+using detail::in_quotes;
 namespace fs = std::filesystem;
 using models::TensorFileReader;
 using Texts = std::map<std::string, std::string>;
@@ -36,14 +34,21 @@ const std::string& entry(const TensorFileReader& reader, const std::string& key)
   return it->second;
 }
 
+// The value that is called so.
+template <class T, size_t N>
+T named(const TensorFileReader& reader, const char* what, const std::string& name, const T (&values)[N]) {
+  for (const T& value : values) {
+    if (name == to_string(value)) return value;
+  }
+  fail("{} is not a valid checkpoint: its {} is {}", reader.file(), what, in_quotes(name));
+}
+
 Checkpoint described(const TensorFileReader& reader) {
   PLUMB_CHECK(entry(reader, "format") == models::kCheckpointFormat, "{} is not a checkpoint: its format is {}",
               reader.file(), in_quotes(entry(reader, "format")));
   models::check_checkpoint_version(reader);
   Checkpoint c;
-  c.layout = entry(reader, "layout");
-  PLUMB_CHECK(std::ranges::count(layout_choices(), c.layout), "{} is not a valid checkpoint: its layout is {}",
-              reader.file(), in_quotes(c.layout));
+  c.layout = named(reader, "layout", entry(reader, "layout"), kPublicLayouts);
   const std::string& epochs = entry(reader, "epochs_done");
   const auto [end, error] = std::from_chars(epochs.data(), epochs.data() + epochs.size(), c.epochs_done);
   PLUMB_CHECK(error == std::errc() && end == epochs.data() + epochs.size() && c.epochs_done >= 0,
@@ -59,36 +64,6 @@ Checkpoint described(const TensorFileReader& reader) {
   return c;
 }
 
-// How plumb train is asked for an entry of the config, and what to do to ask for the same.
-struct Asked {
-  std::string as, advice;
-};
-Asked asked(const std::string& key, const std::string& value) {
-  if (key == "model") return {"the model " + value, "train " + value};
-  if (key == "data" && value != "synthetic") return {"the data of " + value, "give its folder to --data"};
-  std::string option = "--" + (key == "learning_rate" ? "lr" : key);
-  std::replace(option.begin(), option.end(), '_', '-');
-  if (value == "no" || value == "default") return {"no " + option, "leave " + option + " out"};
-  if (value != "yes") option += " " + value;
-  return {option, "give " + option};
-}
-
-void check_same(const TensorFileReader& reader, const std::string& key, const std::string& saved,
-                const std::string& wanted) {
-  if (saved == wanted) return;
-  const auto [as, advice] = asked(key, detail::shortened(saved));
-  fail("the checkpoint {} was made with {}, not {}; {}, or start anew without --resume", reader.file(), as,
-       asked(key, wanted).as, advice);
-}
-
-void check_config(const TensorFileReader& reader, const Checkpoint& c, const Texts& expected) {
-  for (const auto& [key, value] : expected) {
-    const auto it = c.config.find(key);
-    PLUMB_CHECK(it != c.config.end(), "the checkpoint {} does not say of which {} it is", reader.file(), key);
-    check_same(reader, key, it->second, value);
-  }
-}
-
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Checkpoint& c) {
@@ -99,13 +74,11 @@ void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor
   Texts texts{{"format", std::string(models::kCheckpointFormat)},
               {"version", std::string(models::kCheckpointVersion)},
               {"epochs_done", std::to_string(c.epochs_done)},
-              {"layout", c.layout},
+              {"layout", to_string(c.layout)},
               {"choices", nlohmann::json(c.choices).dump()}};
   for (const auto& [key, value] : c.config) texts[std::string(kConfig) + key] = value;
   models::save_safetensors(checkpoint_file(folder), state, texts);
 }
-
-void check_checkpoint_folder(const fs::path& folder) { check_writable_in(folder.string(), kFile); }
 
 fs::path checkpoint_file(const fs::path& folder) { return folder / kFile; }
 
@@ -121,15 +94,12 @@ std::optional<Convention> convention_of(const fs::path& weights) {
   const auto& texts = reader.metadata();
   const auto format = texts.find("format"), name = texts.find(std::string(kConfig) + "convention");
   if (format == texts.end() || format->second != models::kCheckpointFormat || name == texts.end()) return {};
-  PLUMB_CHECK(std::ranges::count(convention_choices(), name->second),
-              "{} is not a valid checkpoint: its convention is {}", reader.file(), in_quotes(name->second));
-  return convention_from_string(name->second);
+  return named(reader, "convention", name->second, kConventions);
 }
 
-Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Texts& expected) {
+Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state) {
   const TensorFileReader reader = open(folder);
-  Checkpoint checkpoint = described(reader);
-  check_config(reader, checkpoint, expected);
+  const Checkpoint checkpoint = described(reader);
   std::map<std::string_view, Tensor> wanted;
   for (const auto& [name, tensor] : state) wanted[name] = tensor;
   for (const auto& e : reader.entries()) {
@@ -149,4 +119,4 @@ Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::Named
 
 Checkpoint peek_checkpoint(const fs::path& folder) { return described(open(folder)); }
 
-}  // namespace plumb::app
+}  // namespace plumb::training

@@ -1,17 +1,16 @@
-#include "app/fastest_layout.h"
+#include "train/fastest_layout.h"
 
 #include <algorithm>
 
-#include "app/train_step.h"
-#include "app/values.h"
 #include "core/runtime.h"
 #include "core/stopwatch.h"
 #include "dispatch/policy.h"
 #include "dispatch/tuning_cache.h"
 #include "kernels/threads.h"
 #include "ops/random.h"
+#include "train/training_step.h"
 
-namespace plumb::app {
+namespace plumb::training {
 namespace {
 
 // The seconds of one training step on random numbers in a layout, without changing the network.
@@ -54,8 +53,9 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
       message("layout of {} batch {} {} math {} threads {} search {} among {}", network.name(), batch, dtype,
               static_cast<int>(detail::ctx.policy.math), threads(), static_cast<int>(detail::ctx.policy.search),
               algorithm_name(detail::ctx.policy.algorithm));
-  const std::vector<std::string> names = layout_choices();
-  const auto is_layout = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const auto is_layout = [](const std::string& name) {
+    return std::ranges::any_of(kPublicLayouts, [&](Layout l) { return to_string(l) == name; });
+  };
   if (const auto known = detail::find_tuned(device, work, is_layout)) return layout_from_string(*known);
   Layout best = usual_layout(device, dtype);
   double best_seconds = 1e30;
@@ -73,4 +73,4 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   return best;
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::training

@@ -8,18 +8,19 @@
 #include <span>
 #include <string>
 
-#include "core/convention.h"
-#include "dispatch/tuning_cache.h"
-#include "models/network.h"
+#include "../core/convention.h"
+#include "../core/layout.h"
+#include "../dispatch/tuning_cache.h"
+#include "../models/network.h"
 
-namespace plumb::app {
+namespace plumb::training {
 
 /// What a checkpoint says besides its tensors.
 struct Checkpoint {
   int64_t epochs_done = 0;
-  std::map<std::string, std::string> config;  ///< what the run was asked for, "model" -> "alexnet"
-  TunedAlgorithms choices;                    ///< the kernels that measuring chose
-  std::string layout;
+  std::map<std::string, std::string> config{};  ///< what the run was asked for, in words: "model" -> "alexnet"
+  TunedAlgorithms choices{};                    ///< the kernels that measuring chose
+  Layout layout = Layout::kNchw;                ///< of images and activations
 };
 
 /// Writes FOLDER/checkpoint.safetensors, and makes the folder if there is none. The checkpoint that was there stays
@@ -28,8 +29,6 @@ struct Checkpoint {
 void save_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state,
                      const Checkpoint& checkpoint);
 
-/// Throws a sentence now if save_checkpoint could not write to a folder later.
-void check_checkpoint_folder(const std::filesystem::path& folder);
 /// The file of a folder's checkpoint.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
 /// The file of weights that a path means: itself, or the checkpoint in it if it is a folder with one.
@@ -39,13 +38,11 @@ std::filesystem::path weights_file(const std::filesystem::path& path);
 std::optional<Convention> convention_of(const std::filesystem::path& weights);
 
 /// Fills the tensors of `state` in place from the checkpoint in a folder, bit for bit, and returns the rest. Before it
-/// writes to one it throws a sentence when the checkpoint is missing or not valid, when an entry of `expected` differs
-/// from its config (the first that does is named, as an option of `plumb train`; the config may have others), or when
-/// its tensors are not exactly those of `state` by name, shape and dtype.
-Checkpoint load_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state,
-                           const std::map<std::string, std::string>& expected);
+/// writes to one it throws a sentence when the checkpoint is missing or not valid, or when its tensors are not exactly
+/// those of `state` by name, shape and dtype.
+Checkpoint load_checkpoint(const std::filesystem::path& folder, std::span<const models::NamedTensor> state);
 
 /// What the checkpoint in a folder says, without reading its tensors.
 Checkpoint peek_checkpoint(const std::filesystem::path& folder);
 
-}  // namespace plumb::app
+}  // namespace plumb::training

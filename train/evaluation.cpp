@@ -1,4 +1,4 @@
-#include "app/evaluation.h"
+#include "train/evaluation.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/reduce.h"
 
-namespace plumb::app {
+namespace plumb::training {
 
 int64_t count_correct(const Tensor& predictions, const Tensor& labels) {
   const Tensor predicted = to(predictions, Device{}), known = to(labels, Device{});
@@ -31,4 +31,4 @@ Evaluation evaluate(const models::Network& network, datasets::Loader& loader) {
   return e;
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::training

@@ -1,16 +1,11 @@
-#include "app/profile.h"
-
-#include <fmt/core.h>
+#include "train/profile.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "app/report.h"
-#include "core/block.h"
+#include "core/runtime.h"
 
-namespace plumb::app {
+namespace plumb::training {
 namespace {
 
 const char* name_of(Phase p) {
@@ -20,31 +15,6 @@ const char* name_of(Phase p) {
     case Phase::kUpdate: return "update";
   }
   return "";
-}
-
-template <class T>
-bool has_nan(const void* data, int64_t n) {
-  const auto* p = static_cast<const T*>(data);
-  for (int64_t i = 0; i < n; ++i) {
-    if (std::isnan(static_cast<double>(static_cast<float>(p[i])))) return true;
-  }
-  return false;
-}
-
-bool holds_nan(const void* data, const TensorSpec& s, Device device) {
-  if (!data || is_pack(s.layout) || !is_floating(s.dtype)) return false;
-  if (!device.is_cpu()) {
-    const detail::Block here = detail::block_of(s.bytes());
-    detail::copy_bytes(here.get(), {}, data, device, s.bytes());
-    return holds_nan(here.get(), s, {});
-  }
-  switch (s.dtype) {
-    case DType::kF32: return has_nan<float>(data, s.numel());
-    case DType::kF64: return has_nan<double>(data, s.numel());
-    case DType::kF16: return has_nan<Float16>(data, s.numel());
-    case DType::kBf16: return has_nan<Bfloat16>(data, s.numel());
-    default: return false;
-  }
 }
 
 }  // namespace
@@ -83,7 +53,7 @@ void Profile::add_step(int64_t number, double ms) {
   if (events_.size() < most_) steps_.push_back({number, now_us() - ms * 1e3, ms * 1e3});
 }
 
-void Profile::write(const std::string& file) {
+std::string Profile::trace() {
   for (Event& e : events_) {
     if (!e.runtime) continue;
     e.start_us = origin_us_ + 1e6 * e.runtime->seconds_between(*origin_, *e.from);
@@ -117,29 +87,7 @@ void Profile::write(const std::string& file) {
   for (int i = 0; i < 4; ++i) {
     events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i}, {"args", {{"name", rows[i]}}}});
   }
-  write_text(file, nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
-  if (left_out_ > 0) {
-    fmt::print(stderr, "plumb: {} has the first {} kernels and leaves out {}; train on fewer images to see all\n", file,
-               most_, left_out_);
-  }
+  return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump();
 }
 
-// Earlier kernels were looked at: what an input holds came from outside, or was written by this one.
-void NanCheck::after(const PreparedKernel& p, const Launch& l) {
-  const auto check = [&](const char* which, std::span<const TensorSpec> specs, auto pointer) {
-    for (size_t i = 0; i < specs.size(); ++i) {
-      PLUMB_CHECK(!holds_nan(pointer(i), specs[i], p.policy.device),
-                  "{}: {} {} {} holds a NaN; look at its inputs, or lower the learning rate", p.kind->name, which, i,
-                  specs[i]);
-    }
-  };
-  const auto& packs = p.kernel->info().packs;
-  check("input", p.in(), [&](size_t i) -> const void* {
-    const bool is_packed =
-        std::ranges::any_of(packs, [&](const PackRequest& r) { return r.input == static_cast<int>(i); });
-    return is_packed ? nullptr : l.in[i];  // it was looked at when it was packed
-  });
-  check("output", p.out(), [&](size_t i) { return l.out[i]; });
-}
-
-}  // namespace plumb::app
+}  // namespace plumb::training

@@ -1,0 +1,41 @@
+// Blocks whose activations are computed again.
+#include "train/recomputed.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/conv2d.h"
+#include "ops/elementwise.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "tests/support/compare.h"
+
+namespace plumb::training {
+namespace {
+
+Tensor block(const Tensor& x, const Tensor& w) { return gelu(conv2d(x, w, {.padding = 1})); }
+
+TEST(RecomputedTest, GradientsAreTheSameToTheBit) {
+  const Tensor x = uniform(Shape{2, 3, 8, 8}, -1, 1, 1).require_grad(),
+               w = uniform(Shape{3, 3, 3, 3}, -1, 1, 2).require_grad();
+  const TensorList expected = grad(sum(square(block(block(x, w), w))), {x, w});
+  const TensorList got = grad(sum(square(recomputed(block, recomputed(block, x, w), w))), {x, w});
+
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(test::bitwise_equal(got[i], expected[i]));
+}
+
+TEST(RecomputedTest, ComputesOnlyWhatIsNeeded) {
+  const Tensor x = uniform(Shape{2, 3, 8, 8}, -1, 1, 1), w = uniform(Shape{3, 3, 3, 3}, -1, 1, 2).require_grad();
+  const TensorList got = grad(sum(recomputed(block, x, w)), {w});
+
+  EXPECT_TRUE(test::bitwise_equal(got[0], grad(sum(block(x, w)), {w})[0]));
+}
+
+TEST(RecomputedTest, RefusesSecondDerivatives) {
+  const Tensor x = uniform(Shape{2}, -1, 1, 1).require_grad();
+  const Tensor y = sum(recomputed([](const Tensor& t) { return t * t; }, x));
+  EXPECT_TRUE(test::refused([&] { grad(y, {x}, {.create_graph = true}); },
+                            "recomputed: derivatives beyond the first are not available"));
+}
+
+}  // namespace
+}  // namespace plumb::training

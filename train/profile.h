@@ -1,0 +1,52 @@
+// A trace of the kernels that run, for Chrome's viewer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/stopwatch.h"
+#include "../dispatch/recorder.h"
+
+namespace plumb::training {
+
+/// Notes when each kernel ran, in which part of the step: on a device by its own clock.
+class Profile final : public Observer {
+ public:
+  static constexpr size_t kMost = 200000;
+  /// Notes at most this many kernels, the first of them.
+  explicit Profile(size_t most = kMost) : most_(most) {}
+  void before(const PreparedKernel&) override;
+  void after(const PreparedKernel&, const Launch&) override;
+  /// A step of training that took `ms` and ends now, on a row of its own.
+  void add_step(int64_t number, double ms);
+  /// The text of a file for chrome://tracing or ui.perfetto.dev. Waits for the device.
+  std::string trace();
+  /// How many kernels are in it.
+  size_t noted() const { return events_.size(); }
+  /// How many came after those.
+  size_t left_out() const { return left_out_; }
+
+ private:
+  struct Event {
+    std::string name, implementation, algorithm;
+    Phase phase;
+    double start_us, duration_us, flops, bytes;
+    std::shared_ptr<RuntimeEvent> from{}, to{};  // on a device, by whose clock it ran
+    Runtime* runtime = nullptr;
+  };
+  struct Step {
+    int64_t number;
+    double start_us, duration_us;
+  };
+  double now_us() const { return 1e6 * watch_.seconds(); }
+  detail::Stopwatch watch_;
+  double started_us_ = 0;
+  std::shared_ptr<RuntimeEvent> started_, origin_;  // on a device; when the clock stood at origin_us_
+  double origin_us_ = 0;
+  size_t most_, left_out_ = 0;
+  std::vector<Event> events_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace plumb::training

@@ -1,0 +1,41 @@
+// Activation checkpointing: memory for time.
+#pragma once
+
+#include <array>
+#include <tuple>
+
+#include "../ops/grad.h"
+
+namespace plumb::training {
+
+/// f(x...), of which backward keeps x alone, and computes f again: the same gradients to the bit, with less memory in
+/// use. f makes no random choice and writes to nothing, since it runs twice. It gets its tensors as arguments:
+/// gradients of what it has captured are lost. Throws where a gradient of the gradient is asked for. Source: Chen, Xu,
+/// Zhang, Guestrin: Training deep nets with sublinear memory cost (2016).
+template <class F, class... T>
+Tensor recomputed(F f, const T&... x) {
+  constexpr size_t kCount = sizeof...(x);
+  const auto gradients = [f, kept = std::array{SavedTensor(x, "recomputed")...}](const Tensor& dy,
+                                                                                 const Needs<kCount>& needs) {
+    PLUMB_CHECK(!is_recording(), "recomputed: derivatives beyond the first are not available");
+    const EnableGrad on;
+    std::array<Tensor, kCount> again, dx;
+    TensorList wanted;
+    for (size_t i = 0; i < kCount; ++i) {
+      again[i] = kept[i]().detached();
+      if (needs[i]) wanted.push_back(again[i].require_grad());
+    }
+    const TensorList found = grad(std::apply(f, again), wanted, dy);
+    for (size_t i = 0, next = 0; i < kCount; ++i) {
+      if (needs[i]) dx[i] = found[next++];
+    }
+    return dx;
+  };
+  const auto forward = [&] {
+    const NoGrad off;
+    return f(x...);
+  };
+  return record_joint<kCount>(forward(), {&x...}, gradients, "recomputed");
+}
+
+}  // namespace plumb::training
