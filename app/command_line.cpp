@@ -45,16 +45,19 @@ void check_standard_output() {
               std::strerror(errno));
 }
 
-// Lets the parser name the option that a value is wrong for.
+// The parser names the option that a value is wrong for.
 template <class Value>
-auto naming(const std::string& option, const std::function<void(const Value&)>& take) {
-  return [option, take](const Value& value) {
+void add_taken(CLI::App& app, const std::string& name, const std::function<void(const Value&)>& take,
+               const About& about) {
+  const auto named = [name, take](const Value& value) {
     try {
       take(value);
     } catch (const Error& e) {
-      throw CLI::ValidationError(option, e.what());
+      throw CLI::ValidationError(name, e.what());
     }
   };
+  CLI::Option* option = app.add_option_function<Value>(name, named, about.text);
+  option->default_str(about.otherwise)->type_name(about.kind)->required(about.is_required);
 }
 
 }  // namespace
@@ -63,28 +66,21 @@ void refuse_empty(const std::string& text) {
   PLUMB_CHECK(!text.empty(), "its value is empty; give one, or leave it out");
 }
 
-const Option& Option::required() const { return option_->required(), *this; }
-const Option& Option::with_default(const std::string& text) const { return option_->default_str(text), *this; }
-const Option& Option::between_commas() const { return option_->delimiter(',')->allow_extra_args(false), *this; }
-
 CommandLine::CommandLine(const char* about, const char* program) : app_(std::make_shared<CLI::App>(about, program)) {}
 
-Option CommandLine::add(const std::string& name, const Take& take, const std::string& about, const char* kind) const {
-  return Option(app_->add_option_function<std::string>(name, naming(name, take), about)->type_name(kind));
+void CommandLine::add(const std::string& name, const Take& take, const About& about) const {
+  add_taken(*app_, name, take, about);
 }
-Option CommandLine::add_all(const std::string& name, const TakeAll& take, const std::string& about) const {
-  return Option(app_->add_option_function<std::vector<std::string>>(name, naming(name, take), about));
+void CommandLine::add(const std::string& name, std::string& text, const About& about) const {
+  add(
+      name, [&text](const std::string& value) { refuse_empty(value), text = value; }, about);
 }
-Option CommandLine::add(const std::string& name, std::string& text, const std::string& about) const {
-  const Take take = [&text](const std::string& value) { refuse_empty(value), text = value; };
-  return add(name, take, about).with_default(text);
-}
-Option CommandLine::add_all(const std::string& name, std::vector<std::string>& texts, const std::string& about) const {
-  const TakeAll take = [&texts](const std::vector<std::string>& values) {
+void CommandLine::add_all(const std::string& name, std::vector<std::string>& texts, const About& about) const {
+  const std::function<void(const std::vector<std::string>&)> take = [&texts](const auto& values) {
     std::ranges::for_each(values, refuse_empty);
     texts = values;
   };
-  return add_all(name, take, about);
+  add_taken(*app_, name, take, about);
 }
 void CommandLine::add_flag(const std::string& name, bool& value, const std::string& about) const {
   app_->add_flag(name, value, about);

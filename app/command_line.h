@@ -8,7 +8,6 @@
 
 namespace CLI {
 class App;
-class Option;
 }  // namespace CLI
 
 namespace plumb::app {
@@ -16,18 +15,12 @@ namespace plumb::app {
 /// Throws if the text of a value is empty.
 void refuse_empty(const std::string& text);
 
-/// An option that was just added, and what else holds of it.
-class Option {
- public:
-  explicit Option(CLI::Option* option) : option_(option) {}
-  const Option& required() const;
-  /// What the help says of it where it is left out; nothing if the text is empty.
-  const Option& with_default(const std::string& text) const;
-  /// Several values stand between commas.
-  const Option& between_commas() const;
-
- private:
-  CLI::Option* option_;
+/// What the help says of an option.
+struct About {
+  std::string text{};
+  std::string otherwise{};    ///< what it is where it is left out; empty: the text says so
+  const char* kind = "TEXT";  ///< of a value
+  bool is_required = false;
 };
 
 /// What a program or a subcommand is told. Copies are the same command line; subcommands end with their program's.
@@ -37,14 +30,12 @@ class CommandLine {
 
   /// Takes the text of a value as soon as it is read; throws what is wrong with it.
   using Take = std::function<void(const std::string&)>;
-  using TakeAll = std::function<void(const std::vector<std::string>&)>;
-  /// An option "--name VALUE", or the argument "name". `kind` is what the help calls a value.
-  Option add(const std::string& name, const Take& take, const std::string& about, const char* kind = "TEXT") const;
-  /// The same for several values.
-  Option add_all(const std::string& name, const TakeAll& take, const std::string& about) const;
-  /// The same for any text that is not empty, which outlives the command line. The help shows what it is now.
-  Option add(const std::string& name, std::string& text, const std::string& about) const;
-  Option add_all(const std::string& name, std::vector<std::string>& texts, const std::string& about) const;
+  /// An option "--name VALUE", or the argument "name".
+  void add(const std::string& name, const Take& take, const About& about) const;
+  /// The same for any text that is not empty, which outlives the command line.
+  void add(const std::string& name, std::string& text, const About& about) const;
+  /// The same for several of them.
+  void add_all(const std::string& name, std::vector<std::string>& texts, const About& about) const;
   void add_flag(const std::string& name, bool& value, const std::string& about) const;
   /// A subcommand; calling `work` is what it does when it was named.
   CommandLine subcommand(const char* name, const char* about) const;

@@ -1,7 +1,6 @@
 // plumb eval: the accuracy of given weights on a test set.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
@@ -25,18 +24,6 @@ struct EvalConfig {
   datasets::Normalization normalization;
   int64_t batch = 250, limit = 0;
 };
-
-// The numbers between commas.
-std::vector<double> finite_numbers(const std::string& text) {
-  refuse_empty(text);
-  std::vector<double> all;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    all.push_back(finite_number(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return all;
-}
 
 void check_channels(const char* option, const std::vector<double>& values, int64_t channels) {
   PLUMB_CHECK(static_cast<int64_t>(values.size()) == channels,
@@ -96,26 +83,29 @@ void add_eval(const CommandLine& plumb) {
   auto c = std::make_shared<EvalConfig>();
   add_model_option(cmd, c->model);
   cmd.add("--weights", c->weights,
-          "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder")
-      .required();
-  cmd.add("--data", c->data, "Folder of the data set, or synthetic").required();
+          {.text = "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder",
+           .is_required = true});
+  cmd.add("--data", c->data, {.text = "Folder of the data set, or synthetic", .is_required = true});
   const auto add_numbers = [&](const char* option, std::vector<double>& numbers, const char* about) {
-    cmd.add(
-        option, [&numbers](const std::string& text) { numbers = finite_numbers(text); }, about);
+    const auto take = [&numbers](const std::string& text) {
+      refuse_empty(text);
+      for (const std::string& part : between_commas(text)) numbers.push_back(finite_number(part));
+    };
+    cmd.add(option, take, {about});
   };
   add_numbers("--mean", c->normalization.mean,
               "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
   add_numbers("--std", c->normalization.deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
   add_choice(cmd, "--convention", c->convention, kConventions,
-             "Whose epsilon of batch normalization [the checkpoint's, or pytorch]: ");
+             {"Whose epsilon of batch normalization [the checkpoint's, or pytorch]: "});
   add_batch_option(cmd, c->batch, "Images at once");
   add_limit_option(cmd, c->limit, "Use only the first so many images, 0 for all");
-  add_choice(cmd, "--layout", c->layout, kPublicLayouts, "Of images and activations: ");
+  add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of images and activations: "});
   add_device_option(cmd, c->device, "Where to run");
   add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
   add_threads_option(cmd);
-  cmd.add("--json", c->json, "Write the result to this file");
+  cmd.add("--json", c->json, {"Write the result to this file"});
   cmd.calls([c] { eval(*c); });
 }
 

@@ -119,10 +119,10 @@ void add_info(const CommandLine& plumb) {
   const CommandLine cmd =
       plumb.subcommand("info", "Show the machine and its measured roofs, or a network's layer table");
   auto c = std::make_shared<Config>();
-  add_choice(cmd, "--model", c->model, model_choices(), "The network whose layers to list: ");
+  add_choice(cmd, "--model", c->model, model_choices(), {"The network whose layers to list: "});
   add_device_option(cmd, c->device, "Which to show");
   add_threads_option(cmd);
-  cmd.add("--json", c->json, "Write the same to this file");
+  cmd.add("--json", c->json, {"Write the same to this file"});
   cmd.calls([c] {
     check_outputs({{"--json", c->json}});
     const Device d = c->device;

@@ -139,7 +139,7 @@ void add_layout(const CommandLine& plumb) {
   add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
   add_threads_option(cmd);
-  cmd.add("--json", c->json, "Write the same to this file");
+  cmd.add("--json", c->json, {"Write the same to this file"});
   cmd.calls([c] { layout(*c); });
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,52 +13,47 @@ namespace plumb::app {
 /// An option with one of `values`, by its name; the help lists them behind `about`. T is their type, or an optional of
 /// it.
 template <class T, class Values>
-Option add_choice(const CommandLine& line, const std::string& option, T& value, const Values& values,
-                  const std::string& about) {
-  std::string first;
+void add_choice(const CommandLine& line, const std::string& option, T& value, const Values& values, About about) {
+  about.text += any_of(names_of(values));
   if constexpr (requires { value.has_value(); }) {
-    if (value) first = message("{}", *value);
+    if (value) about.otherwise = message("{}", *value);
   } else {
-    first = message("{}", value);
+    about.otherwise = message("{}", value);
   }
   const std::vector all(std::begin(values), std::end(values));
-  return line
-      .add(
-          option, [&value, all](const std::string& text) { value = named(text, all); },
-          about + any_of(names_of(values)))
-      .with_default(first);
+  line.add(
+      option, [&value, all](const std::string& text) { value = named(text, all); }, about);
 }
 /// An option with some of `values`, between commas.
 template <class T, class Values>
-Option add_choices(const CommandLine& line, const std::string& option, std::vector<T>& chosen, const Values& values,
-                   const std::string& about) {
-  std::string first;
-  for (const std::string& name : names_of(chosen)) first += (first.empty() ? "" : ",") + name;
+void add_choices(const CommandLine& line, const std::string& option, std::vector<T>& chosen, const Values& values,
+                 About about) {
+  about.text += any_of(names_of(values));
+  for (const std::string& name : names_of(chosen)) about.otherwise += (about.otherwise.empty() ? "" : ",") + name;
   const std::vector<T> all(std::begin(values), std::end(values));
-  const auto take = [&chosen, all](const std::vector<std::string>& texts) {
+  const auto take = [&chosen, all](const std::string& text) {
     chosen.clear();
-    for (const std::string& text : texts) chosen.push_back(named(text, all));
+    for (const std::string& name : between_commas(text)) chosen.push_back(named(name, all));
   };
-  return line.add_all(option, take, about + any_of(names_of(values))).between_commas().with_default(first);
+  line.add(option, take, about);
 }
-/// An option with a whole number from `least` to `most`, as decimal digits.
+/// An option with a whole number from `least` to `most`, as decimal digits. The help shows what it is now.
 template <class T>
-Option add_whole(const CommandLine& line, const std::string& option, T& value, const std::string& about, T least,
-                 T most = std::numeric_limits<T>::max()) {
+void add_whole(const CommandLine& line, const std::string& option, T& value, const std::string& about, T least,
+               T most = std::numeric_limits<T>::max()) {
   const auto take = [&value, least, most](const std::string& text) { value = whole_number<T>(text, least, most); };
-  return line.add(option, take, about, "INT").with_default(std::to_string(value));
+  line.add(option, take, {about, value < least ? "" : std::to_string(value), "INT"});
 }
 /// An option with a nonnegative_number. T is double, or an optional of it.
 template <class T>
-Option add_nonnegative(const CommandLine& line, const std::string& option, T& value, const std::string& about) {
-  return line.add(
-      option, [&value](const std::string& text) { value = nonnegative_number(text); }, about, "FLOAT");
+void add_nonnegative(const CommandLine& line, const std::string& option, T& value, const std::string& about) {
+  line.add(option, [&value](const std::string& text) { value = nonnegative_number(text); }, {about, "", "FLOAT"});
 }
 
 /// The required argument "model".
 void add_model_option(const CommandLine& line, std::string& model);
 /// --batch, from 1 to kMostImages.
-Option add_batch_option(const CommandLine& line, int64_t& batch, const char* about);
+void add_batch_option(const CommandLine& line, int64_t& batch, const char* about);
 /// --limit, 0 for all.
 void add_limit_option(const CommandLine& line, int64_t& limit, const char* about);
 /// --algorithm.

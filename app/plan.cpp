@@ -284,14 +284,15 @@ void add_plan(const CommandLine& plumb) {
   const CommandLine cmd = plumb.subcommand("plan", "Plan a training step for a GPU that need not be there");
   auto c = std::make_shared<Config>();
   add_model_option(cmd, c->model);
-  cmd.add("--on", c->on, "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it")
-      .required();
-  add_choice(cmd, "--layout", c->layout, kPublicLayouts, "Of the images, [nchw beside nhwc]: ");
+  cmd.add("--on", c->on,
+          {.text = "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it",
+           .is_required = true});
+  add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of the images, [nchw beside nhwc]: "});
   add_dtype_option(cmd, c->precision);
   add_batch_option(cmd, c->batch, "Images of a step");
   add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
-  cmd.add("--json", c->json, "Write all of it to this file");
+  cmd.add("--json", c->json, {"Write all of it to this file"});
   cmd.calls([c] { plan(*c); });
 }
 

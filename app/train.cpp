@@ -158,9 +158,9 @@ void add_layout_option(const CommandLine& cmd, std::optional<Layout>& layout) {
     layout = place == 0 ? std::nullopt : std::optional(kPublicLayouts[place - 1]);
   };
   cmd.add("--layout", take,
-          "Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: " +
-              any_of(names))
-      .with_default(kAuto);
+          {"Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: " +
+               any_of(names),
+           kAuto});
 }
 
 }  // namespace
@@ -170,40 +170,43 @@ void add_train(const CommandLine& plumb) {
       plumb.subcommand("train", "Train a network and report time, loss and accuracy of every epoch");
   auto c = std::make_shared<TrainConfig>();
   auto words = std::make_shared<std::vector<std::string>>();
-  cmd.add_all("model", *words,
-              any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
-                  kSeven + ", where FRAMEWORK is ref, this one")
-      .required();
-  cmd.add("--data", c->data, "Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic");
+  cmd.add_all(
+      "model", *words,
+      {.text = any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
+               kSeven + ", where FRAMEWORK is ref, this one",
+       .is_required = true});
+  cmd.add("--data", c->data,
+          {"Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic", c->data});
   add_device_option(cmd, c->device, "Where to train");
   add_batch_option(cmd, c->training.batch, "Images a step");
-  add_choice(cmd, "--optimizer", c->optimizer, optim::kKinds, "");
+  add_choice(cmd, "--optimizer", c->optimizer, optim::kKinds, {});
   add_nonnegative(cmd, "--lr", c->settings.learning_rate, "Learning rate [the convention's default]");
   add_whole<int64_t>(cmd, "--epochs", c->epochs, "Epochs in total, those of a resumed checkpoint included", 1);
   add_nonnegative(cmd, "--momentum", c->settings.momentum, "Momentum of sgd and rmsprop [0]");
   add_nonnegative(cmd, "--weight-decay", c->settings.weight_decay, "Weight decay [the convention's default]");
   add_choice(cmd, "--convention", c->settings.convention, kConventions,
-             "Whose formulas, defaults and initial weights: ");
+             {"Whose formulas, defaults and initial weights: "});
   add_layout_option(cmd, c->layout);
   add_algorithm_option(cmd, c->kernels);
   add_workspace_option(cmd);
   add_dtype_option(cmd, c->training.precision);
-  add_choice(cmd, "--mode", c->training.mode, training::kStepModes, "A captured step is recorded once and replayed: ");
+  add_choice(cmd, "--mode", c->training.mode, training::kStepModes,
+             {"A captured step is recorded once and replayed: "});
   add_threads_option(cmd);
   add_whole<uint64_t>(cmd, "--seed", c->training.seed, "Seed of weights, order, augmentation and dropout", 0);
   add_limit_option(cmd, c->limit, "Use only the first so many images of each split, 0 for all");
   cmd.add_flag("--augment", c->augment, "Random crops and flips of the training images");
-  cmd.add("--init", c->init, "Start from these weights: a file of safetensors, or a checkpoint or its folder");
-  cmd.add("--checkpoint", c->checkpoint, "Folder to save the state to after every epoch");
+  cmd.add("--init", c->init, {"Start from these weights: a file of safetensors, or a checkpoint or its folder"});
+  cmd.add("--checkpoint", c->checkpoint, {"Folder to save the state to after every epoch"});
   cmd.add_flag("--resume", c->resume, "Continue from the checkpoint, bit for bit");
   add_whole<int64_t>(cmd, "--log-every", c->training.log_every,
                      "Read losses after every so many steps: a device is not waited for between. Those of an epoch are "
                      "the means over all its steps anyway",
                      1);
-  cmd.add("--json", c->json, "Write the report of this run's epochs to this file");
-  cmd.add("--csv", c->csv, "Write one line for each epoch of this run to this file");
+  cmd.add("--json", c->json, {"Write the report of this run's epochs to this file"});
+  cmd.add("--csv", c->csv, {"Write one line for each epoch of this run to this file"});
   cmd.add("--profile", c->profile,
-          fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", training::Profile::kMost));
+          {fmt::format("Write a trace of the first {} kernels for Chrome's trace viewer", training::Profile::kMost)});
   cmd.add_flag("--check-nan", c->check_nan, "Stop at the first NaN and name the op that made it");
   cmd.calls([c, words, cmd] {
     read_positional(*words, cmd, *c);

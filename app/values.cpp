@@ -26,6 +26,16 @@ size_t place_of(const std::string& name, const std::vector<std::string>& names) 
   return static_cast<size_t>(it - names.begin());
 }
 
+std::vector<std::string> between_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 double finite_number(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -31,6 +31,9 @@ auto named(const std::string& name, const Values& values) {
   return *std::next(std::begin(values), static_cast<std::ptrdiff_t>(place_of(name, names_of(values))));
 }
 
+/// The parts of a text between its commas.
+std::vector<std::string> between_commas(const std::string& text);
+
 /// The decimal whole number that a text is; throws if it is none, does not fit into a T or is not in [least, most].
 template <class T>
 T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>::max()) {

@@ -26,10 +26,10 @@ struct Options {
 
 void add_options(const app::CommandLine& line, Options& o) {
   line.add_all("--shapes", o.shapes,
-               "Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in");
-  app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say").with_default("");
-  app::add_choices(line, "--layouts", o.layouts, kPublicLayouts, "Some, between commas, of ");
-  app::add_choices(line, "--dtypes", o.dtypes, std::array{"f32", "tf32", "bf16", "f64"}, "Some, between commas, of ");
+               {"Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in"});
+  app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say");
+  app::add_choices(line, "--layouts", o.layouts, kPublicLayouts, {"Some, between commas, of "});
+  app::add_choices(line, "--dtypes", o.dtypes, std::array{"f32", "tf32", "bf16", "f64"}, {"Some, between commas, of "});
   app::add_device_option(line, o.device, "Where the ops run");
   app::add_threads_option(line);
   line.footer(std::string(kAboutFlags) +

@@ -135,15 +135,15 @@ int main(int argc, char** argv) {
   return app::run_program("plumb_bench_train", [&] {
     Options o;
     const app::CommandLine cli("Training steps on demand, for bench/peers/compare.py", "");
-    cli.add("--model", o.model, "").required();
-    cli.add("--weights", o.weights, "").required();
-    cli.add("--batch-file", o.batch_file, "").required();
+    cli.add("--model", o.model, {.is_required = true});
+    cli.add("--weights", o.weights, {.is_required = true});
+    cli.add("--batch-file", o.batch_file, {.is_required = true});
     app::add_batch_option(cli, o.batch, "");
-    cli.add("--optimizer", o.optimizer, "");
-    cli.add("--convention", o.convention, "");
+    cli.add("--optimizer", o.optimizer, {});
+    cli.add("--convention", o.convention, {});
     app::add_algorithm_option(cli, o.kernels);
-    app::add_choice(cli, "--mode", o.mode, training::kStepModes, "");
-    cli.add("--layout", o.layout, "");
+    app::add_choice(cli, "--mode", o.mode, training::kStepModes, {});
+    cli.add("--layout", o.layout, {});
     app::add_dtype_option(cli, o.precision);
     app::add_nonnegative(cli, "--lr", o.lr, "");
     app::add_whole<int>(cli, "--threads", o.threads, "", 1);

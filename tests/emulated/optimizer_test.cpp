@@ -52,7 +52,7 @@ TEST(DeviceOptimizerTest, CountingStepsWaitsForNothing) {
   const auto w = there(parameters_of(kTwo, 1), true), g = there(made(kTwo, 5), false);
   Adam adam(w, {});
   Program program = capture([&] { adam.step(g); });
-  const Runtime& runtime = runtime_of(kDevice);
+  Runtime& runtime = runtime_of(kDevice);
   const DeviceCounts before = runtime.counts();
   for (int i = 0; i < 3; ++i) program.run();
   adam.step(g);
