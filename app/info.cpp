@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/device_roofs.h"
 #include "app/options.h"
 #include "app/report.h"
-#include "app/roofs.h"
 #include "core/runtime.h"
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
+#include "measure/device_roofs.h"
+#include "measure/roofs.h"
 #include "models/network.h"
 
 namespace plumb::app {
@@ -60,7 +60,7 @@ const char* waiting_text(std::string policy) {
 }
 
 Json print_machine() {
-  const Roofs roofs = measure_roofs();
+  const measure::Roofs roofs = measure::measure_roofs();
   const char* set = std::getenv("OMP_WAIT_POLICY");
   const std::string policy = set ? set : "";
   fmt::print("device      cpu\nprocessor   {}\nisa         {}\nthreads     {}\n", cpu_model(), cpu_isa(), threads());
@@ -89,7 +89,7 @@ Json print_device(Device d) {
   fmt::print("device      {}\nname        {}\ncapability  {}.{}\n", to_string(d), p.name, p.capability / 10,
              p.capability % 10);
   fmt::print("processors  {}\nmemory      {:.1f} GiB\n", p.multiprocessors, gib);
-  const DeviceRoofs roofs = measure_roofs(d);
+  const measure::DeviceRoofs roofs = measure::measure_roofs(d);
   Json rates;
   const auto rate = [&](const char* dtype, double flops) {
     if (flops > 0) fmt::print("roof        {:.4g} GFLOP/s {} (the best of a few products)\n", flops / 1e9, dtype);

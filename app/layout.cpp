@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/layout_pieces.h"
 #include "app/options.h"
 #include "app/report.h"
 #include "dispatch/policy.h"
+#include "measure/layout_pieces.h"
 #include "ops/random.h"
 #include "train/training_step.h"
 
@@ -35,7 +35,7 @@ Program training_step(const models::Network& network, Layout layout, const Layou
       [&] { return training::forward_backward(network, models::ForwardContext::training(generator), images, labels); });
 }
 
-Json row_of(const Piece& piece, Layout layout, const Timing& t, double best) {
+Json row_of(const measure::Piece& piece, Layout layout, const measure::Timing& t, double best) {
   const KernelInfo& info = piece.kernel->kernel->info();
   Json j{{"layer", piece.layer},        {"direction", piece.direction}, {"layout", to_string(layout)},
          {"implementation", info.name}, {"algorithm", info.algorithm},  {"ms", t.seconds * 1e3}};
@@ -98,14 +98,14 @@ void layout(const LayoutConfig& c) {
               {"dtype", to_string(c.precision)},
               {"environment", environment_json(network->device())}};
   report["rows"] = Json::array();
-  OnednnBest best;
+  measure::OnednnBest best;
   for (const Layout l : kPublicLayouts) {
     const Program program = training_step(*network, l, c);
     check_engine(c.kernels, c.model);
     if (report["rows"].empty()) print_header(network->device());  // now that a batch fits into memory
     double total = 0, conversions = 0, weights = 0, weights_best = 0;
-    for (const Piece& piece : pieces_of(program, *network)) {
-      const Timing t = time_of(piece);
+    for (const measure::Piece& piece : measure::pieces_of(program, *network)) {
+      const measure::Timing t = time_of(piece);
       const double floor = best.seconds(piece);
       const bool is_conversion = piece.layer == "permute" || piece.layer == "cast";
       total += t.seconds;

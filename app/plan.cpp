@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
+#include "app/device_description.h"
 #include "app/options.h"
 #include "app/plan_step.h"
 #include "app/planning_driver.h"
@@ -231,7 +232,7 @@ void plan(Config c) {
   const std::string description = device_description(c.on);
   const Device device = describe_device(description);
   const char* const driver = open_planning_driver();
-  const DeviceRoofs roofs = roofs_of(description);
+  const measure::DeviceRoofs roofs = roofs_of(description);
   const DeviceProperties& p = runtime_of(device).properties();
   const std::vector<std::string> libraries = device_library_versions(device);
   PLUMB_CHECK(

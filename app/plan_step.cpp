@@ -50,7 +50,7 @@ std::string copies_in(const PreparedKernel& p, const KernelInfo& info) {
   return "";
 }
 
-PlannedKernel row_of(const PreparedKernel& p, const DeviceRoofs& roofs, MathMode math) {
+PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs, MathMode math) {
   const KernelInfo& info = p.kernel->info();
   PlannedKernel k;
   k.kind = p.kind->name;
@@ -75,7 +75,7 @@ PlannedKernel row_of(const PreparedKernel& p, const DeviceRoofs& roofs, MathMode
 
 }  // namespace
 
-PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const DeviceRoofs& roofs) {
+PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const measure::DeviceRoofs& roofs) {
   const detail::Stopwatch watch;
   PlannedStep step;
   step.layout = layout;

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "app/device_roofs.h"
 #include "app/values.h"
 #include "core/context.h"
 #include "core/layout.h"
 #include "core/memory.h"
 #include "graph/program.h"
+#include "measure/device_roofs.h"
 #include "optim/make.h"
 
 namespace plumb::app {
@@ -51,6 +51,6 @@ struct PlanConfig {
   int64_t batch = 250;
 };
 /// Captures a step of training on the device: forward, loss, gradients, update.
-PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const DeviceRoofs& roofs);
+PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const measure::DeviceRoofs& roofs);
 
 }  // namespace plumb::app

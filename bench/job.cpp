@@ -1,10 +1,10 @@
 #include "bench/job.h"
 
-#include "app/conv2d_error.h"
-#include "app/device_roofs.h"
-#include "app/roofs.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
+#include "measure/conv2d_error.h"
+#include "measure/device_roofs.h"
+#include "measure/roofs.h"
 
 namespace plumb::bench {
 
@@ -71,7 +71,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   if (algorithm != "measured" && info.algorithm != algorithm) return {};
   Work w = described(j);
   const Device device = j.policy.device;
-  w.turns = w.flops > 0 ? 1 : app::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes), device);
+  w.turns = w.flops > 0 ? 1 : measure::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes), device);
   // A device's copy reads as much as it writes; what does mostly one of them may be somewhat faster.
   if (w.flops == 0 && !device.is_cpu())
     w.judged = std::max(w.read_bytes, w.written_bytes) < 4 * std::min(w.read_bytes, w.written_bytes);
@@ -83,7 +83,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   w.label = info.algorithm + " " + info.name;
   w.nominal = is_winograd(info);
   if (w.nominal && device.is_cpu()) {
-    w.error = [r] { return app::conv2d_error(*r->kernel, r->scratches[0]->in(), r->scratches[0]->out()[0]); };
+    w.error = [r] { return measure::conv2d_error(*r->kernel, r->scratches[0]->in(), r->scratches[0]->out()[0]); };
   }
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
   w.run = [r](Runtime::Stream stream) {
@@ -132,11 +132,11 @@ void add_floor_row(const Path& path, const Work& work) {
     w.held_bytes = w.read_bytes + w.written_bytes;
     const Device device = detail::ctx.policy.device;
     if (device.is_cpu()) {
-      auto floor = std::make_shared<app::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
+      auto floor = std::make_shared<measure::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
       w.label = floor->way();
       w.run = [floor](Runtime::Stream) { floor->run(); };
     } else {
-      auto copy = std::make_shared<app::DeviceCopy>(device, w.read_bytes + w.written_bytes);
+      auto copy = std::make_shared<measure::DeviceCopy>(device, w.read_bytes + w.written_bytes);
       w.label = "the device's own copy";
       w.turns = copy->sets();
       w.run = [copy](Runtime::Stream stream) { copy->run(stream); };

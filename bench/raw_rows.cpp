@@ -2,14 +2,14 @@
 
 #include "core/error.h"
 #include "dispatch/kernel_cache.h"
-#include "dispatch/repeated.h"
+#include "dispatch/timing.h"
 #include "kernels/threads.h"
 
 namespace plumb::bench {
 
-Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw) {
+Work raw_work(const Job& job, std::unique_ptr<measure::RawRun> raw) {
   if (!raw) return {};
-  const std::shared_ptr<app::RawRun> shared = std::move(raw);
+  const std::shared_ptr<measure::RawRun> shared = std::move(raw);
   Work w = described(job);
   w.label = shared->implementation();
   w.nominal = w.label.find("wino") != std::string::npos;
@@ -77,7 +77,7 @@ std::shared_ptr<VendorRun> fastest_of(const std::vector<Job>& jobs) {
     for_each_of_vendor(job, [&](std::shared_ptr<VendorRun> run) {
       const auto launch = [&](Runtime::Stream stream) { run->trial.run(stream); };
       try {
-        const double seconds = detail::Repeated(job.policy.device, launch).best_seconds(5);
+        const double seconds = detail::least_seconds(job.policy.device, launch, {{5}});
         if (seconds < least) least = seconds, fastest = std::move(run);
       } catch (const Error&) {  // a plan that turns out not to run
       }

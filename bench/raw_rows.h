@@ -3,13 +3,13 @@
 
 #include <set>
 
-#include "app/raw_onednn.h"
 #include "bench/job.h"
+#include "measure/onednn/raw.h"
 
 namespace plumb::bench {
 
 /// Raw work of the host as the work of a row.
-Work raw_work(const Job& job, std::unique_ptr<app::RawRun> raw);
+Work raw_work(const Job& job, std::unique_ptr<measure::RawRun> raw);
 
 /// The rows of a device: "raw_same", what cuDNN or cuBLASLt proposes first, and "raw_best", the fastest of all that it
 /// proposes for any of the jobs. Nondeterministic algorithms are among them.
@@ -26,19 +26,19 @@ void add_raw_rows(const Path& path, const Job& job, const Raw& raw, std::vector<
   }
   if (job.in[0].dtype != DType::kF32 && job.in[0].dtype != DType::kBf16) return;
   add_row(path("raw_same"), [=] {
-    std::unique_ptr<app::RawRun> same;
+    std::unique_ptr<measure::RawRun> same;
     for (const std::string& kind :
-         {app::raw_class(measured_algorithm(job)), std::string("direct"), std::string("blocked")}) {
-      if (!same) same = app::raw_same(raw, kind);
+         {measure::raw_class(measured_algorithm(job)), std::string("direct"), std::string("blocked")}) {
+      if (!same) same = measure::raw_same(raw, kind);
     }
     return raw_work(job, std::move(same));
   });
   std::set<std::string> classes;
-  for (const std::string& name : algorithms_of(job)) classes.insert(app::raw_class(name));
+  for (const std::string& name : algorithms_of(job)) classes.insert(measure::raw_class(name));
   for (const std::string& name : classes) {
-    add_row(path("raw_same_" + name), [=] { return raw_work(job, app::raw_same(raw, name)); });
+    add_row(path("raw_same_" + name), [=] { return raw_work(job, measure::raw_same(raw, name)); });
   }
-  add_row(path("raw_best"), [=] { return raw_work(job, app::raw_best(raw)); });
+  add_row(path("raw_best"), [=] { return raw_work(job, measure::raw_best(raw)); });
 }
 
 }  // namespace plumb::bench

@@ -4,16 +4,16 @@
 #include <map>
 #include <tuple>
 
-#include "app/device_roofs.h"
-#include "app/roofs.h"
+#include "measure/device_roofs.h"
+#include "measure/roofs.h"
 
 namespace plumb::bench {
 namespace {
 
 struct Book {
   Device device = detail::ctx.policy.device;
-  app::Roofs host = device.is_cpu() ? app::measure_roofs() : app::Roofs{};
-  app::DeviceRoofs there = device.is_cpu() ? app::DeviceRoofs{} : app::measure_roofs(device);
+  measure::Roofs host = device.is_cpu() ? measure::measure_roofs() : measure::Roofs{};
+  measure::DeviceRoofs there = device.is_cpu() ? measure::DeviceRoofs{} : measure::measure_roofs(device);
   std::map<std::pair<DType, MathMode>, double> seen;          // GFLOP/s
   std::map<std::tuple<size_t, size_t, bool>, double> floors;  // bytes read, written, in place -> seconds
 };
@@ -36,9 +36,9 @@ bool is_possible(DType t, MathMode m, double rate) {
   Book& b = book();
   for (int i = 0; i < 3 && rate > kMoments * measured_gflops(t, m); ++i) {
     if (b.device.is_cpu()) {
-      app::raise_arithmetic(b.host);
+      measure::raise_arithmetic(b.host);
     } else {
-      app::raise_arithmetic(b.there, b.device);
+      measure::raise_arithmetic(b.there, b.device);
     }
   }
   return rate <= kMoments * measured_gflops(t, m);
@@ -48,8 +48,9 @@ double total(const Work& w) { return static_cast<double>(w.read_bytes + w.writte
 
 // The least of so many rounds.
 double floor_seconds(const Work& w, int rounds) {
-  if (book().device.is_cpu()) return app::CopyFloor(w.read_bytes, w.written_bytes, w.in_place).best_seconds(rounds);
-  return app::DeviceCopy(book().device, w.read_bytes + w.written_bytes).best_seconds(rounds);
+  if (book().device.is_cpu())
+    return measure::CopyFloor(w.read_bytes, w.written_bytes, w.in_place).least_seconds(rounds);
+  return measure::DeviceCopy(book().device, w.read_bytes + w.written_bytes).least_seconds(rounds);
 }
 
 double& floor_of(const Work& w) {

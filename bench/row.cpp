@@ -2,14 +2,13 @@
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <list>
 #include <map>
 #include <set>
 
 #include "bench/allocations.h"
 #include "bench/flags.h"
-#include "dispatch/repeated.h"
+#include "dispatch/timing.h"
 
 namespace plumb::bench {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 struct Ready {
   std::string path;
   Work work;
-  std::unique_ptr<detail::Repeated> repeated;  // on a device
+  std::unique_ptr<detail::Timed> timed;  // null where there is no such work
 };
 
 struct State {
@@ -49,67 +48,44 @@ Ready& ready(const std::string& path, const Prepare& prepare) {
     held += it->work.held_bytes;
     it = held > kRoom ? all.erase(it) : std::next(it);
   }
-  Ready& r = all.emplace_front(path, std::move(fresh), nullptr);
-  const Work& w = r.work;
-  if (!w.run) return r;
-  const Device device = detail::ctx.policy.device;
-  if (device.is_cpu()) {
-    for (int i = 0; i < 2; ++i) w.run(nullptr);
-  } else {
-    r.repeated = std::make_unique<detail::Repeated>(device, w.run, w.turns, w.can_be_captured);
-  }
-  return r;
+  const detail::TimedOptions options{.warm_up = 2, .turns = fresh.turns, .can_be_captured = fresh.can_be_captured};
+  std::unique_ptr<detail::Timed> timed;
+  if (fresh.run) timed = std::make_unique<detail::Timed>(detail::ctx.policy.device, fresh.run, options);
+  return all.emplace_front(path, std::move(fresh), std::move(timed));
 }
 
-struct Measured {
-  double seconds, fastest, allocations;
-};
-
-Measured measure_host(benchmark::State& state, const Work& w) {
-  using Clock = std::chrono::steady_clock;
-  const int64_t allocations = allocation_count();
-  double fastest = 1e30;
-  const Clock::time_point start = Clock::now();
-  Clock::time_point last = start;
-  for (auto _ : state) {
-    w.run(nullptr);
-    const Clock::time_point now = Clock::now();
-    fastest = std::min(fastest, std::chrono::duration<double>(now - last).count());
-    last = now;
-  }
-  const auto n = static_cast<double>(state.iterations());
-  return {std::chrono::duration<double>(last - start).count() / n, fastest,
-          static_cast<double>(allocation_count() - allocations) / n};
-}
-
-// Many runs at a time, by the events of the device.
-Measured measure_device(benchmark::State& state, const Work& w, detail::Repeated& repeated) {
+// On a device, where a replay allocates nothing of ours.
+double allocations_of_launch(const Work& w) {
   Runtime& runtime = runtime_of(detail::ctx.policy.device);
-  const int64_t allocations = allocation_count();
+  const int64_t before = allocation_count();
   w.run(runtime.stream());
-  Measured m{0, 1e30, static_cast<double>(allocation_count() - allocations)};
+  const auto n = static_cast<double>(allocation_count() - before);
   runtime.wait(runtime.stream());
-  const int times = repeated.times();
-  while (state.KeepRunningBatch(times)) {
-    const double seconds = repeated.seconds();
-    state.SetIterationTime(seconds * times);
-    m.seconds += seconds * times;
-    m.fastest = std::min(m.fastest, seconds);
-  }
-  m.seconds /= static_cast<double>(state.iterations());
-  return m;
+  return n;
 }
 
-void measure(benchmark::State& state, const Ready& r) {
+void time_row(benchmark::State& state, const Ready& r) {
   const Work& w = r.work;
-  const Measured m = r.repeated ? measure_device(state, w, *r.repeated) : measure_host(state, w);
-  state.counters["allocations"] = m.allocations;
+  const bool is_host = detail::ctx.policy.device.is_cpu();
+  const double of_launch = is_host ? 0 : allocations_of_launch(w);
+  const int times = r.timed->times();
+  double all = 0, least = 1e30;
+  const int64_t before = allocation_count();
+  while (state.KeepRunningBatch(times)) {
+    const double seconds = r.timed->seconds();
+    if (!is_host) state.SetIterationTime(seconds * times);
+    all += seconds * times;
+    least = std::min(least, seconds);
+  }
+  const auto n = static_cast<double>(state.iterations()), mean = all / n;
+  const double allocations = is_host ? static_cast<double>(allocation_count() - before) / n : of_launch;
+  state.counters["allocations"] = allocations;
   state.counters["conversions"] = w.conversions;
-  state.counters["min_us"] = m.fastest * 1e6;
+  state.counters["min_us"] = least * 1e6;
   if (w.flops > 0) {
-    state.counters["GFLOP/s"] = w.flops / m.seconds / 1e9;
+    state.counters["GFLOP/s"] = w.flops / mean / 1e9;
   } else {
-    state.counters["GB/s"] = static_cast<double>(w.read_bytes + w.written_bytes) / m.seconds / 1e9;
+    state.counters["GB/s"] = static_cast<double>(w.read_bytes + w.written_bytes) / mean / 1e9;
   }
   if (w.error) state.counters["error_f64"] = w.error();
   state.SetLabel(w.label);
@@ -129,7 +105,7 @@ void run_row(benchmark::State& state, const std::string& path, const Prepare& pr
     facts.run = nullptr;
     facts.error = nullptr;
     g.facts.insert_or_assign(path, facts);
-    measure(state, r);
+    time_row(state, r);
   } catch (const std::exception& e) {
     ++g.failed;
     state.SkipWithError(e.what());

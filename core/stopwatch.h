@@ -1,7 +1,6 @@
 // How long something takes.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
 namespace plumb::detail {
@@ -23,14 +22,6 @@ double seconds_of(Work&& work) {
   const Stopwatch watch;
   work();
   return watch.seconds();
-}
-
-/// The least seconds of `rounds` calls of `work`.
-template <class Work>
-double best_seconds_of(int rounds, Work&& work) {
-  double best = seconds_of(work);
-  for (int i = 1; i < rounds; ++i) best = std::min(best, seconds_of(work));
-  return best;
 }
 
 }  // namespace plumb::detail

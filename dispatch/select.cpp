@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <exception>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -11,7 +9,7 @@
 #include "core/runtime.h"
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
-#include "dispatch/repeated.h"
+#include "dispatch/timing.h"
 #include "dispatch/trial.h"
 #include "dispatch/tuning_cache.h"
 
@@ -78,46 +76,14 @@ class Maker {
   size_t limit_, least_beyond_ = kNoLimit;
 };
 
-// The fastest of several, each by its best time. A round leaves out those that are far behind by then.
 size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
   Scratch scratch(p.in(), p.out(), {}, p.policy.device);
   std::vector<const Kernel*> kernels;
   for (const Made& m : made) kernels.push_back(m.kernel.get());
-  std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
-  std::vector<std::unique_ptr<Repeated>> repeated(trials.size());  // on a device, where a launch may take longer
-  const auto seconds_of = [&](size_t i) { return repeated[i] ? repeated[i]->seconds() : trials[i](); };
-  std::vector<double> best;
-  std::exception_ptr why_not;
-  for (size_t k = 0; k < trials.size(); ++k) {  // several runs: one slow moment, or a cold start, drops no kernel
-    best.push_back(std::numeric_limits<double>::infinity());
-    try {
-      if (!p.policy.device.is_cpu()) {
-        repeated[k] = std::make_unique<Repeated>(p.policy.device, [&, k](Runtime::Stream s) { trials[k].run(s); });
-      }
-      double spent = 0;
-      for (int i = 0; i < 5 && (i == 0 || spent < 0.02); ++i) {
-        const double seconds = seconds_of(k);
-        spent += seconds;
-        best.back() = std::min(best.back(), seconds);
-      }
-    } catch (const Error&) {  // a plan of a vendor's library may turn out not to run
-      if (p.policy.device.is_cpu()) throw;
-      best.back() = std::numeric_limits<double>::infinity();
-      why_not = std::current_exception();
-    }
-  }
-  if (why_not && std::isinf(*std::min_element(best.begin(), best.end()))) std::rethrow_exception(why_not);
-  constexpr double kEnough = 0.02, kBudget = 0.2;  // seconds of timing for one piece of work
-  double spent = 0;
-  for (int round = 0; spent < kEnough ? round < 200 : round < 20 && (round < 3 || spent < kBudget); ++round) {
-    for (size_t i = 0; i < made.size(); ++i) {  // in turn, so that a slow moment hits all alike
-      if (std::isinf(best[i]) || best[i] > 1.5 * *std::min_element(best.begin(), best.end())) continue;
-      const double seconds = seconds_of(i);
-      spent += seconds;
-      best[i] = std::min(best[i], seconds);
-    }
-  }
-  return static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+  const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
+  std::vector<Run> runs;
+  for (const Trial& t : trials) runs.push_back([&t](Runtime::Stream stream) { t.run(stream); });
+  return fastest_of(p.policy.device, runs).index;
 }
 
 // What changes from run to run goes last, unless it is asked for by its whole name: a captured step would not be what

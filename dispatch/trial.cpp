@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/random.h"
-#include "core/stopwatch.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/pack.h"
 #include "dispatch/random_fill.h"
@@ -53,8 +52,7 @@ Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& ker
     : kernel_(&kernel),
       in_(scratch.in()),
       out_(scratch.out()),
-      stream_(scratch.device().is_cpu() ? nullptr : runtime_of(scratch.device()).stream()),
-      timer_(scratch.device()) {
+      stream_(scratch.device().is_cpu() ? nullptr : runtime_of(scratch.device()).stream()) {
   for (const PackRequest& r : kernel.info().packs) {
     const auto i = static_cast<size_t>(r.input);
     packers_.push_back({make_packer(in[i], r.layout), i, pack_bytes(r.layout), in_[i], nullptr, nullptr});
@@ -98,12 +96,6 @@ void Trial::bind(void* memory) {
 
 void Trial::pack(Runtime::Stream stream) const {
   for (const Packer& p : packers_) p.kernel->run({&p.plain, &p.pack, p.workspace, stream});
-}
-
-double Trial::operator()() {
-  timer_.start();
-  run();
-  return timer_.stop();
 }
 
 }  // namespace plumb::detail

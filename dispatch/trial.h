@@ -3,7 +3,7 @@
 
 #include "../core/block.h"
 #include "../core/random.h"
-#include "../core/timer.h"
+#include "../core/runtime.h"
 #include "kernel.h"
 
 namespace plumb::detail {
@@ -47,6 +47,7 @@ class Trial {
                                     std::span<const Kernel* const> kernels);
   /// Makes the packs anew.
   void pack() const { pack(stream_); }
+  void pack(Runtime::Stream stream) const;
   /// One run on the packs as they are.
   void compute() const { compute(stream_); }
   /// Both.
@@ -56,8 +57,6 @@ class Trial {
     pack(stream);
     compute(stream);
   }
-  /// Seconds of one run: by the clock of the host, or between two events of the device.
-  double operator()();
 
  private:
   struct Packer {
@@ -72,14 +71,12 @@ class Trial {
   Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound);
   size_t bytes() const;
   void bind(void* memory);
-  void pack(Runtime::Stream stream) const;
   void compute(Runtime::Stream stream) const { kernel_->run({in_.data(), out_.data(), workspace_, stream}); }
   const Kernel* kernel_;
   std::vector<void*> in_, out_;
   std::vector<Packer> packers_;
   void* workspace_ = nullptr;
   Runtime::Stream stream_ = nullptr;  // of a device
-  Timer timer_;
 };
 
 }  // namespace plumb::detail

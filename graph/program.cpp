@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dispatch/repeated.h"
+#include "dispatch/captured.h"
 #include "graph/program/impl.h"
 
 namespace plumb {

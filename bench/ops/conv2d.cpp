@@ -6,7 +6,7 @@
 namespace plumb::bench {
 namespace {
 
-using app::Direction;
+using measure::Direction;
 
 Job job_of(Direction d, const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
   switch (d) {
@@ -60,7 +60,7 @@ void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, co
       conv2d(x, w, b, p);
     };
   });
-  add_raw_rows(path, work, app::RawConv2d{Direction::kForward, x, w, y, p, true},
+  add_raw_rows(path, work, measure::RawConv2d{Direction::kForward, x, w, y, p, true},
                in_all_layouts(x, y, [&](const TensorSpec& xs, const TensorSpec& ys) {
                  return job<Conv2dForward>(p, {xs, w, b}, {ys});
                }));
@@ -71,12 +71,12 @@ void add(const Axes& axes) {
     for (const Layout layout : axes.layouts) {
       for (const DType t : axes.dtypes) {
         const TensorSpec x(c.x, t, layout), w(c.w, t), y(c.y, t, layout);
-        for (const Direction d : app::kDirections) {
+        for (const Direction d : measure::kDirections) {
           const Path path("conv2d", to_string(d), x, c.name);
           const Job work = job_of(d, c.params, x, w, y);
           add_kernel_rows(path, work);
           add_eager_row(path, work, [=, p = c.params] { return eager(d, p, x, w, y); });
-          add_raw_rows(path, work, app::RawConv2d{d, x, w, y, c.params},
+          add_raw_rows(path, work, measure::RawConv2d{d, x, w, y, c.params},
                        in_all_layouts(x, y, [&](const TensorSpec& xs, const TensorSpec& ys) {
                          return job_of(d, c.params, xs, w, ys);
                        }));

@@ -6,7 +6,7 @@
 namespace plumb::bench {
 namespace {
 
-using app::Direction;
+using measure::Direction;
 
 Job job_of(Direction d, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
   const LinearParams p{};
@@ -50,7 +50,7 @@ void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, co
       linear(x, w, b, Activation::kRelu);
     };
   });
-  add_raw_rows(path, work, app::RawLinear{Direction::kForward, x, w, y, true, Activation::kRelu});
+  add_raw_rows(path, work, measure::RawLinear{Direction::kForward, x, w, y, true, Activation::kRelu});
 }
 
 // The gradients by weights and bias, which a device has from one product.
@@ -66,12 +66,12 @@ void add(const Axes& axes) {
   for (const LinearProblem& l : axes.problems.linear) {
     for (const DType t : axes.dtypes) {
       const TensorSpec x(Shape{l.n, l.in}, t), w(Shape{l.out, l.in}, t), y(Shape{l.n, l.out}, t);
-      for (const Direction d : app::kDirections) {
+      for (const Direction d : measure::kDirections) {
         const Path path("linear", to_string(d), x, l.name);
         const Job work = job_of(d, x, w, y);
         add_kernel_rows(path, work);
         add_eager_row(path, work, [=] { return eager(d, x, w, y); });
-        add_raw_rows(path, work, app::RawLinear{d, x, w, y});
+        add_raw_rows(path, work, measure::RawLinear{d, x, w, y});
       }
       add_fused(x, w, y, l.name);
       if (!detail::ctx.policy.device.is_cpu()) add_weight_and_bias(x, w, y, l.name);
@@ -79,7 +79,7 @@ void add(const Axes& axes) {
       const Path path("linear", "backward", x, l.name);
       const Job work = job<LinearBackward>({}, {y, x, w}, {x, w});
       add_kernel_rows(path, work);
-      add_raw_rows(path, work, app::RawLinearBackward{x, w, y});
+      add_raw_rows(path, work, measure::RawLinearBackward{x, w, y});
     }
   }
 }

@@ -18,7 +18,7 @@ void add(const Axes& axes) {
       add_eager_row(path, work, [=] {
         return [p, x = uniform(a, -1, 1, 1), w = uniform(b, -1, 1, 2)] { matmul(x, w, p.transpose_a, p.transpose_b); };
       });
-      add_raw_rows(path, work, app::RawMatmul{a, b, y, m.transpose_a, m.transpose_b});
+      add_raw_rows(path, work, measure::RawMatmul{a, b, y, m.transpose_a, m.transpose_b});
     }
   }
 }

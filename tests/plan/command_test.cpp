@@ -1,7 +1,7 @@
 // plumb plan, and what plumb says where there is no GPU.
 #include <gmock/gmock.h>
 
-#include "app/device_roofs.h"
+#include "app/device_description.h"
 #include "tests/app/command.h"
 
 namespace plumb::app {

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/device_description.h"
 #include "app/planning_driver.h"
 #include "app/values.h"
 #include "core/described.h"
@@ -31,7 +32,7 @@ constexpr const char* kDtypes[] = {"f32", "tf32", "bf16"};
 struct Gpu {
   std::string name;
   Device device;
-  DeviceRoofs roofs;
+  measure::DeviceRoofs roofs;
 };
 const std::vector<Gpu>& gpus() {
   static const std::vector<Gpu> all = [] {
@@ -156,7 +157,7 @@ TEST(PlanTest, LayoutsBeginWithWhatCudnnReads) {
 }
 
 TEST(PlanTest, FloorsAreThoseOfTheDevice) {
-  const DeviceRoofs r = gpus()[1].roofs;  // an H200
+  const measure::DeviceRoofs r = gpus()[1].roofs;  // an H200
   EXPECT_EQ(gpus()[1].name, "h200");
   EXPECT_NEAR(r.f32, 67e12, 1e12);
   EXPECT_EQ(r.bytes, 4.3e12);

@@ -1,7 +1,7 @@
 // Which shapes cuDNN has plans for, beyond those of the networks.
 #include <gtest/gtest.h>
 
-#include "app/device_roofs.h"
+#include "app/device_description.h"
 #include "core/described.h"
 #include "core/print.h"
 #include "dispatch/kernel_cache.h"

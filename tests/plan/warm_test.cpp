@@ -1,7 +1,7 @@
 // What running a plan costs once it is made: counted in front of cuDNN, for a GPU that is not there.
 #include <gtest/gtest.h>
 
-#include "app/device_roofs.h"
+#include "app/device_description.h"
 #include "bench/allocations.h"
 #include "core/described.h"
 #include "kernels/cuda/vendor/cudnn.h"

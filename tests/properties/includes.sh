@@ -19,30 +19,37 @@ including() {
   lines "^#include [\"<](\.\./)*($others)/" "$room"
 }
 
-programs="app bench examples tests"
+programs="measure app bench examples tests"
 # shellcheck disable=SC2086 # one word a room
 {
-  including core dispatch kernels ops graph optim models data train $programs
-  including dispatch kernels ops graph optim models data train $programs
-  including kernels ops graph optim models data train $programs
-  including ops graph optim models data train $programs
-  including graph ops optim models data train $programs
-  including optim models data train $programs
-  including data ops graph optim models train $programs
-  including models optim data train $programs
-  including train $programs
+  including core dispatch kernels ops graph optim models data train measure $programs
+  including dispatch kernels ops graph optim models data train measure $programs
+  including kernels ops graph optim models data train measure $programs
+  including ops graph optim models data train measure $programs
+  including graph ops optim models data train measure $programs
+  including optim models data train measure $programs
+  including data ops graph optim models train measure $programs
+  including models optim data train measure $programs
+  including train measure $programs
+  including measure train app bench examples tests
   including app bench examples
   including bench examples
+  # The command's options and files, and a step of training, are the benchmarks' too: plumb_command in app/CMakeLists.txt.
+  including bench app | grep -vE '"app/(command_line|fastest_layout|options|report|train_step|values)\.h"' || true
 } | breaks "includes run one way"
 
 lines '^#include "(\.\./)*core/tape' dispatch kernels | breaks "kernels know no tape"
-# Roofs are measured with the loops of the backend, errors against the sums of the reference.
 lines '^#include "((\.\./)*kernels/)?(cpu|reference|cuda)/' core dispatch ops graph optim models data train app bench |
-  grep -vE '^app/(roofs|conv2d_error)\.' | breaks "what a backend has inside is its own" || true
-lines '#pragma omp' core dispatch kernels ops graph optim models data train app bench |
+  breaks "what a backend has inside is its own"
+# What is measured stands beside the kernels: it has the host's loops, which are the headers directly in kernels/cpu, and
+# the reference, against which errors are; raw work has the words of kernels/cpu/onednn.
+lines '^#include "((\.\./)*kernels/)?(cpu|reference|cuda)/' measure |
+  grep -vE '"kernels/(cpu/[a-z0-9_]+\.h|reference/.*)"|^measure/onednn/.*"kernels/cpu/onednn/' |
+  breaks "measure has the host's loops and the reference" || true
+lines '#pragma omp' core dispatch kernels ops graph optim models data train measure app bench |
   grep -vE '^kernels/cpu/(parallel\.h|threads\.cpp):' | breaks "OpenMP stands in kernels/cpu/parallel.h and threads.cpp" || true
-lines 'dnnl::|dnnl\.hpp' core dispatch kernels ops graph optim models data train app bench |
-  grep -vE '^(kernels/cpu/|app/raw_onednn)' | breaks "oneDNN stands in kernels/cpu and app/raw_onednn*" || true
+lines 'dnnl::|dnnl\.hpp' core dispatch kernels ops graph optim models data train measure app bench |
+  grep -vE '^(kernels/cpu/|measure/onednn/)' | breaks "oneDNN stands in kernels/cpu and measure/onednn" || true
 
 # Functions of functors are the device's too. nvcc takes a call of one that is only the host's for what never happens, and
 # says nothing.

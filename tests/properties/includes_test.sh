@@ -37,8 +37,10 @@ may optim core dispatch kernels ops graph
 may data core dispatch kernels
 may models core dispatch kernels ops graph
 may train core dispatch kernels ops graph optim models data train
-may app core dispatch kernels ops graph optim models data train
-may bench core dispatch kernels ops graph optim models data train app
+may measure core dispatch kernels ops graph optim models data
+may measure/onednn core dispatch kernels measure
+may app core dispatch kernels ops graph optim models data train measure
+may bench core dispatch kernels ops graph optim models data train measure
 allow core/any.h '#include <string_view>'
 allow core/any.h '#include "any.h"'
 allow ops/any.h '#include "../core/any.h"'
@@ -49,11 +51,14 @@ allow kernels/functors/any.h '#include "../../core/any.h"'
 allow models/any.cpp '#include <Eigen/Core>'
 allow ops/any.cpp '' '// An op.'
 allow kernels/cpu/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
-allow app/roofs.cpp '#include "kernels/cpu/parallel.h"'
+allow measure/any.cpp '#include "kernels/cpu/parallel.h"'
+allow measure/any.cpp '#include "kernels/reference/conv2d/conv2d.h"'
+allow measure/onednn/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
+allow bench/any.cpp '#include "app/command_line.h"'
 allow kernels/cpu/parallel.h '#pragma omp parallel'
 allow kernels/cpu/threads.cpp '#pragma omp parallel'
 allow kernels/cpu/any.cpp 'dnnl::engine e;'
-allow app/raw_onednn.cpp 'dnnl::engine e;'
+allow measure/onednn/any.cpp 'dnnl::engine e;'
 bash "$script" "$root"
 
 # What is not.
@@ -61,20 +66,21 @@ bash "$script" "$root"
 may_not() {
   for other in "${@:2}"; do refuse "$1/any.cpp" "#include \"$other/any.h\""; done
 }
-programs="app bench examples tests"
+programs="measure app bench examples tests"
 # shellcheck disable=SC2086 # one word a room
 {
-  may_not core dispatch kernels ops graph optim models data train $programs
-  may_not kernels ops graph optim models data train $programs
-  may_not kernels/cpu ops graph optim models data train $programs
-  may_not ops graph optim models data train $programs
-  may_not graph ops optim models data train $programs
-  may_not optim models data train $programs
-  may_not data ops graph optim models train $programs
-  may_not models optim data train $programs
-  may_not train $programs
+  may_not core dispatch kernels ops graph optim models data train measure $programs
+  may_not kernels ops graph optim models data train measure $programs
+  may_not kernels/cpu ops graph optim models data train measure $programs
+  may_not ops graph optim models data train measure $programs
+  may_not graph ops optim models data train measure $programs
+  may_not optim models data train measure $programs
+  may_not data ops graph optim models train measure $programs
+  may_not models optim data train measure $programs
+  may_not train measure $programs
+  may_not measure train app bench examples tests
   may_not app bench examples
-  may_not bench examples
+  may_not bench app examples
 }
 refuse core/any.h '#include <fmt/core.h>'
 refuse models/any.h '#include <Eigen/Core>'
@@ -96,8 +102,13 @@ refuse kernels/any.cpp '#include "core/tape.h"'
 refuse kernels/any.h '#include "../core/tape.h"'
 refuse ops/any.h '#include "../kernels/cpu/onednn/dnnl.h"'
 for room in core ops graph optim models data train app bench; do
-  refuse $room/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
+  refuse $room/any.cpp '#include "kernels/cpu/parallel.h"'
   refuse $room/any.cpp '#include "kernels/reference/elements.h"'
+done
+refuse measure/onednn/any.cpp '#include "kernels/cpu/conv2d/winograd.h"'
+refuse measure/any.cpp '#include "kernels/cuda/launch.h"'
+for room in core ops graph optim models data measure app bench; do
+  refuse $room/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
   refuse $room/any.cpp '#pragma omp parallel for'
   refuse $room/any.cpp 'dnnl::engine e;'
   refuse $room/any.cpp '#include <dnnl.hpp>'

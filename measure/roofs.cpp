@@ -1,4 +1,4 @@
-#include "app/roofs.h"
+#include "measure/roofs.h"
 
 #include <unistd.h>
 
@@ -6,14 +6,14 @@
 #include <cstring>
 
 #include "core/random.h"
-#include "core/stopwatch.h"
+#include "dispatch/timing.h"
 #include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/threads.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 namespace {
 
 using cpu::simd::kLanes;
@@ -24,7 +24,7 @@ double fma_gflops() {
   constexpr int kChains = 12;
   constexpr int64_t kRounds = 4 << 20;
   const int team = threads();
-  const double seconds = detail::best_seconds_of(5, [&] {
+  const auto chains = [&](Runtime::Stream) {
     cpu::parallel_team(team, [&](int, int) {
       Vec v[kChains];
       for (int c = 0; c < kChains; ++c) v[c] = Vec{} + static_cast<float>(c);
@@ -35,7 +35,8 @@ double fma_gflops() {
       }
       for (int c = 0; c < kChains; ++c) asm volatile("" : : "x"(v[c]));
     });
-  });
+  };
+  const double seconds = detail::least_seconds(Device(), chains, {{5}});
   return 2.0 * kChains * static_cast<double>(kLanes * kRounds) * team / seconds / 1e9;
 }
 
@@ -44,7 +45,7 @@ double matmul_gflops(DType t) {
   double best = 0;
   for (const int64_t n : {512, 1024, 2048}) {
     const Tensor a = uniform(TensorSpec(Shape{n, n}, t), -1, 1, 1), b = uniform(TensorSpec(Shape{n, n}, t), -1, 1, 2);
-    const double seconds = detail::best_seconds_of(5, [&] { matmul(a, b); });
+    const double seconds = detail::least_seconds(Device(), [&](Runtime::Stream) { matmul(a, b); }, {{5}});
     const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
     best = std::max(best, 2 * cubed / seconds / 1e9);
     if (seconds > 0.02) break;  // what starting costs is long out of sight: a larger one would only take time
@@ -54,7 +55,7 @@ double matmul_gflops(DType t) {
 
 double copy_gbytes() {
   constexpr size_t kBytes = size_t{256} << 20;
-  return 2.0 * static_cast<double>(kBytes) / CopyFloor(kBytes, kBytes).best_seconds() / 1e9;
+  return 2.0 * static_cast<double>(kBytes) / CopyFloor(kBytes, kBytes).least_seconds() / 1e9;
 }
 
 void read(const uint8_t* data, size_t bytes) {
@@ -124,12 +125,16 @@ CopyFloor::CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place)
     std::memset(to_.back().get(), 0, written_);
   }
   constexpr size_t kWorthThreads = size_t{4} << 20;
+  std::vector<Way> ways;
+  std::vector<detail::Run> runs;
   for (const Way w : {Way{true, false}, Way{false, false}, Way{true, true}, Way{false, true}}) {
     if (w.one_thread && read_ + written_ > kWorthThreads) continue;
-    double best = 1e30;
-    for (int round = 0; round < 5; ++round) best = std::min(best, seconds(w));
-    if (best < best_) best_ = best, way_ = w;
+    ways.push_back(w);
+    runs.push_back([this, w](Runtime::Stream) { run(w); });
   }
+  const detail::Fastest fastest = detail::fastest_of(Device(), runs);
+  way_ = ways[fastest.index];
+  least_ = fastest.seconds;
 }
 
 std::string CopyFloor::way() const {
@@ -137,15 +142,11 @@ std::string CopyFloor::way() const {
          (way_.one_thread ? " on one thread" : "");
 }
 
-double CopyFloor::seconds(Way way) {
-  return detail::seconds_of([&] { move(way, static_cast<int>(next_++ % from_.size())); });
-}
+void CopyFloor::run(Way way) { move(way, static_cast<int>(next_++ % from_.size())); }
 
-void CopyFloor::run() { move(way_, static_cast<int>(next_++ % from_.size())); }
-
-double CopyFloor::best_seconds(int rounds) {
-  for (int i = 0; i < rounds; ++i) best_ = std::min(best_, seconds(way_));
-  return best_;
+double CopyFloor::least_seconds(int rounds) {
+  least_ = std::min(least_, detail::least_seconds(Device(), [this](Runtime::Stream) { run(); }, {{rounds}}));
+  return least_;
 }
 
 void CopyFloor::move(Way way, int set) const {
@@ -181,4 +182,4 @@ void CopyFloor::move_piece(Way way, int set, size_t piece, size_t pieces) const 
   copy(to + target + both, kSurplus.bytes, writes - both);
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

@@ -13,7 +13,7 @@
 #include "graph/program.h"
 #include "models/network.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 
 /// A piece of work in a training step. Layers with weights have their parameter's name, others that of the kernel.
 struct Piece {
@@ -42,4 +42,4 @@ class OnednnBest {
   std::map<std::string, double> known_;  // the same in all layouts
 };
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

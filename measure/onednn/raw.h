@@ -8,7 +8,7 @@
 #include "core/spec.h"
 #include "kernels/conv2d.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 
 /// A piece of work on memory of its own, filled with random numbers.
 class RawRun {
@@ -16,8 +16,8 @@ class RawRun {
   virtual ~RawRun() = default;
   /// Does the work once, conversions included, and waits for it.
   virtual void run() = 0;
-  /// Seconds that the conversions of one run take.
-  virtual double conversion_seconds() = 0;
+  /// Does the conversions of one run alone.
+  virtual void convert() = 0;
   /// What oneDNN calls its implementation, "onednn:brgconv:avx512_core".
   const std::string& implementation() const { return implementation_; }
   /// Conversions of formats in one run, those of the weights included.
@@ -85,4 +85,4 @@ std::unique_ptr<RawRun> raw_best(const RawLinear& l);
 std::unique_ptr<RawRun> raw_best(const RawLinearBackward& l);
 std::unique_ptr<RawRun> raw_best(const RawMatmul& m);
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

@@ -1,4 +1,4 @@
-#include "app/conv2d_error.h"
+#include "measure/conv2d_error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "kernels/reference/conv2d/conv2d.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 namespace {
 
 // The elements of an operand of any dtype, by four logical indices.
@@ -56,4 +56,4 @@ double conv2d_error(const PreparedKernel& p, std::span<void* const> in, const vo
   return largest > 0 ? error / largest : error;
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

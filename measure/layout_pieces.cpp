@@ -1,19 +1,18 @@
-#include "app/layout_pieces.h"
+#include "measure/layout_pieces.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 
-#include "app/conv2d_error.h"
-#include "app/raw_onednn.h"
-#include "core/stopwatch.h"
+#include "dispatch/timing.h"
 #include "dispatch/trial.h"
+#include "measure/conv2d_error.h"
+#include "measure/onednn/raw.h"
 #include "ops/convert.h"
 #include "ops/random.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 
-using detail::seconds_of;
 namespace {
 
 bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") || kernel.starts_with("linear_"); }
@@ -33,16 +32,14 @@ std::vector<std::string> layers_with_weights(const models::Network& network) {
   return names;
 }
 
-template <class F>
-double best_of(F&& seconds) {
-  seconds();
-  double best = 1e30, spent = 0;
-  for (int i = 0; i < 20 && (i < 3 || spent < 0.3); ++i) {
-    const double s = seconds();
-    spent += s;
-    best = std::min(best, s);
-  }
-  return best;
+// The least seconds of a run, on the host or another device.
+double seconds_of(Device device, const detail::Run& work, const detail::TimedOptions& options = {}) {
+  return detail::least_seconds(device, work, {{20}, {3, 0.3}}, options);
+}
+// The same of ops on tensors, which find memory while they run, so that no device can replay them.
+double seconds_of_ops(Device device, const std::function<void()>& work) {
+  const NoGrad no_grad;
+  return seconds_of(device, [&](Runtime::Stream) { work(); }, {.can_be_captured = false});
 }
 
 Direction raw_direction(const std::string& direction) {
@@ -77,24 +74,22 @@ RawLinear raw_linear(const PreparedKernel& p, const std::string& direction) {
 
 // Casts of all operands to f32 and back, as a kernel makes them that computes bf16 as f32.
 double casts(const PreparedKernel& p) {
-  const NoGrad no_grad;
   double seconds = 0;
   for (const TensorSpec& s : p.specs) {
     const Tensor narrow = uniform(s, -1, 1, 1), wide = to(narrow, DType::kF32);
     const bool is_input = &s < p.specs.data() + p.in().size();
-    seconds += best_of([&] { return seconds_of([&] { is_input ? to(narrow, DType::kF32) : to(wide, s.dtype); }); });
+    seconds += seconds_of_ops(p.policy.device, [&] { is_input ? to(narrow, DType::kF32) : to(wide, s.dtype); });
   }
   return seconds;
 }
 
 // Between the layout of the activations that an im2col product writes or reads besides x, and rows of pixels.
 double rows_of_pixels(const PreparedKernel& p) {
-  const NoGrad no_grad;
   const bool is_forward = p.kind == &plumb::detail::kind_of<Conv2dForward>;
   const TensorSpec& s = is_forward ? p.out()[0] : p.in()[0];
   const Tensor given = uniform(is_forward ? s.with(Layout::kNhwc) : s, -1, 1, 1);
   const Layout wanted = is_forward ? s.layout : Layout::kNhwc;
-  return best_of([&] { return seconds_of([&] { to(given, wanted); }); });
+  return seconds_of_ops(p.policy.device, [&] { to(given, wanted); });
 }
 
 // Of an algorithm that converts between layouts: oneDNN's are timed on the same work written against it alone.
@@ -104,7 +99,7 @@ double reorders(const PreparedKernel& p, const std::string& direction, std::stri
                                                                         : raw_same(raw_linear(p, direction), algorithm);
   if (!raw) return 0;
   raw->run();
-  return best_of([&] { return raw->conversion_seconds(); });
+  return seconds_of(Device(), [&](Runtime::Stream) { raw->convert(); });
 }
 
 // Conversions inside a kernel: casts of its operands, and what the algorithm converts between layouts.
@@ -125,7 +120,7 @@ double inner_conversions(const Piece& piece) {
 template <class Raw>
 double seconds_of_best(const Raw& work) {
   const auto raw = raw_best(work);
-  return raw ? best_of([&] { return seconds_of([&] { raw->run(); }); }) : 0;
+  return raw ? seconds_of(Device(), [&](Runtime::Stream) { raw->run(); }) : 0;
 }
 
 }  // namespace
@@ -153,18 +148,18 @@ std::vector<Piece> pieces_of(const Program& program, const models::Network& netw
 
 Timing time_of(const Piece& piece) {
   const PreparedKernel& p = *piece.kernel;
-  detail::Scratch scratch(p.in(), p.out(), {}, p.policy.device);
-  detail::Trial trial(scratch, p.in(), *p.kernel);
+  const Device device = p.policy.device;
+  detail::Scratch scratch(p.in(), p.out(), {}, device);
+  const detail::Trial trial(scratch, p.in(), *p.kernel);
   Timing t;
-  t.seconds = best_of([&] { return trial(); });
+  t.seconds = seconds_of(device, [&](Runtime::Stream stream) { trial.run(stream); });
   if (p.kernel->info().algorithm.find("winograd") != std::string::npos) {
     t.error = conv2d_error(p, scratch.in(), scratch.out()[0]);
   }
   if (p.kernel->info().conversions) {
     t.conversions = inner_conversions(piece);
   } else if (!p.kernel->info().packs.empty()) {
-    Timer timer(p.policy.device);
-    t.conversions = best_of([&] { return timer.seconds_of([&] { trial.pack(); }); });
+    t.conversions = seconds_of(device, [&](Runtime::Stream stream) { trial.pack(stream); });
   }
   return t;
 }
@@ -187,4 +182,4 @@ double OnednnBest::seconds(const Piece& piece) {
   return known_[key];
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

@@ -1,6 +1,6 @@
-#include "app/raw_onednn_steps.h"
+#include "measure/onednn/steps.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 namespace {
 
 using raw::memory;
@@ -17,7 +17,7 @@ memory::desc matrix(const TensorSpec& s, bool transposed) {
     std::swap(dims[last], dims[last - 1]);
     std::swap(strides[last], strides[last - 1]);
   }
-  return {dims, raw::dtype(s.dtype), strides};
+  return {dims, cpu::dnnl_dtype(s.dtype), strides};
 }
 
 // `any_weights`: b stands in the format that oneDNN asks for.
@@ -25,19 +25,18 @@ std::unique_ptr<RawRun> matmul(const RawMatmul& m, bool any_weights) {
   const memory::desc a = matrix(m.a, m.transpose_a), plain_b = matrix(m.b, m.transpose_b), y = matrix(m.y, false);
   const memory::desc bias = raw::bias(m.with_bias, m.y.shape[m.y.rank() - 1], m.y.dtype, m.y.rank());
   const dnnl::primitive_attr attr = raw::attr_of(m.activation);
-#if DNNL_VERSION_MAJOR >= 3
+#if PLUMB_DNNL_V3
   const memory::desc b =
       any_weights ? memory::desc(plain_b.get_dims(), plain_b.get_data_type(), memory::format_tag::any) : plain_b;
-  const dnnl::matmul::primitive_desc pd(raw::engine(), a, b, bias, y, attr);
+  const dnnl::matmul::primitive_desc pd(cpu::dnnl_engine(), a, b, bias, y, attr);
 #else
   const memory::desc b =
       any_weights ? memory::desc(plain_b.dims(), plain_b.data_type(), memory::format_tag::any) : plain_b;
-  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, bias, y), attr, raw::engine());
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, bias, y), attr, cpu::dnnl_engine());
 #endif
-  auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-  const memory x = s->fresh(pd.src_desc()), w = s->fresh(pd.weights_desc()), dst = s->fresh(pd.dst_desc());
-  s->add_forward(dnnl::matmul(pd), x, w, bias, dst);
-  return s;
+  const memory::desc x = pd.src_desc(), w = pd.weights_desc();  // which stand as they are wanted
+  return raw::steps_of<dnnl::matmul>(pd, {{DNNL_ARG_SRC, x, x}, {DNNL_ARG_WEIGHTS, w, w}}, bias, {DNNL_ARG_DST, y, y},
+                                     false);
 }
 
 class Gemm final : public RawRun {
@@ -51,10 +50,12 @@ class Gemm final : public RawRun {
     dnnl_sgemm(m_.transpose_a ? 'T' : 'N', m_.transpose_b ? 'T' : 'N', rows, columns, depth, 1, a_, m_.a.shape[1], b_,
                m_.b.shape[1], 0, c_, columns);
   }
-  double conversion_seconds() override { return 0; }
+  void convert() override {}
 
  private:
-  float* pointer(const TensorSpec& s) { return static_cast<float*>(memory_.fresh(raw::plain(s)).get_data_handle()); }
+  float* pointer(const TensorSpec& s) {
+    return static_cast<float*>(memory_.fresh(cpu::dnnl_desc(s)).get_data_handle());
+  }
   RawMatmul m_;
   raw::Steps memory_;
   float *a_, *b_, *c_;
@@ -78,54 +79,44 @@ struct Descs {
 
 Forward::primitive_desc forward_pd(const Descs& d, Activation activation) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  return {raw::engine(), kind, d.x, d.w, d.b, d.y, raw::attr_of(activation)};
+#if PLUMB_DNNL_V3
+  return {cpu::dnnl_engine(), kind, d.x, d.w, d.b, d.y, raw::attr_of(activation)};
 #else
-  return {{kind, d.x, d.w, d.b, d.y}, raw::attr_of(activation), raw::engine()};
+  return {{kind, d.x, d.w, d.b, d.y}, raw::attr_of(activation), cpu::dnnl_engine()};
+#endif
+}
+
+template <class Backward>
+typename Backward::primitive_desc backward_pd(const Descs& d, const Forward::primitive_desc& forward) {
+#if PLUMB_DNNL_V3
+  return {cpu::dnnl_engine(), d.x, d.w, d.y, forward};
+#else
+  return {{d.x, d.w, d.y}, cpu::dnnl_engine(), forward};
 #endif
 }
 
 std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool convert) {
   const memory::desc b = raw::bias(l.with_bias, l.y.shape[1], l.y.dtype);
-  const Descs own{raw::plain(l.x), raw::plain(l.w), b, raw::plain(l.y)};
-  const Descs asked{as_they_are ? own.x : raw::any(l.x), raw::any(l.w), b, as_they_are ? own.y : raw::any(l.y)};
+  const Descs own{cpu::dnnl_desc(l.x), cpu::dnnl_desc(l.w), b, cpu::dnnl_desc(l.y)};
+  const Descs asked{as_they_are ? own.x : cpu::dnnl_any(l.x), cpu::dnnl_any(l.w), b,
+                    as_they_are ? own.y : cpu::dnnl_any(l.y)};
   const auto forward = forward_pd(asked, l.activation);
   switch (l.direction) {
-    case Direction::kForward: {
-      auto s = std::make_unique<raw::Steps>(forward.impl_info_str());
-      const memory x = s->operand(own.x, forward.src_desc(), convert),
-                   w = s->operand(own.w, forward.weights_desc(), convert);
-      const memory y = s->fresh(forward.dst_desc());
-      s->add_forward(Forward(forward), x, w, b, y);
-      s->result(y, own.y, convert);
-      return s;
-    }
+    case Direction::kForward:
+      return raw::steps_of<Forward>(
+          forward, {{DNNL_ARG_SRC, own.x, forward.src_desc()}, {DNNL_ARG_WEIGHTS, own.w, forward.weights_desc()}}, b,
+          {DNNL_ARG_DST, own.y, forward.dst_desc()}, convert);
     case Direction::kBackwardInput: {
-#if DNNL_VERSION_MAJOR >= 3
-      const BackwardInput::primitive_desc pd(raw::engine(), asked.x, asked.w, asked.y, forward);
-#else
-      const BackwardInput::primitive_desc pd({asked.x, asked.w, asked.y}, raw::engine(), forward);
-#endif
-      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert),
-                   w = s->operand(own.w, pd.weights_desc(), convert);
-      const memory dx = s->fresh(pd.diff_src_desc());
-      s->add(BackwardInput(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_SRC, dx}});
-      s->result(dx, own.x, convert);
-      return s;
+      const auto pd = backward_pd<BackwardInput>(asked, forward);
+      return raw::steps_of<BackwardInput>(
+          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, {},
+          {DNNL_ARG_DIFF_SRC, own.x, pd.diff_src_desc()}, convert);
     }
     case Direction::kBackwardWeight: {
-#if DNNL_VERSION_MAJOR >= 3
-      const BackwardWeight::primitive_desc pd(raw::engine(), asked.x, asked.w, asked.y, forward);
-#else
-      const BackwardWeight::primitive_desc pd({asked.x, asked.w, asked.y}, raw::engine(), forward);
-#endif
-      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert), x = s->operand(own.x, pd.src_desc(), convert);
-      const memory dw = s->fresh(pd.diff_weights_desc());
-      s->add(BackwardWeight(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, dw}});
-      s->result(dw, own.w, convert);
-      return s;
+      const auto pd = backward_pd<BackwardWeight>(asked, forward);
+      return raw::steps_of<BackwardWeight>(
+          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_SRC, own.x, pd.src_desc()}}, {},
+          {DNNL_ARG_DIFF_WEIGHTS, own.w, pd.diff_weights_desc()}, convert);
     }
   }
   return nullptr;
@@ -152,7 +143,10 @@ class OneAfterTheOther final : public RawRun {
     first_->run();
     second_->run();
   }
-  double conversion_seconds() override { return first_->conversion_seconds() + second_->conversion_seconds(); }
+  void convert() override {
+    first_->convert();
+    second_->convert();
+  }
 
  private:
   std::unique_ptr<RawRun> first_, second_;
@@ -201,4 +195,4 @@ std::unique_ptr<RawRun> raw_best(const RawLinearBackward& l) {
   return both_gradients(l, [](const RawLinear& one) { return raw_best(one); });
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

@@ -1,7 +1,7 @@
-#include "app/raw_onednn_steps.h"
 #include "dispatch/policy.h"
+#include "measure/onednn/steps.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 namespace {
 
 using dnnl::algorithm;
@@ -23,7 +23,7 @@ memory::desc weight(const RawConv2d& c, bool any) {
   const auto tag = any                    ? memory::format_tag::any
                    : c.params.groups == 1 ? memory::format_tag::oihw
                                           : memory::format_tag::goihw;
-  return {weight_dims(c), raw::dtype(c.w.dtype), tag};
+  return {weight_dims(c), cpu::dnnl_dtype(c.w.dtype), tag};
 }
 
 // Primitive descriptors, in the words of either API.
@@ -40,29 +40,33 @@ struct Attributes {
 Forward::primitive_desc forward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
   const Attributes a(c.params);
   constexpr auto kind = dnnl::prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  return {raw::engine(), kind,      how,         d.x,      d.w,     d.b,
-          d.y,           a.strides, a.dilations, a.before, a.after, raw::attr_of(c.params.activation)};
+#if PLUMB_DNNL_V3
+  return {cpu::dnnl_engine(),
+          kind,
+          how,
+          d.x,
+          d.w,
+          d.b,
+          d.y,
+          a.strides,
+          a.dilations,
+          a.before,
+          a.after,
+          raw::attr_of(c.params.activation)};
 #else
   return {{kind, how, d.x, d.w, d.b, d.y, a.strides, a.dilations, a.before, a.after},
           raw::attr_of(c.params.activation),
-          raw::engine()};
+          cpu::dnnl_engine()};
 #endif
 }
-BackwardInput::primitive_desc backward_input_pd(const RawConv2d& c, algorithm how, const Descs& d) {
+// The library takes the same arguments for both.
+template <class Backward>
+typename Backward::primitive_desc backward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
   const Attributes a(c.params);
-#if DNNL_VERSION_MAJOR >= 3
-  return {raw::engine(), how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after, forward_pd(c, how, d)};
+#if PLUMB_DNNL_V3
+  return {cpu::dnnl_engine(), how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after, forward_pd(c, how, d)};
 #else
-  return {{how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, raw::engine(), forward_pd(c, how, d)};
-#endif
-}
-BackwardWeight::primitive_desc backward_weight_pd(const RawConv2d& c, algorithm how, const Descs& d) {
-  const Attributes a(c.params);
-#if DNNL_VERSION_MAJOR >= 3
-  return {raw::engine(), how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after, forward_pd(c, how, d)};
-#else
-  return {{how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, raw::engine(), forward_pd(c, how, d)};
+  return {{how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, cpu::dnnl_engine(), forward_pd(c, how, d)};
 #endif
 }
 
@@ -70,36 +74,27 @@ BackwardWeight::primitive_desc backward_weight_pd(const RawConv2d& c, algorithm 
 // run.
 std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_are, bool convert) {
   const memory::desc b = raw::bias(c.with_bias, c.y.shape[1], c.y.dtype);
-  const Descs own{raw::plain(c.x), weight(c, false), b, raw::plain(c.y)};
-  const Descs asked{as_they_are ? own.x : raw::any(c.x), weight(c, true), b, as_they_are ? own.y : raw::any(c.y)};
+  const Descs own{cpu::dnnl_desc(c.x), weight(c, false), b, cpu::dnnl_desc(c.y)};
+  const Descs asked{as_they_are ? own.x : cpu::dnnl_any(c.x), weight(c, true), b,
+                    as_they_are ? own.y : cpu::dnnl_any(c.y)};
   switch (c.direction) {
     case Direction::kForward: {
       const auto pd = forward_pd(c, how, asked);
-      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-      const memory x = s->operand(own.x, pd.src_desc(), convert), w = s->operand(own.w, pd.weights_desc(), convert);
-      const memory y = s->fresh(pd.dst_desc());
-      s->add_forward(Forward(pd), x, w, b, y);
-      s->result(y, own.y, convert);
-      return s;
+      return raw::steps_of<Forward>(
+          pd, {{DNNL_ARG_SRC, own.x, pd.src_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, b,
+          {DNNL_ARG_DST, own.y, pd.dst_desc()}, convert);
     }
     case Direction::kBackwardInput: {
-      const auto pd = backward_input_pd(c, how, asked);
-      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert),
-                   w = s->operand(own.w, pd.weights_desc(), convert);
-      const memory dx = s->fresh(pd.diff_src_desc());
-      s->add(BackwardInput(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_SRC, dx}});
-      s->result(dx, own.x, convert);
-      return s;
+      const auto pd = backward_pd<BackwardInput>(c, how, asked);
+      return raw::steps_of<BackwardInput>(
+          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, {},
+          {DNNL_ARG_DIFF_SRC, own.x, pd.diff_src_desc()}, convert);
     }
     case Direction::kBackwardWeight: {
-      const auto pd = backward_weight_pd(c, how, asked);
-      auto s = std::make_unique<raw::Steps>(pd.impl_info_str());
-      const memory dy = s->operand(own.y, pd.diff_dst_desc(), convert), x = s->operand(own.x, pd.src_desc(), convert);
-      const memory dw = s->fresh(pd.diff_weights_desc());
-      s->add(BackwardWeight(pd), {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, dw}});
-      s->result(dw, own.w, convert);
-      return s;
+      const auto pd = backward_pd<BackwardWeight>(c, how, asked);
+      return raw::steps_of<BackwardWeight>(
+          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_SRC, own.x, pd.src_desc()}}, {},
+          {DNNL_ARG_DIFF_WEIGHTS, own.w, pd.diff_weights_desc()}, convert);
     }
   }
   return nullptr;
@@ -128,4 +123,4 @@ std::unique_ptr<RawRun> raw_best(const RawConv2d& c) {
   return raw::fastest(makes);
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

@@ -8,7 +8,7 @@
 #include "core/device.h"
 #include "core/dtype.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 
 struct Roofs {
   double fma_gflops = 0;          ///< f32 multiply-adds from registers, all threads
@@ -38,9 +38,9 @@ class CopyFloor {
   /// `in_place`: what is written are the first of the bytes that are read.
   CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place = false);
 
-  void run();
-  /// The fastest of `rounds` runs and of all that were timed before.
-  double best_seconds(int rounds = 10);
+  void run() { run(way_); }
+  /// The least seconds of `rounds` runs and of all that were timed before.
+  double least_seconds(int rounds = 10);
   /// How it moves the bytes: "past the caches" or "through the caches", "on one thread" where that is faster.
   std::string way() const;
 
@@ -48,15 +48,15 @@ class CopyFloor {
   struct Way {
     bool streams, one_thread;
   };
+  void run(Way way);
   void move(Way way, int set) const;
   void move_piece(Way way, int set, size_t piece, size_t pieces) const;
-  double seconds(Way way);
   size_t read_, written_;
   bool in_place_;
   std::vector<detail::Block> from_, to_;
   size_t next_ = 0;
   Way way_{};
-  double best_ = 1e30;
+  double least_ = 0;
 };
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

@@ -1,7 +1,7 @@
 // What a GPU could do at most: the floor under a kernel's time.
 #pragma once
 
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "core/context.h"
@@ -9,12 +9,7 @@
 #include "core/runtime.h"
 #include "dispatch/trial.h"
 
-namespace plumb::app {
-
-/// A described device by name, "h200" or "a100", or by the JSON file of a description. Throws a sentence otherwise.
-std::string device_description(const std::string& name_or_file);
-/// The names of those that are built in.
-std::vector<std::string> described_devices();
+namespace plumb::measure {
 
 /// Rates of a GPU, in units a second.
 struct DeviceRoofs {
@@ -26,8 +21,6 @@ struct DeviceRoofs {
   /// The least seconds for this work.
   double floor(double bytes, double flops, DType t, MathMode m) const;
 };
-/// Of the device of a description; what is not known of it is 0.
-DeviceRoofs roofs_of(const std::string& description);
 /// What a copy of much memory and the best of a few products reach on a device that is here; takes a few seconds.
 DeviceRoofs measure_roofs(Device device);
 /// Measures the products once more and keeps what is higher.
@@ -40,7 +33,8 @@ class DeviceCopy {
   void run(Runtime::Stream stream);
   /// Of buffers to go through before the first comes round.
   int sets() const { return static_cast<int>(sets_.size()); }
-  double best_seconds(int rounds = 10);
+  /// The least seconds of `rounds` rounds.
+  double least_seconds(int rounds = 10);
 
  private:
   Runtime& runtime_;
@@ -49,4 +43,4 @@ class DeviceCopy {
   size_t next_ = 0;
 };
 
-}  // namespace plumb::app
+}  // namespace plumb::measure

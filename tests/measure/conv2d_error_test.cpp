@@ -1,5 +1,5 @@
 // The error that stands beside Winograd's figures, against errors that are known.
-#include "app/conv2d_error.h"
+#include "measure/conv2d_error.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "dispatch/trial.h"
 #include "kernels/conv2d.h"
 
-namespace plumb::app {
+namespace plumb::measure {
 namespace {
 
 // A kernel on its scratch memory, run once; the error after `damage` was added to an element of the result.
@@ -52,4 +52,4 @@ TEST(Conv2dError, IsNanWhereTheResultIs) {
 }
 
 }  // namespace
-}  // namespace plumb::app
+}  // namespace plumb::measure

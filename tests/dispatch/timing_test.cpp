@@ -1,0 +1,75 @@
+#include "dispatch/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/error.h"
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+void sleep_ms(double ms) { std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms)); }
+
+TEST(TimingTest, TheHostIsTimedRunByRunAfterTheWarmUp) {
+  int runs = 0;
+  const auto work = [&](Runtime::Stream stream) {
+    EXPECT_EQ(stream, nullptr);
+    ++runs;
+    sleep_ms(1);
+  };
+  detail::Timed timed(Device(), work, {.warm_up = 3});
+  EXPECT_EQ(runs, 3);
+  EXPECT_GE(timed.seconds(), 1e-3);
+  EXPECT_EQ(runs, 4);
+  EXPECT_EQ(timed.times(), 1);
+}
+
+TEST(TimingTest, EndsWithTheFirstLimitOfWhichBothNumbersAreReached) {
+  int runs = 0;
+  const auto runs_until = [&](detail::Until until) {
+    runs = 0;
+    const auto work = [&](Runtime::Stream) { ++runs, sleep_ms(2); };
+    detail::least_seconds(Device(), work, until, {.warm_up = 0});
+    return runs;
+  };
+  EXPECT_EQ(runs_until({{5}}), 5);
+  EXPECT_EQ(runs_until({{0}}), 1);
+  EXPECT_EQ(runs_until({{1000}, {3, 1e-9}}), 3);
+  EXPECT_LE(runs_until({{1000}, {1, 5e-3}}), 3);
+}
+
+TEST(TimingTest, TheSpreadIsOfAllRuns) {
+  double ms[] = {3, 5, 1, 4, 2};
+  size_t next = 0;
+  detail::Timed work(Device(), [&](Runtime::Stream) { sleep_ms(ms[next++]); }, {.warm_up = 0});
+
+  const detail::Spread s = detail::spread_of(work, {{5}});
+
+  EXPECT_GE(s.least, 1e-3);
+  EXPECT_GE(s.lower_quartile, 2e-3);
+  EXPECT_GE(s.median, 3e-3);
+  EXPECT_GE(s.upper_quartile, 4e-3);
+  EXPECT_LT(s.least, s.upper_quartile);
+}
+
+TEST(TimingTest, TheFastestIsFoundAndWhatIsFarBehindIsLeftOutOfTheTurns) {
+  int slow_runs = 0;
+  const detail::Run slow = [&](Runtime::Stream) { ++slow_runs, sleep_ms(10); }, fast = [](Runtime::Stream) {};
+
+  const detail::Fastest found = detail::fastest_of(Device(), {slow, fast, slow});
+
+  EXPECT_EQ(found.index, 1u);
+  EXPECT_LT(found.seconds, 10e-3);
+  EXPECT_LE(slow_runs, 4) << "two runs of 10 ms each are enough";
+}
+
+TEST(TimingTest, ErrorsOnTheHostStayErrors) {
+  const detail::Run works = [](Runtime::Stream) {}, fails = [](Runtime::Stream) { fail("this way is none"); };
+  EXPECT_TRUE(test::refused([&] { detail::fastest_of(Device(), {works, fails}); }, "this way is none"));
+}
+
+}  // namespace
+}  // namespace plumb

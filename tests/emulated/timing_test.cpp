@@ -1,0 +1,38 @@
+// Work on a device is timed by replays.
+#include "dispatch/timing.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/compare.h"
+
+namespace plumb {
+namespace {
+
+const Device kDevice{DeviceType::kCuda, 0};
+
+TEST(TimingOfDevices, AReplayIsLongBesideTheClockAndOfAllBuffers) {
+  int launches = 0;
+  detail::Timed work(kDevice, [&](Runtime::Stream) { ++launches; }, {.turns = 600});
+  EXPECT_GE(work.times(), 600);
+  const int captured = launches;
+  EXPECT_GE(captured, 600);
+  work.seconds();
+  EXPECT_EQ(launches, captured) << "a replay launches nothing by itself";
+}
+
+TEST(TimingOfDevices, WhatCannotBeCapturedIsLaunchedAsOften) {
+  int launches = 0;
+  detail::Timed work(kDevice, [&](Runtime::Stream) { ++launches; }, {.turns = 3, .can_be_captured = false});
+  const int before = launches;
+  work.seconds();
+  EXPECT_EQ(launches - before, work.times());
+}
+
+TEST(TimingOfDevices, AWayThatThrowsIsPassedOverUnlessAllDo) {
+  const detail::Run works = [](Runtime::Stream) {}, fails = [](Runtime::Stream) { fail("this way is none"); };
+  EXPECT_EQ(detail::fastest_of(kDevice, {fails, works}).index, 1u);
+  EXPECT_TRUE(test::refused([&] { detail::fastest_of(kDevice, {fails, fails}); }, "this way is none"));
+}
+
+}  // namespace
+}  // namespace plumb
