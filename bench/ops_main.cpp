@@ -26,7 +26,7 @@ struct Options {
 
 void add_options(const app::CommandLine& line, Options& o) {
   line.add_all("--shapes", o.shapes,
-               {"Files of problem lines of benchdnn's or DeepBench's, instead of the shapes that are built in"});
+               {"Files of lines like conv2d NAME 2x3x8x8 4x3x3x3 padding=1, instead of the shapes that are built in"});
   app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say");
   app::add_choices(line, "--layouts", o.layouts, kPublicLayouts, {"Some, between commas, of "});
   app::add_choices(line, "--dtypes", o.dtypes, std::array{"f32", "tf32", "bf16", "f64"}, {"Some, between commas, of "});
@@ -46,7 +46,7 @@ Axes axes_of(const Options& o) {
   for (const auto& name : o.dtypes) {
     if (name != "tf32") axes.dtypes.push_back(dtype_from_string(name));
   }
-  if (o.shapes.empty()) axes.problems.read(builtin_shapes(), "the built-in shapes", o.batch);
+  if (o.shapes.empty()) axes.problems.read(builtin_problems(), "the built-in problems", o.batch);
   for (const auto& file : o.shapes) axes.problems.read_file(file, o.batch);
   return axes;
 }

@@ -1,4 +1,4 @@
-// The shapes that are benchmarked, read from the problem lines of benchdnn and DeepBench.
+// The problems that are benchmarked, and the reader of their table, bench/problems.txt.
 #pragma once
 
 #include <string>
@@ -43,23 +43,22 @@ struct Problems {
   std::vector<TensorProblem> tensor;
 
   size_t size() const;  ///< of all kinds
-  /// Appends the problems of a text, one a line; `source` names the text in messages. `batch` replaces the first extent
-  /// of every problem of benchdnn's but matrix products, unless it is 0. What a line is follows from what it says:
-  ///   g1mb250ic64ih32oc64oh30kh3ph0n"name"   benchdnn: convolution (kh and oc), pooling (kh), inner product (oc)
-  ///                                          or a tensor (neither); what is left out follows by benchdnn's rules
-  ///   64x128:128x256n"name"                  benchdnn: matrix product
-  ///   250x64x32x32n"name"                    benchdnn: a tensor
-  ///   700 161 1 4 32 20 5 0 0 2 2            DeepBench: w h c n k filter_w filter_h pad_w pad_h stride_w stride_h
-  ///   1760 16 1760 0 0                       DeepBench: m n k a_t b_t, column-major
-  /// '#' begins a comment; words that begin with '-' are options of benchdnn's and left out; std::make_tuple(...) is
-  /// DeepBench's own way to write a line. Throws a sentence that names the line for what is no problem, has nothing to
-  /// do, or does not fit together by the op's own rules.
+  /// Appends the problems of a text, one a line; `source` names the text in messages. A line is an op, a name, the
+  /// shapes of its operands, and attributes that are not 1 or, of padding and transposing, 0. Numbers of one thing have
+  /// x between; '#' begins a comment:
+  ///   conv2d NAME 16x3x224x224 64x3x7x7 stride=2 dilation=1 padding=3x2x3x2 groups=1
+  ///   pool2d NAME 16x64x112x112 kernel=3 stride=2 padding=1
+  ///   linear NAME 250x1024 8192x1024
+  ///   matmul NAME 1760x7000 1760x1760 transpose_a=1 transpose_b=0
+  ///   tensor NAME 250x64x30x30
+  /// `batch` replaces the first extent of every problem but matrix products, unless it is 0. Throws a sentence that
+  /// names the line for what is no problem, has nothing to do, or does not fit together by the op's own rules.
   void read(std::string_view text, const std::string& source, int64_t batch = 0);
   /// The same for a file, which must hold a problem.
   void read_file(const std::string& file, int64_t batch = 0);
 };
 
-/// The shapes of alexnet, vgg16 and ResNet-50 that are built into the program.
-std::string_view builtin_shapes();
+/// bench/problems.txt, which is built into the program.
+std::string_view builtin_problems();
 
 }  // namespace plumb::bench
