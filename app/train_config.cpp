@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "app/data_source.h"
+#include "kernels/threads.h"
 
 namespace plumb::app {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dispatch/kernel_cache.h"
+#include "dispatch/policy.h"
 #include "dispatch/timing.h"
 #include "kernels/matmul.h"
 #include "measure/roofs.h"

@@ -27,7 +27,7 @@ namespace {
 
 std::set<std::string> functions_of_sources() {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/kernels/cuda")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_folder() + "/kernels/cuda")) {
     if (!entry.path().extension().string().starts_with(".cu")) continue;
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
