@@ -102,7 +102,7 @@ void add_eval(const CommandLine& plumb) {
   add_limit_option(cmd, c->limit, "Use only the first so many images, 0 for all");
   add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of images and activations: "});
   add_device_option(cmd, c->device, "Where to run");
-  add_algorithm_option(cmd, c->kernels);
+  add_kernel_options(cmd, c->kernels);
   add_workspace_option(cmd);
   add_threads_option(cmd);
   cmd.add("--json", c->json, {"Write the result to this file"});

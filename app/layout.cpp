@@ -37,8 +37,13 @@ Program training_step(const models::Network& network, Layout layout, const Layou
 
 Json row_of(const measure::Piece& piece, Layout layout, const measure::Timing& t, double best) {
   const KernelInfo& info = piece.kernel->kernel->info();
-  Json j{{"layer", piece.layer},        {"direction", piece.direction}, {"layout", to_string(layout)},
-         {"implementation", info.name}, {"algorithm", info.algorithm},  {"ms", t.seconds * 1e3}};
+  Json j{{"layer", piece.layer},
+         {"direction", piece.direction},
+         {"layout", to_string(layout)},
+         {"implementation", info.name},
+         {"algorithm", info.algorithm},
+         {"ms", t.seconds * 1e3},
+         {"provider", to_string(info.provider)}};
   if (info.flops > 0) {
     j["gflops_per_s"] = info.flops / t.seconds / 1e9;
   } else {
@@ -136,7 +141,7 @@ void add_layout(const CommandLine& plumb) {
   add_batch_option(cmd, c->batch, "Images at once");
   add_dtype_option(cmd, c->precision);
   add_device_option(cmd, c->device, "Where to run");
-  add_algorithm_option(cmd, c->kernels);
+  add_kernel_options(cmd, c->kernels);
   add_workspace_option(cmd);
   add_threads_option(cmd);
   cmd.add("--json", c->json, {"Write the same to this file"});

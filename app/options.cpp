@@ -2,6 +2,7 @@
 
 #include "core/device.h"
 #include "dispatch/kernel_cache.h"
+#include "dispatch/policy.h"
 #include "kernels/threads.h"
 
 namespace plumb::app {
@@ -18,9 +19,16 @@ void add_limit_option(const CommandLine& line, int64_t& limit, const char* about
   add_whole<int64_t>(line, "--limit", limit, about, 0);
 }
 
-void add_algorithm_option(const CommandLine& line, KernelChoice& kernels) {
-  line.add("--algorithm", [&kernels](const std::string& text) { kernels = kernel_choice(text); },
+void add_kernel_options(const CommandLine& line, KernelChoice& kernels) {
+  const auto take = [&kernels](const std::string& text) {
+    const KernelSet set = kernels.set;  // whichever of the two comes first
+    kernels = kernel_choice(text);
+    kernels.set = set;
+  };
+  line.add("--algorithm", take,
            {"Of the kernels: " + any_of(algorithm_names()) + "; or an engine, cudnn_e38", to_string(kernels)});
+  add_choice(line, "--kernels", kernels.set, kKernelSets,
+             {"Whose kernels may run, vendor being oneDNN's, cuDNN's and cuBLASLt's wherever they have the op: "});
 }
 
 void add_workspace_option(const CommandLine& line) {

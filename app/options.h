@@ -56,8 +56,8 @@ void add_model_option(const CommandLine& line, std::string& model);
 void add_batch_option(const CommandLine& line, int64_t& batch, const char* about);
 /// --limit, 0 for all.
 void add_limit_option(const CommandLine& line, int64_t& limit, const char* about);
-/// --algorithm.
-void add_algorithm_option(const CommandLine& line, KernelChoice& kernels);
+/// --algorithm and --kernels.
+void add_kernel_options(const CommandLine& line, KernelChoice& kernels);
 /// --workspace, which limits what kernels ask for (set_workspace_limit) as soon as it is read.
 void add_workspace_option(const CommandLine& line);
 /// --device, one that this process has.

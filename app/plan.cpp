@@ -291,7 +291,7 @@ void add_plan(const CommandLine& plumb) {
   add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of the images, [nchw beside nhwc]: "});
   add_dtype_option(cmd, c->precision);
   add_batch_option(cmd, c->batch, "Images of a step");
-  add_algorithm_option(cmd, c->kernels);
+  add_kernel_options(cmd, c->kernels);
   add_workspace_option(cmd);
   cmd.add("--json", c->json, {"Write all of it to this file"});
   cmd.calls([c] { plan(*c); });

@@ -9,11 +9,6 @@
 
 namespace plumb::app {
 
-std::string provider_of(const KernelInfo& info) {
-  const std::string prefix = info.name.substr(0, info.name.find(':'));
-  return prefix == "plumb" ? "plumbline" : prefix;
-}
-
 namespace {
 
 std::string extents(const Shape& s) {
@@ -55,7 +50,7 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
   PlannedKernel k;
   k.kind = p.kind->name;
   k.shapes = shapes_of(p);
-  k.provider = provider_of(info);
+  k.provider = to_string(info.provider);
   k.algorithm = info.algorithm;
   k.notes = info.notes;
   k.workspace_bytes = info.workspace_bytes;

@@ -14,9 +14,6 @@
 
 namespace plumb::app {
 
-/// Whose kernel it is, by the name of the implementation: "cudnn", "cublaslt", "plumbline", "onednn", "reference".
-std::string provider_of(const KernelInfo& info);
-
 /// One kernel of a step.
 struct PlannedKernel {
   std::string kind, shapes;  ///< "conv2d_forward", "250x64x32x32 w 128x64x3x3"

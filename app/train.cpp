@@ -187,7 +187,7 @@ void add_train(const CommandLine& plumb) {
   add_choice(cmd, "--convention", c->settings.convention, kConventions,
              {"Whose formulas, defaults and initial weights: "});
   add_layout_option(cmd, c->layout);
-  add_algorithm_option(cmd, c->kernels);
+  add_kernel_options(cmd, c->kernels);
   add_workspace_option(cmd);
   add_dtype_option(cmd, c->training.precision);
   add_choice(cmd, "--mode", c->training.mode, training::kStepModes,

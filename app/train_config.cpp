@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "app/data_source.h"
+#include "dispatch/policy.h"
 #include "kernels/threads.h"
 
 namespace plumb::app {
@@ -22,6 +23,7 @@ std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
           {"momentum", text(c.settings.momentum)},
           {"weight_decay", text(c.settings.weight_decay)},
           {"algorithm", to_string(c.kernels)},
+          {"kernels", to_string(c.kernels.set)},
           {"threads", std::to_string(threads())}};
 }
 

@@ -88,15 +88,16 @@ KernelChoice kernel_choice(const std::string& name) {
   PLUMB_CHECK(is_engine(name) || std::ranges::count(algorithm_names(), name),
               "{} is unknown; use {}, or an engine, cudnn_e38", in_quotes(name), any_of(algorithm_names()));
   for (const Search search : {Search::kMeasured, Search::kHeuristic, Search::kDeterministic}) {
-    if (name == to_string(KernelChoice{search})) return {search};
+    if (name == to_string(KernelChoice{.search = search})) return {.search = search};
   }
-  return {Search::kMeasured, register_algorithm(name)};
+  return {.algorithm = register_algorithm(name)};
 }
 
 Policy policy_of(const KernelChoice& kernels, training::Precision precision) {
   Policy policy = detail::ctx.policy;
   policy.search = kernels.search;
   policy.algorithm = kernels.algorithm;
+  policy.kernels = kernels.set;
   policy.math = math_of(precision);
   return policy;
 }

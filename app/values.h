@@ -56,12 +56,13 @@ inline constexpr int64_t kMostImages = std::numeric_limits<int32_t>::max();
 /// The names of networks that a command takes, with the alias "vgg".
 std::vector<std::string> model_choices();
 
-/// What --algorithm says: how kernels are chosen, and where it names a family or an engine, among which.
+/// What --algorithm and --kernels say: how kernels are chosen, among which first, and whose they may be.
 struct KernelChoice {
   Search search = Search::kMeasured;
-  uint16_t algorithm = 0;  ///< 0, or of register_algorithm
+  uint16_t algorithm = 0;  ///< 0, or of register_algorithm: a family or an engine
+  KernelSet set = KernelSet::kAll;
 };
-/// What it is called.
+/// What --algorithm called it.
 std::string to_string(const KernelChoice& c);
 /// The names that kernel_choice lists.
 const std::vector<std::string>& algorithm_names();
@@ -69,7 +70,7 @@ const std::vector<std::string>& algorithm_names();
 /// "cudnn_e38_1", "cudnn_e1_fallback") or an algorithm of cuBLASLt ("cublaslt_a66_t20_s7_k1"). Which there are, only
 /// the libraries know, when they plan.
 KernelChoice kernel_choice(const std::string& name);
-/// The policy of both, on the thread's device by its threads.
+/// The policy of all that, on the thread's device by its threads.
 Policy policy_of(const KernelChoice& kernels, training::Precision precision = training::Precision::kF32);
 
 /// Whether a device is a GPU, which has products in tf32.

@@ -1,5 +1,7 @@
 #include "bench/job.h"
 
+#include <algorithm>
+
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
 #include "measure/conv2d_error.h"
@@ -15,8 +17,10 @@ double flops_of(const Job& j) { return j.kind->flops(j.params.data(), j.in, j.ou
 
 Policy choice_for(const Job& j, const std::string& algorithm) {
   Policy c = j.policy;
-  c.search = algorithm == "measured" ? Search::kMeasured : Search::kHeuristic;
-  c.algorithm = algorithm == "measured" ? uint16_t{0} : algorithm_id(algorithm);
+  const bool is_any = algorithm == "measured" || algorithm == "vendor";
+  c.search = is_any ? Search::kMeasured : Search::kHeuristic;
+  c.algorithm = is_any ? uint16_t{0} : algorithm_id(algorithm);
+  c.kernels = algorithm == "vendor" ? KernelSet::kVendor : KernelSet::kAll;
   return c;
 }
 
@@ -25,12 +29,23 @@ Ref<PreparedKernel> prepared(const Job& j, const std::string& algorithm) {
   return detail::prepare_kernel(*j.kind, j.params.data(), j.in, j.out);
 }
 
+// Whose kernel it is, which of the candidates, and its own name.
+std::string label_of(const KernelInfo& info) {
+  return std::string(to_string(info.provider)) + " " + info.algorithm + " " + info.name;
+}
+
 bool is_winograd(const KernelInfo& info) {
   return (info.algorithm + " " + info.notes).find("winograd") != std::string::npos;
 }
 
 // Work without products is in tf32 what it is in f32.
 bool is_twice(const Job& j) { return j.policy.math == MathMode::kTf32 && flops_of(j) == 0; }
+
+Candidates candidates_of(const Job& j) {
+  Candidates candidates;
+  j.kind->offer(j.params.data(), j.in, j.out, j.policy, threads(), candidates);
+  return candidates;
+}
 
 // Several sets of buffers, used in turn.
 struct Rotation {
@@ -54,9 +69,8 @@ Work described(const Job& j) {
 }
 
 std::vector<std::string> algorithms_of(const Job& j) {
-  Candidates candidates;
-  j.kind->offer(j.params.data(), j.in, j.out, j.policy, threads(), candidates);
   std::vector<std::string> names;
+  const Candidates candidates = candidates_of(j);
   for (const auto& c : candidates.all()) names.push_back(c.algorithm);
   if (names.size() > 1) std::erase(names, "reference");
   return names;
@@ -68,7 +82,8 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
   auto r = std::make_shared<Rotation>();
   r->kernel = prepared(j, algorithm);
   const KernelInfo& info = r->kernel->kernel->info();
-  if (algorithm != "measured" && info.algorithm != algorithm) return {};
+  if (algorithm == "vendor" ? !is_vendor(info.provider) : algorithm != "measured" && info.algorithm != algorithm)
+    return {};
   Work w = described(j);
   const Device device = j.policy.device;
   w.turns = w.flops > 0 ? 1 : measure::sets_beyond_caches(w.read_bytes + (w.in_place ? 0 : w.written_bytes), device);
@@ -80,7 +95,7 @@ Work kernel_work(const Job& j, const std::string& algorithm) {
     r->trials.emplace_back(*r->scratches.back(), j.in, *r->kernel->kernel);
     w.held_bytes += r->scratches.back()->bytes();
   }
-  w.label = info.algorithm + " " + info.name;
+  w.label = label_of(info);
   w.nominal = is_winograd(info);
   if (w.nominal && device.is_cpu()) {
     w.error = [r] { return measure::conv2d_error(*r->kernel, r->scratches[0]->in(), r->scratches[0]->out()[0]); };
@@ -97,7 +112,7 @@ Work eager_work(const Job& j, std::function<void()> run) {
   const Ref<PreparedKernel> p = prepared(j, "measured");
   const KernelInfo& info = p->kernel->info();
   Work w = described(j);
-  w.label = info.algorithm + " " + info.name;
+  w.label = label_of(info);
   w.nominal = is_winograd(info);
   w.can_be_captured = false;  // the memory of its output is found while it runs
   w.conversions = info.conversions + static_cast<int>(info.packs.size());
@@ -118,6 +133,10 @@ void add_kernel_rows(const Path& path, const Job& j) {
   if (names.size() < 2) return;
   for (const std::string& name : names) {
     add_row(path(name), [j, name] { return kernel_work(j, name); });
+  }
+  const auto is_vendors = [](const Candidates::Candidate& c) { return is_vendor(c.provider); };
+  if (std::ranges::any_of(candidates_of(j).all(), is_vendors)) {
+    add_row(path("vendor"), [j] { return kernel_work(j, "vendor"); });
   }
 }
 

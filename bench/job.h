@@ -31,13 +31,14 @@ Work described(const Job& job);
 std::vector<std::string> algorithms_of(const Job& job);
 /// What "measured" picks for it.
 std::string measured_algorithm(const Job& job);
-/// The job by the algorithm of this name, or by what measuring picks if it is "measured". Weights are plain, and
+/// The job by the algorithm of this name, or by what measuring picks: of all if it is "measured", of the vendor's
+/// library if it is "vendor". Nothing if there is no such kernel. Weights are plain, and
 /// packing them is part of a run. Work that memory bounds uses several sets of buffers in turn.
 Work kernel_work(const Job& job, const std::string& algorithm);
 /// Work on tensors through public ops, with the figures of the job that it amounts to.
 Work eager_work(const Job& job, std::function<void()> run);
 
-/// The rows "measured" and one for each algorithm, if there are several.
+/// The row "measured"; one for each algorithm, if there are several, and then "vendor", where that has any.
 void add_kernel_rows(const Path& path, const Job& job);
 /// The row "eager": what `make` returns is run without recording, under the measured policy, warm. `make` makes
 /// tensors, and so is called when the row is run.

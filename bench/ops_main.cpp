@@ -33,7 +33,8 @@ void add_options(const app::CommandLine& line, Options& o) {
   app::add_device_option(line, o.device, "Where the ops run");
   app::add_threads_option(line);
   line.footer(std::string(kAboutFlags) +
-              "\nRows are OP/DIRECTION/DEVICE/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; the "
+              "\nRows are OP/DIRECTION/DEVICE/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; vendor (measured "
+              "among the vendor's kernels); the "
               "library's by name; eager (the public op); raw_same and raw_best (oneDNN, cuDNN or cuBLASLt alone); "
               "copy_floor. On cuda, times are those between two events.\n"
               "Exit status: 1 if rows failed, 3 if a row passed the roof of the machine, which then is wrong.");

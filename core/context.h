@@ -20,8 +20,8 @@ class Node;      // core/tape.h
 enum class Search : uint8_t {
   kHeuristic,      ///< the first candidate that fits, in the order its author gave
   kMeasured,       ///< every candidate is timed once on this machine, and the result kept on disk
-  kDeterministic,  ///< as kHeuristic; throws where all candidates have other results from run to run. The others leave
-                   ///< those out only while there is another, and take one that is named by Policy::algorithm
+  kDeterministic,  ///< as kHeuristic, among those alone whose results have the same bits in every run; throws where
+                   ///< there are none. The other two prefer such candidates, unless Policy::algorithm names another
 };
 
 /// Which of a backend's kernels may run, wherever there is a choice.

@@ -58,6 +58,8 @@ Names& names() {
 
 }  // namespace
 
+const char* to_string(KernelSet s) { return s == KernelSet::kVendor ? "vendor" : "all"; }
+
 uint16_t register_algorithm(std::string_view name) {
   if (name.empty()) return 0;
   Names& n = names();

@@ -7,6 +7,10 @@
 
 namespace plumb {
 
+inline constexpr KernelSet kKernelSets[] = {KernelSet::kAll, KernelSet::kVendor};
+/// "all", "vendor".
+const char* to_string(KernelSet s);
+
 /// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Policy::algorithm; 0 for "". The same
 /// name gives the same number. Throws on a name with which none begins that the library or register_algorithm knows.
 uint16_t algorithm_id(std::string_view name);

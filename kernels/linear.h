@@ -52,8 +52,9 @@ struct LinearBackwardWeightBias {
   static double flops(const Problem<Params>&);
 };
 
-/// {y, mask} from {x, w} or {x, w, b}, with ReLU: bit j % 8 of byte j / 8 of the mask's row n (u8, mask_of) says that
-/// y[n][j] > 0, and bits past OUT are 0. On devices, where the mask spares the next layer's backward the ReLU's.
+/// {y, mask} from {x, w} or {x, w, b}, with ReLU. The mask (u8, mask_of) has a bit for each element of y, which is 1
+/// where y > 0: of y[n][j], bit j % 8 of byte j / 8 in row n. Bits past OUT are 0. Only on devices: there the next
+/// layer's backward applies the mask itself, and ReLU's own backward is not run.
 struct LinearForwardMask {
   static constexpr char kName[] = "linear_forward_mask";
   using Params = NoParams;

@@ -33,8 +33,9 @@ int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t befo
   return (in + before + after - reach) / stride + 1;
 }
 
-// The same convolution with the smallest stride where there is one window, and no dilation where it has one element:
-// what is never stepped over makes no other kernel, and strides past the image are more than some kernels bear.
+// The same convolution in its smallest numbers. Where there is a single window, its stride steps over nothing, and
+// where the window is a single element, its dilation spreads nothing: all such convolutions share one kernel, and the
+// vendor's kernels, some of which fail on strides larger than the image, never see these.
 Conv2dParams smallest(Conv2dParams p, const Shape& x, const Shape& w, const Shape& y) {
   for (int i = 0; i < 2; ++i) {
     if (w[2 + i] == 1) p.dilation[i] = 1;

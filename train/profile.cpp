@@ -39,8 +39,8 @@ void Profile::after(const PreparedKernel& p, const Launch&) {
     return;
   }
   const KernelInfo& info = p.kernel->info();
-  events_.push_back({p.kind->name, info.name, info.algorithm, detail::ctx.phase, started_us_, end - started_us_,
-                     info.flops, info.bytes});
+  events_.push_back({p.kind->name, info.name, info.algorithm, to_string(info.provider), detail::ctx.phase, started_us_,
+                     end - started_us_, info.flops, info.bytes});
   if (p.policy.device.is_cpu()) return;
   Event& e = events_.back();
   e.runtime = &runtime_of(p.policy.device);
@@ -80,6 +80,7 @@ std::string Profile::trace() {
                       {"args",
                        {{"implementation", e.implementation},
                         {"algorithm", e.algorithm},
+                        {"provider", e.provider},
                         {"gflops", e.flops / std::max(e.duration_us, 1e-3) / 1e3},
                         {"gbytes_per_s", e.bytes / std::max(e.duration_us, 1e-3) / 1e3}}}});
   }

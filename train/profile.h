@@ -29,7 +29,7 @@ class Profile final : public Observer {
 
  private:
   struct Event {
-    std::string name, implementation, algorithm;
+    std::string name, implementation, algorithm, provider;
     Phase phase;
     double start_us, duration_us, flops, bytes;
     std::shared_ptr<RuntimeEvent> from{}, to{};  // on a device, by whose clock it ran

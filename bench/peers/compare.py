@@ -74,8 +74,8 @@ def commands(a, weights, batch_file):
     limit = {"OMP_NUM_THREADS": str(a.threads)}
     for mode in a.plumb_modes.split(","):
         algorithm, _, execution = mode.partition("/")
-        yield f"plumbline {mode}", [a.plumb, *common, "--optimizer", a.optimizer, "--algorithm", algorithm, "--mode",
-                                    execution or "eager"], limit
+        kernels = ["--kernels", "vendor"] if algorithm == "vendor" else ["--algorithm", algorithm]
+        yield f"plumbline {mode}", [a.plumb, *common, "--optimizer", a.optimizer, *kernels, "--mode", execution or "eager"], limit
     preloads = [("", limit)]
     if a.tcmalloc:
         preloads.append((" + tcmalloc", {**limit, "LD_PRELOAD": a.tcmalloc}))
@@ -90,7 +90,7 @@ def commands(a, weights, batch_file):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plumb", required=True, type=program, help="plumb_bench_train")
-    parser.add_argument("--plumb-modes", default="measured/eager", help="ALGORITHM/MODE,...")
+    parser.add_argument("--plumb-modes", default="measured/eager,vendor/eager", help="ALGORITHM/MODE,..., vendor being measured among the vendor's kernels")
     parser.add_argument("--torch", type=program, help="a Python with the packages of requirements-torch.txt")
     parser.add_argument("--torch-modes", default="eager,channels_last,compile,compile_channels_last")
     parser.add_argument("--tensorflow", type=program, help="a Python with the packages of requirements-tensorflow.txt")

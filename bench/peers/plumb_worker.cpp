@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     app::add_batch_option(cli, o.batch, "");
     cli.add("--optimizer", o.optimizer, {});
     cli.add("--convention", o.convention, {});
-    app::add_algorithm_option(cli, o.kernels);
+    app::add_kernel_options(cli, o.kernels);
     app::add_choice(cli, "--mode", o.mode, training::kStepModes, {});
     cli.add("--layout", o.layout, {});
     app::add_dtype_option(cli, o.precision);

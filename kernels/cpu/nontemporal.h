@@ -46,7 +46,8 @@ struct Source {
   double rate = 1;
 };
 
-/// The same, while what the bytes of the result from `next` on are made of is fetched; it need not exist.
+/// The same, and meanwhile fetches into the caches what the next part of the result will be made of: the part of each
+/// source that belongs to the bytes of the result from `next` on. Sources may end before that.
 inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources,
                              int64_t next) {
   constexpr int64_t kPart = 256, kLine = 64;

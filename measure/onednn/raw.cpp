@@ -18,8 +18,8 @@ const char* to_string(Direction d) {
 std::string raw_class(std::string_view algorithm) {
   if (algorithm.starts_with("winograd")) return "winograd";
   if (algorithm.starts_with("gemm")) return "gemm";
-  if (algorithm == "direct_chwn" || algorithm == "im2col" || algorithm.starts_with("skinny_gemm") || algorithm == "reference" ||
-      algorithm.starts_with("via_f32")) {
+  if (algorithm == "direct_chwn" || algorithm == "im2col" || algorithm.starts_with("skinny_gemm") ||
+      algorithm == "reference" || algorithm.starts_with("via_f32")) {
     return "blocked";
   }
   return std::string(algorithm);

@@ -206,6 +206,30 @@ TEST_F(TrainTest, AnAlgorithmByNameIsWhatRuns) {
   EXPECT_EQ(families("direct"), std::set<std::string>{"direct"});
 }
 
+TEST_F(TrainTest, TheVendorsKernelsRunAloneWhereItHasThem) {
+  const auto providers = [&](const std::string& options) {
+    EXPECT_TRUE(
+        works("train alexnet --limit 2 --batch 2 --epochs 1 --layout nhwc --algorithm heuristic --profile "
+              "trace.json " +
+              options));
+    std::map<std::string, std::set<std::string>> all;  // of each kind of kernel
+    const Json trace = read_json("trace.json");
+    for (const Json& e : trace["traceEvents"]) {
+      if (e.contains("args") && e["args"].contains("provider")) all[e["name"]].insert(e["args"]["provider"]);
+    }
+    return all;
+  };
+  const std::set<std::string> onednn{"onednn"}, plumbline{"plumbline"};
+  auto vendor = providers("--kernels vendor");
+  for (const char* kind : {"conv2d_forward", "conv2d_backward_input", "conv2d_backward_weight", "linear_forward",
+                           "linear_backward_input", "linear_backward_weight"}) {
+    EXPECT_EQ(vendor[kind], onednn) << kind;
+  }
+  EXPECT_EQ(vendor["sgd"], plumbline) << "which no vendor has";
+  EXPECT_TRUE(providers("--kernels all")["conv2d_forward"].contains("plumbline"));
+  EXPECT_TRUE(refuses("train alexnet --kernels intel", "--kernels: \"intel\" is unknown; use all or vendor"));
+}
+
 TEST_F(TrainTest, CapturedIsEagerBitForBit) {
   for (const std::string options : {"", "--optimizer adam", "--dtype bf16", "--augment --momentum 0.9"}) {
     const std::string line =

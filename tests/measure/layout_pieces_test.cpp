@@ -7,7 +7,6 @@
 #include "ops/linear.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
-#include "train/training_step.h"
 
 namespace plumb::measure {
 namespace {
@@ -34,11 +33,9 @@ TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
   const Tensor images = uniform(TensorSpec(Shape{1, 3, 4, 4}), 0, 1, 1);
   const Tensor labels = uniform(TensorSpec(Shape{1}, DType::kI64), 0, 255, 2);
   Generator generator(0);
-      [&] { return training::forward_backward(network, models::ForwardContext::training(generator), images, labels); });
+  const Program program = capture([&] {
     const Tensor logits = network.forward(images, models::ForwardContext::training(generator));
     return grad(cross_entropy(logits, labels), network.trainable());
-  const Program program = capture(
-  const Program program = capture([&] {
   });
 
   std::vector<std::string> with_weights;

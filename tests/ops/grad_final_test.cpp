@@ -51,11 +51,11 @@ TEST(GradFinal, OfATensorUsedTwiceAfterBothAndOfTheUnusedNever) {
   const Tensor w = parameter(1), v = parameter(2), unused = parameter(3);
   const Tensor loss = sum(matmul(tanh(matmul(w, v)), w));
   std::vector<size_t> order;
-  const TensorList all = grad(loss, {w, v, unused, w},
-                              {.allow_unused = true, .on_final = [&](size_t i, const Tensor& g) {
-                                 EXPECT_TRUE(g);
-                                 order.push_back(i);
-                               }});
+  const TensorList all =
+      grad(loss, {w, v, unused, w}, {.allow_unused = true, .on_final = [&](size_t i, const Tensor& g) {
+                                       EXPECT_TRUE(g);
+                                       order.push_back(i);
+                                     }});
   std::vector<size_t> sorted = order;
   std::ranges::sort(sorted);
   EXPECT_EQ(sorted, (std::vector<size_t>{0, 1, 3})) << "the one named twice is told of twice";

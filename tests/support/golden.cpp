@@ -85,7 +85,9 @@ std::vector<std::string> GoldenFile::names() const {
   return {next.begin(), next.end()};
 }
 
-const std::pair<Shape, std::vector<double>>& GoldenFile::tensor() const { return entry(all_->tensors, name_, all_->file); }
+const std::pair<Shape, std::vector<double>>& GoldenFile::tensor() const {
+  return entry(all_->tensors, name_, all_->file);
+}
 const std::string& GoldenFile::text() const { return entry(all_->texts, name_, all_->file); }
 
 double GoldenFile::number() const {

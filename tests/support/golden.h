@@ -10,7 +10,8 @@
 
 namespace plumb::test {
 
-/// The arguments of an op or an optimizer: each the numbers that it lists, a boolean as 0 or 1. None and words list none.
+/// The arguments of an op or an optimizer: each the numbers that it lists, a boolean as 0 or 1. None and words list
+/// none.
 using Arguments = std::map<std::string, std::vector<double>>;
 /// Reads "groups=1 stride=2,2 training=true". What is no such pair is passed over.
 Arguments arguments_of(const std::string& text);

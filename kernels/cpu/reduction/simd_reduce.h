@@ -42,7 +42,8 @@ template <class C, size_t N, int64_t kWidth = kReduceWidth>
 struct SimdSums {
   C lane[N][kWidth] = {};
 
-  /// Adds the arrays term(0), ..., term(n - 1). term may write what nobody reads before the end.
+  /// Adds the arrays term(0), ..., term(n - 1). The terms are taken in any order: one may write to memory only what no
+  /// other reads.
   template <class Term>
   void add(int64_t n, const Term& term) {
     const auto step = [&](int64_t i, int64_t width) {
