@@ -39,12 +39,8 @@ void write_stream(const std::string& file, const std::string& text) {
 
 bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code error;
-  if (is_stream(a) || is_stream(b)) return false;
-  if (fs::equivalent(a, b, error)) return true;
-  const auto place = [&](const std::string& p) {
-    return fs::weakly_canonical(fs::absolute(detail::behind_links(p)), error);
-  };
-  return place(a) == place(b) || place(a + ".partial") == place(b) || place(a) == place(b + ".partial");
+  const auto place = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(p), error); };
+  return !is_stream(a) && !is_stream(b) && place(a) == place(b);
 }
 
 std::string where(Device d) {
@@ -99,12 +95,9 @@ void check_distinct(const std::vector<NamedFile>& outputs, const std::vector<Nam
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   check_distinct(outputs, inputs);
   for (const auto& [option, path] : outputs) {
-    if (path.empty()) continue;
-    if (!is_stream(path)) {
-      check_writable(path);
-    } else {
-      PLUMB_CHECK(::access(path.c_str(), W_OK) == 0, "{} cannot be written: {}", path, std::strerror(errno));
-    }
+    if (!path.empty() && !is_stream(path)) check_writable(path);
+    PLUMB_CHECK(!is_stream(path) || ::access(path.c_str(), W_OK) == 0, "{} cannot be written: {}", path,
+                std::strerror(errno));
   }
 }
 
@@ -119,22 +112,17 @@ std::vector<NamedFile> files_of(std::initializer_list<const datasets::Dataset*> 
 void check_writable_in(const std::string& folder, const std::string& file) {
   std::error_code error;
   fs::path nearest = fs::absolute(folder);
-  for (; nearest.has_relative_path(); nearest = nearest.parent_path()) {
-    const fs::file_status status = fs::status(nearest, error);
-    PLUMB_CHECK(status.type() != fs::file_type::none, "{} cannot be written: {}", folder, error.message());
-    if (fs::exists(status)) break;
-    PLUMB_CHECK(!fs::is_symlink(fs::symlink_status(nearest, error)), "{} cannot be written: {} is a link to nothing",
-                folder, nearest.string());
+  for (; !fs::exists(nearest, error); nearest = nearest.parent_path()) {
+    PLUMB_CHECK(!error, "{} cannot be written: {}", folder, error.message());
+    PLUMB_CHECK(!fs::is_symlink(nearest, error), "{} cannot be written: {} is a link to nothing", folder,
+                nearest.string());
     PLUMB_CHECK(nearest.filename().native().size() <= NAME_MAX, "{} cannot be written: {}", folder,
                 std::strerror(ENAMETOOLONG));
   }
   PLUMB_CHECK(fs::is_directory(nearest, error), "{} cannot be written: {} is a file, not a folder", folder,
               nearest.string());
-  if (fs::exists(folder, error)) {
-    check_writable(fs::path(folder) / file);
-  } else {
-    check_writable(nearest / ("." + file), folder);
-  }
+  const bool is_there = fs::exists(folder, error);
+  check_writable(is_there ? folder / fs::path(file) : nearest / ("." + file), is_there ? "" : folder);
 }
 
 std::string in_mb(double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); }

@@ -1,7 +1,5 @@
 #include "core/file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,49 +16,31 @@ namespace fs = std::filesystem;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// A link of procfs stands for an open file of a process; its text need not be a path.
-bool is_open_file(const fs::path& link) {
-  std::error_code error;
-  return fs::weakly_canonical(fs::absolute(link, error).parent_path(), error).string().starts_with("/proc/");
-}
-
-fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
-
-void check_folder(const std::string& file, const fs::path& folder) {
-  std::error_code error;
-  const fs::file_status status = fs::status(folder, error);
-  PLUMB_CHECK(fs::exists(status), "{} cannot be written: the folder {} does not exist", file, folder.string());
-  PLUMB_CHECK(fs::is_directory(status), "{} cannot be written: {} is a file, not a folder", file, folder.string());
-}
-
 /// A new file beside the one that it is to replace; removed unless it takes its place.
 class AtomicFile {
  public:
   AtomicFile(const fs::path& path, const std::string& called) : file_(called) {
-    PLUMB_CHECK(!is_stream(path), "{} cannot be written: it is not a regular file", file_);
-    target_ = behind_links(path);
-    aside_ = target_.string() + ".partial";
     std::error_code error;
-    const fs::file_status old = fs::status(target_, error), left = fs::symlink_status(aside_, error);
-    PLUMB_CHECK(!fs::is_directory(old), "{} cannot be written: it is a folder", file_);
-    check_folder(file_, folder_of(target_));
-    const bool is_free = !fs::exists(left) || fs::is_regular_file(left);
-    PLUMB_CHECK(is_free, "{} cannot be written: {} is in the way", file_, aside_.string());
-    PLUMB_CHECK(!fs::exists(old) || ::access(target_.c_str(), W_OK) == 0, "{} cannot be written: {}", file_,
-                reason(errno));
-    const int descriptor = open_locked();
-    if (fs::exists(old)) ::fchmod(descriptor, static_cast<mode_t>(old.permissions()));
-    stream_.reset(::fdopen(descriptor, "wb"));
-    if (!stream_) {
-      const std::string why = reason(errno);
-      std::remove(aside_.c_str());
-      ::close(descriptor);
-      fail("{} cannot be written: {}", file_, why);
+    const fs::file_status old = fs::status(path, error);
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+    check(old.type() != fs::file_type::none, error.message());
+    check(!fs::is_directory(old), "it is a folder");
+    check(!fs::exists(old) || fs::is_regular_file(old), "it is not a regular file");
+    check(fs::exists(folder, error), message("the folder {} does not exist", folder.string()));
+    check(fs::is_directory(folder, error), message("{} is a file, not a folder", folder.string()));
+    check(fs::exists(old) || !fs::is_symlink(path, error), "it is a link to nothing");
+    check(!fs::exists(old) || ::access(path.c_str(), W_OK) == 0);
+    target_ = fs::weakly_canonical(path, error);
+    for (int n = 0; !stream_; ++n) {  // a name of this run's own, so that each of two writes a whole file
+      aside_ = message("{}.{}.{}.partial", target_, ::getpid(), n);
+      stream_.reset(std::fopen(aside_.c_str(), "wbxe"));
+      check(stream_ || errno == EEXIST);
     }
+    if (fs::exists(old)) ::fchmod(::fileno(stream_.get()), static_cast<mode_t>(old.permissions()));
     std::setvbuf(stream_.get(), nullptr, _IONBF, 0);  // pieces are large
   }
   AtomicFile(const AtomicFile&) = delete;
-  ~AtomicFile() {  // while it is still locked
+  ~AtomicFile() {
     if (!aside_.empty()) std::remove(aside_.c_str());
   }
 
@@ -69,32 +49,16 @@ class AtomicFile {
   }
   void finish() {
     check(::fsync(::fileno(stream_.get())) == 0);
+    check(std::fclose(stream_.release()) == 0);
     check(std::rename(aside_.c_str(), target_.c_str()) == 0);
     aside_.clear();
-    check(std::fclose(stream_.release()) == 0);
   }
 
  private:
-  // An empty file under the name `aside_` that no other run writes to; what a run that was stopped has left will do.
-  int open_locked() const {
-    while (true) {
-      const int descriptor = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-      PLUMB_CHECK(descriptor >= 0, "{} cannot be written: {}", file_, reason(errno));
-      const bool is_busy = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-      using Status = struct stat;
-      Status own{}, named{};
-      const bool is_named = ::fstat(descriptor, &own) == 0 && ::stat(aside_.c_str(), &named) == 0 &&
-                            own.st_dev == named.st_dev && own.st_ino == named.st_ino;
-      if (!is_busy && is_named && ::ftruncate(descriptor, 0) == 0) return descriptor;
-      ::close(descriptor);
-      PLUMB_CHECK(!is_busy, "{} cannot be written: another run is writing it", file_);
-      PLUMB_CHECK(!is_named, "{} cannot be written: {}", file_, reason(errno));
-    }  // another run has just renamed or removed it
-  }
-  void check(bool good) const { PLUMB_CHECK(good, "{} cannot be written: {}", file_, reason(errno)); }
+  void check(bool good, const std::string& why) const { PLUMB_CHECK(good, "{} cannot be written: {}", file_, why); }
+  void check(bool good) const { check(good, good ? "" : reason(errno)); }
 
-  std::string file_;
-  fs::path target_, aside_;
+  std::string file_, target_, aside_;
   FilePointer stream_;
 };
 
@@ -130,22 +94,12 @@ InputFile open_input(const fs::path& path, std::string_view whose) {
   return file;
 }
 
-fs::path behind_links(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // as the kernel's
-  fs::path place = path;
-  std::error_code error;
-  for (int links = 0; fs::is_symlink(fs::symlink_status(place, error)) && !is_open_file(place); ++links) {
-    PLUMB_CHECK(links < kMostLinks, "{} cannot be written: its links lead in a circle", path.string());
-    place = place.parent_path() / fs::read_symlink(place, error);
-  }
-  return place;
-}
-
 bool is_stream(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status) || fs::is_directory(status)) return false;
-  return !fs::is_regular_file(status) || fs::is_symlink(fs::symlink_status(behind_links(path), error));
+  return !fs::is_regular_file(status) || fs::equivalent(path, "/dev/stdout", error) ||
+         fs::equivalent(path, "/dev/stderr", error);
 }
 
 void check_writable(const fs::path& path, const std::string& called) {

@@ -33,16 +33,13 @@ struct InputFile {
 /// regular file or may not be read.
 InputFile open_input(const std::filesystem::path& path, std::string_view whose = "");
 
-/// Where a path leads through links, whether or not there is anything. Throws when links lead in a circle.
-std::filesystem::path behind_links(const std::filesystem::path& path);
-/// Whether a path is a device, a pipe, or a file that this process was given open (/dev/stdout): it can be written to,
-/// but not replaced.
+/// Whether a path is a device, a pipe or what the standard output goes to: it can be written to, but not replaced.
 bool is_stream(const std::filesystem::path& path);
 /// Throws now what write_file would throw before it writes. The sentence names `called`, or the path if it is empty.
 void check_writable(const std::filesystem::path& path, const std::string& called = "");
-/// Writes the pieces one after another into a file: aside (FILE.partial), brought to the disk, and renamed, so that an
-/// old file stays whole whatever happens. Links are followed and stay. Throws a sentence that names the file when it
-/// cannot be written, is a folder or a stream, or is being written by another run; nothing is left then.
+/// Writes the pieces one after another into a file: into a new one beside it, which is brought to the disk and renamed,
+/// so that an old file stays whole whatever happens. Links to files are followed and stay. Throws a sentence that names
+/// the file when it cannot be written; nothing is left then.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace plumb::detail

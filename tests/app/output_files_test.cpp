@@ -72,7 +72,6 @@ TEST_F(OutputFilesTest, RefusesTwoOptionsThatNameTheSameFile) {
   EXPECT_TRUE(refuses(kShortRun + "--json k --csv k", "--json and --csv name the same file k"));
   EXPECT_TRUE(refuses(kShortRun + "--json k --profile ./k", "--json and --profile name the same file ./k"));
   EXPECT_TRUE(refuses(kShortRun + "--csv link --profile target", "--csv and --profile name the same file target"));
-  EXPECT_TRUE(refuses(kShortRun + "--json k.partial --csv k", "--json and --csv name the same file"));
   EXPECT_TRUE(refuses(kShortRun + "--init w --json w", "--init and --json name the same file w"));
   EXPECT_TRUE(refuses("eval lenet --data synthetic --weights w --json w", "--weights and --json name the same file w"));
   EXPECT_TRUE(works(kShortRun + "--json /dev/null --csv /dev/null"));
@@ -90,8 +89,6 @@ TEST_F(OutputFilesTest, RefusesBeforeAnyWorkACheckpointThatCannotBeWrittenLater)
   EXPECT_TRUE(refuses(kShortRun + "--checkpoint dangling/in/it", "dangling is a link to nothing"));
   fs::create_directories(path("a/checkpoint.safetensors"));
   EXPECT_TRUE(refuses(kShortRun + "--checkpoint a", "a/checkpoint.safetensors cannot be written: it is a folder"));
-  fs::create_directories(path("b/checkpoint.safetensors.partial"));
-  EXPECT_TRUE(refuses(kShortRun + "--checkpoint b", "b/checkpoint.safetensors.partial is in the way"));
   fs::create_directory(path("c"));
   EXPECT_TRUE(refuses(kShortRun + "--checkpoint d/" + std::string(300, 'x'), "cannot be written: File name too long"));
   fs::create_symlink("/dev/full", path("c/checkpoint.safetensors"));
