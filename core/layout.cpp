@@ -1,7 +1,6 @@
 #include "core/layout.h"
 
 #include <atomic>
-#include <map>
 #include <mutex>
 #include <vector>
 
@@ -15,7 +14,6 @@ constexpr size_t kFirst = static_cast<size_t>(Layout::kFirstPack), kMost = 65536
 struct Packs {
   std::mutex mutex;
   std::vector<std::string> names;
-  std::map<std::string, size_t, std::less<>> by_key;
 };
 Packs& packs() {
   static Packs* p = new Packs;  // outlives every static tensor
@@ -52,14 +50,12 @@ Layout layout_from_string(std::string_view name) {
   fail("layout \"{}\" is unknown; use nchw, nhwc or chwn", name);
 }
 
-Layout detail::intern_pack(std::string_view key, std::string_view name, size_t bytes) {
+Layout detail::new_pack(std::string_view name, size_t bytes) {
   Packs& p = packs();
   const std::lock_guard lock(p.mutex);
-  if (const auto it = p.by_key.find(key); it != p.by_key.end()) return static_cast<Layout>(kFirst + it->second);
   const size_t i = p.names.size();
   PLUMB_CHECK(i < kMost, "more than {} different weight formats are in use", kMost);
   p.names.emplace_back(name);
-  p.by_key.emplace(key, i);
   sizes[i].store(1 + bytes, std::memory_order_release);
   return static_cast<Layout>(kFirst + i);
 }

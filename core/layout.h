@@ -23,9 +23,10 @@ std::string to_string(Layout l);
 Layout layout_from_string(std::string_view name);
 
 namespace detail {
-/// The layout value of a pack. The same key always gives the same value; `bytes` is the size of a tensor packed so.
-Layout intern_pack(std::string_view key, std::string_view name, size_t bytes);
-/// What was given to intern_pack.
+/// A new layout value, for a pack of this name; `bytes` is the size of a tensor packed so. What else is known of packs
+/// is dispatch's (dispatch/pack.h).
+Layout new_pack(std::string_view name, size_t bytes);
+/// What was given to new_pack.
 size_t pack_bytes(Layout pack);
 }  // namespace detail
 

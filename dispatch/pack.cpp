@@ -27,14 +27,15 @@ struct PacksOfValue final : Value::Packs {
   detail::PoolVector<Pack> all;
 };
 
-struct Packer {
+// All formats that there are.
+struct Known {
+  std::any key;
   Layout layout;
-  Provider provider;
-  MakePacker make;
+  PackFormat format;
 };
 struct Packers {
   std::mutex mutex;
-  std::deque<Packer> all;
+  std::deque<Known> all;
 };
 Packers& packers() {
   static Packers* p = new Packers;
@@ -42,11 +43,11 @@ Packers& packers() {
 }
 
 // It stays where it is.
-const Packer& packer_of(Layout pack) {
+const PackFormat& format_of(Layout pack) {
   Packers& p = packers();
   const std::lock_guard lock(p.mutex);
-  for (const Packer& known : p.all) {
-    if (known.layout == pack) return known;
+  for (const Known& known : p.all) {
+    if (known.layout == pack) return known.format;
   }
   fail("pack {} has no packer", pack);
 }
@@ -68,23 +69,23 @@ void repack_into(Value* plain, Value* pack) {
 
 }  // namespace
 
-Layout register_pack(std::string_view key, std::string_view name, size_t bytes, MakePacker make, Provider provider) {
-  const Layout layout = detail::intern_pack(key, name, bytes);
+Layout detail::register_pack(std::any key, bool (*same)(const std::any&, const std::any&), PackFormat format) {
   Packers& p = packers();
   const std::lock_guard lock(p.mutex);
-  for (const auto& known : p.all) {
-    if (known.layout == layout) return layout;
+  for (const Known& known : p.all) {
+    if (same(known.key, key)) return known.layout;
   }
-  p.all.push_back({layout, provider, std::move(make)});
+  const Layout layout = new_pack(format.name, format.bytes);
+  p.all.push_back({std::move(key), layout, std::move(format)});
   return layout;
 }
 
 std::unique_ptr<Kernel> detail::make_packer(const TensorSpec& plain, Layout pack) {
-  return packer_of(pack).make(plain);
+  return format_of(pack).make(plain);
 }
 
 void Repack::cpu(const Problem<NoParams>& p, Candidates& candidates) {
-  candidates.add(packer_of(p.out[0].layout).provider, "repack",
+  candidates.add(format_of(p.out[0].layout).provider, "repack",
                  [plain = p.in[0], pack = p.out[0].layout] { return detail::make_packer(plain, pack); });
 }
 

@@ -65,11 +65,12 @@ struct ReadsPack {
   static constexpr char kName[] = "reads_pack";
   using Params = NoParams;
   static Layout pack() {
-    return register_pack("gate_test doubled", "doubled", 4 * sizeof(float), [](const TensorSpec& plain) {
+    const auto make = [](const TensorSpec& plain) {
       return std::make_unique<FunctionKernel>([n = plain.numel()](const Launch& l) {
         for (int64_t i = 0; i < n; ++i) floats(l.out[0])[i] = 2 * floats(l.in[0])[i];
       });
-    });
+    };
+    return register_pack(std::string("gate_test doubled"), {"doubled", 4 * sizeof(float), make});
   }
   static void cpu(const Problem<NoParams>&, Candidates& candidates) {
     candidates.add("loop", [] {

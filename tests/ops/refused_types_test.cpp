@@ -104,7 +104,7 @@ TEST(Refusals, OfLayouts) {
       {CALL(permute(of({1, 3, 4, 4}, kF32, kNhwc), {3, 2, 1, 0})), {"permute: x is f32 (1, 3, 4, 4) nhwc"}},
       {CALL(reshape(of({1, 3, 4, 4}, kF32, kNhwc), Shape{48})), {"reshape: x is f32 (1, 3, 4, 4) nhwc"}},
       {CALL(TensorSpec(Shape{3}, kF32, kNhwc)), {"layout nhwc is for tensors of rank 4", "(3)"}},
-      {CALL(to(of({1, 3, 4, 4}), detail::intern_pack("of a test", "blocked", 64))), {"to: x is f32 (1, 3, 4, 4) nchw"}},
+      {CALL(to(of({1, 3, 4, 4}), detail::new_pack("blocked", 64))), {"to: x is f32 (1, 3, 4, 4) nchw"}},
   };
   expect_refused(table);
 }

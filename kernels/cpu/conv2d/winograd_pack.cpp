@@ -81,11 +81,11 @@ size_t WeightPack::bytes() const { return static_cast<size_t>((m + 2) * (m + 2) 
 Layout pack_layout(const WeightPack& pack) {
   constexpr const char* kSuffix[] = {"", "_turned", "_adjoint"};
   const std::string name = message("winograd_f{}x{}{}", pack.m, pack.m, kSuffix[static_cast<size_t>(pack.use)]);
-  return register_pack(message("{} oc {} ic {}", name, pack.oc, pack.ic), name, pack.bytes(),
-                       [pack](const TensorSpec&) -> std::unique_ptr<Kernel> {
-                         if (pack.m == 2) return std::make_unique<Packer<2>>(pack);
-                         return std::make_unique<Packer<4>>(pack);
-                       });
+  const auto make = [pack](const TensorSpec&) -> std::unique_ptr<Kernel> {
+    if (pack.m == 2) return std::make_unique<Packer<2>>(pack);
+    return std::make_unique<Packer<4>>(pack);
+  };
+  return register_pack(pack, {name, pack.bytes(), make});
 }
 
 }  // namespace plumb::cpu::winograd

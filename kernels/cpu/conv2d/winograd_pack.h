@@ -27,6 +27,7 @@ struct WeightPack {
   /// Floats from one point's matrix to the next.
   int64_t distance() const;
   size_t bytes() const;
+  bool operator==(const WeightPack&) const = default;
 };
 
 /// The layout of the pack; packing it is a kernel from plain w.

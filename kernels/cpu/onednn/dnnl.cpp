@@ -38,17 +38,10 @@ MemoryDesc dnnl_any(const TensorSpec& s) { return {dnnl_dims(s.shape), dnnl_dtyp
 
 namespace {
 
-// oneDNN 2.x has no serialisation of a desc; interning by comparison gives each its number.
-size_t number_of(const MemoryDesc& desc) {
-  static std::mutex mutex;
-  static auto* all = new std::vector<MemoryDesc>;
-  const std::lock_guard lock(mutex);
-  for (size_t i = 0; i < all->size(); ++i) {
-    if ((*all)[i] == desc) return i;
-  }
-  all->push_back(desc);
-  return all->size() - 1;
-}
+struct PackKey {
+  MemoryDesc chosen, plain;
+  bool operator==(const PackKey&) const = default;
+};
 
 }  // namespace
 
@@ -60,9 +53,7 @@ Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain) {
     kernel->info().conversions = 0;  // the gate counts a pack as work of its own
     return kernel;
   };
-  const size_t format = number_of(chosen);
-  return register_pack(message("onednn {} from {}", format, number_of(plain)), message("onednn_pack_{}", format),
-                       chosen.get_size(), make, Provider::kOneDnn);
+  return register_pack(PackKey{chosen, plain}, {"onednn_pack", chosen.get_size(), make, Provider::kOneDnn});
 }
 
 void check_ran(std::string_view name, dnnl_status_t status) {
