@@ -69,7 +69,8 @@ class NameCheck final : public Observer {
     const KernelInfo& info = p.kernel->info();
     const std::string what = std::string(p.kind->name) + " " + info.algorithm + " " + info.name;
     const std::vector<DnnlLog::Line> lines = log_.executed();
-    const bool is_pack = p.kind->name == std::string_view("repack");
+    const std::string_view kind = p.kind->name;
+    const bool is_pack = kind == "repack", is_conversion = is_pack || kind == "permute" || kind == "cast";
     int conversions = 0;
     bool has_named = false;
     for (const auto& [primitive, implementation] : lines) {
@@ -84,7 +85,7 @@ class NameCheck final : public Observer {
       wrong[what] = "it has no full name";
     if (is_ours && !lines.empty()) wrong[what] = "oneDNN ran " + lines[0].primitive + " " + lines[0].implementation;
     if (!is_ours && !is_pack && !lines.empty() && !has_named) wrong[what] = "oneDNN ran " + lines[0].implementation;
-    if (conversions != (is_pack ? 1 : info.conversions) && !lines.empty())
+    if (conversions != info.conversions + is_conversion && !lines.empty())
       wrong[what] = message("it says {} conversions and does {}", info.conversions, conversions);
     onednn_lines += lines.size();
   }
@@ -117,7 +118,7 @@ void for_each_problem(const Body& body) {
 TEST(WhatRan, IsWhatTheKernelIsCalled) {
   std::map<std::string, std::string> wrong;
   size_t lines = 0;
-  for (const char* family : {"", "direct", "gemm"}) {
+  for (const char* family : {"", "direct", "gemm", "onednn"}) {
     NameCheck check;
     const PolicyScope policy({.algorithm = algorithm_id(family)});
     for_each_problem(

@@ -1,4 +1,5 @@
 #include "kernels/cpu/elementwise/elementwise.h"
+#include "kernels/cpu/elementwise/onednn.h"
 
 namespace plumb::cpu {
 
@@ -11,7 +12,7 @@ void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
   const Op op{*static_cast<const F*>(f)};
   const auto add = [&]<class T>() { add_candidate(row_function<Op, T>(op), p, c); };
   const DType t = p.out[0].dtype;
-  if (dispatch_compute(t, add)) return;
+  if (dispatch_compute(t, add)) return offer_dnnl_binary(F::kName, S, p, c);
   if constexpr (S == Stage::kForward) {
     if (t == DType::kI32) add.template operator()<int32_t>();
     if (t == DType::kI64) add.template operator()<int64_t>();

@@ -1,4 +1,5 @@
 #include "kernels/cpu/elementwise/elementwise.h"
+#include "kernels/cpu/elementwise/onednn.h"
 
 namespace plumb::cpu {
 
@@ -10,6 +11,7 @@ void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
   const detail::UnaryStage<F, S> op{*static_cast<const F*>(f)};
   dispatch_compute(p.out[0].dtype,
                    [&]<class T>() { add_candidate(row_function<detail::UnaryStage<F, S>, T>(op), p, c); });
+  offer_dnnl_unary(F::kName, F::kKeeps, S, p, f, c);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "kernels/cast.h"
 
 #include "kernels/cpu/movement/convert.h"
+#include "kernels/cpu/movement/reorder.h"
 #include "kernels/cpu/nontemporal.h"
 
 namespace plumb {
@@ -32,6 +33,7 @@ void Cast::cpu(const Problem<NoParams>& p, Candidates& candidates) {
       candidates.add("loop", [n = p.out[0].numel()] { return std::make_unique<CastKernel<To, From>>(n); });
     });
   });
+  cpu::offer_reorder(p.in[0], strides_of(p.in[0]), p.out[0], candidates);
 }
 
 }  // namespace plumb

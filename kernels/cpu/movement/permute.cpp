@@ -1,6 +1,7 @@
 #include "kernels/permute.h"
 
 #include "kernels/cpu/movement/copy_strided.h"
+#include "kernels/cpu/movement/reorder.h"
 
 namespace plumb {
 
@@ -10,6 +11,7 @@ void Permute::cpu(const Problem<Params>& p, Candidates& candidates) {
   Strides strides;
   for (int d = 0; d < y.rank(); ++d) strides.of[d] = of_x[p.params.dims[d]];
   cpu::offer_copy_strided(cpu::strided_loop<1>(y, {strides}), 0, y, candidates);
+  cpu::offer_reorder(p.in[0], strides, y, candidates);
 }
 
 }  // namespace plumb

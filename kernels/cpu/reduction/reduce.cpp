@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/cpu/element.h"
+#include "kernels/cpu/onednn/primitives.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/reduce_plan.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
@@ -265,6 +266,16 @@ std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double divisor) {
   return std::make_unique<RowsKernel<T, Op>>(plan, divisor);
 }
 
+// oneDNN's sums. They are in 16 lanes of f32 to the end, which costs long ones their last digits. Its maximum passes
+// NaN over.
+constexpr int64_t kMostDnnlTerms = 16 * kShortSum;
+std::unique_ptr<Kernel> dnnl_sum(const StridedLoop<2>& loop, DType dtype, bool is_mean) {
+  const MemoryDesc x = dnnl_desc(loop, 0, dtype), y = dnnl_desc(loop, 1, dtype);
+  const auto algorithm = is_mean ? dnnl::algorithm::reduction_mean : dnnl::algorithm::reduction_sum;
+  return single_primitive<dnnl::reduction>(primitive_desc<dnnl::reduction>(dnnl_attr(), algorithm, x, y, 0.0f, 0.0f),
+                                           {{DNNL_ARG_SRC, x, DnnlArg::kIn, 0}, {DNNL_ARG_DST, y, DnnlArg::kOut, 0}});
+}
+
 }  // namespace
 }  // namespace plumb::cpu
 
@@ -279,6 +290,11 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
     candidates.add("loop", [=] {
       return is_max ? cpu::make_reduce<T, cpu::Max<T>>(plan, 1.0) : cpu::make_reduce<T, cpu::Sum<T>>(plan, divisor);
     });
+  });
+  const bool is_float = x.dtype == DType::kF32 || x.dtype == DType::kBf16;
+  if (is_max || !is_float || plan.outputs == 0 || plan.terms < 2 || plan.terms > cpu::kMostDnnlTerms) return;
+  cpu::offer_dnnl(candidates, [=, loop = cpu::reduce_loop(x, y, p.params.dims), is_mean = divisor != 1] {
+    return cpu::dnnl_sum(loop, x.dtype, is_mean);
   });
 }
 

@@ -11,6 +11,15 @@ struct Axis {
   int64_t extent, x_stride, y_stride;
 };
 
+// The loop over x, with y as its second operand, which stands still along what is reduced.
+inline StridedLoop<2> reduce_loop(const TensorSpec& x, const TensorSpec& y, uint32_t dims) {
+  Strides ys = strides_of(y);
+  for (int d = 0; d < x.rank(); ++d) {
+    if (dims >> d & 1) ys.of[d] = 0;
+  }
+  return strided_loop<2>(x, {strides_of(x), ys});
+}
+
 // The dimensions of x in memory order, innermost first and merged, sorted into kept and reduced ones. The innermost of
 // all is the first of its kind, and there is one.
 struct ReducePlan {
@@ -19,11 +28,7 @@ struct ReducePlan {
   int64_t outputs = 1, terms = 1;
 
   ReducePlan(const TensorSpec& x, const TensorSpec& y, uint32_t dims) {
-    Strides ys = strides_of(y);
-    for (int d = 0; d < x.rank(); ++d) {
-      if (dims >> d & 1) ys.of[d] = 0;
-    }
-    const auto loop = strided_loop<2>(x, {strides_of(x), ys});
+    const auto loop = reduce_loop(x, y, dims);
     for (int d = 0; d < loop.rank; ++d) {
       const auto i = static_cast<size_t>(d);
       const Axis axis{loop.extent[d], loop.stride[0][i], loop.stride[1][i]};

@@ -1,0 +1,112 @@
+#include "kernels/cpu/elementwise/onednn.h"
+
+#include "core/hash.h"
+#include "kernels/cpu/onednn/primitives.h"
+
+namespace plumb::cpu {
+namespace {
+
+using detail::Stage;
+using Algorithm = dnnl::algorithm;
+
+// alpha or beta: a number, or an attribute of the functor.
+struct Attribute {
+  double number = 0;
+  int member = -1;
+  float of(const void* functor) const {
+    return static_cast<float>(member < 0 ? number : static_cast<double>(static_cast<const Real*>(functor)[member]));
+  }
+};
+constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kOne{1}, kMinusOne{-1};
+constexpr Stage kForward = Stage::kForward, kBackward = Stage::kBackward, kBackwardB = Stage::kBackwardB;
+
+struct Eltwise {
+  std::string_view functor;
+  Stage stage;
+  Algorithm algorithm;
+  Attribute alpha = {}, beta = {};
+};
+
+// What is not here differs from ours (2.6): ReLU, exp, and the gradients of ReLU and abs at NaN; pow, and the gradients
+// of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus and log beside small results.
+constexpr Eltwise kEltwise[] = {
+    {"leaky_relu", kForward, Algorithm::eltwise_relu, kFirst},
+    {"sigmoid", kForward, Algorithm::eltwise_logistic},
+    {"sigmoid", kBackward, Algorithm::eltwise_logistic_use_dst_for_bwd},
+    {"tanh", kForward, Algorithm::eltwise_tanh},
+    {"tanh", kBackward, Algorithm::eltwise_tanh_use_dst_for_bwd},
+    {"silu", kForward, Algorithm::eltwise_swish, kOne},
+    {"exp", kBackward, Algorithm::eltwise_exp_use_dst_for_bwd},
+    {"log", kBackward, Algorithm::eltwise_log},
+    {"sqrt", kForward, Algorithm::eltwise_sqrt},
+    {"sqrt", kBackward, Algorithm::eltwise_sqrt_use_dst_for_bwd},
+    {"square", kForward, Algorithm::eltwise_square},
+    {"abs", kForward, Algorithm::eltwise_abs},
+    {"divide_into", kForward, Algorithm::eltwise_pow, kFirst, kMinusOne},
+    {"affine", kForward, Algorithm::eltwise_linear, kFirst, kSecond},
+    {"affine", kBackward, Algorithm::eltwise_linear, kFirst, kSecond},
+};
+
+struct Binary {
+  std::string_view functor;
+  Stage stage;
+  Algorithm algorithm;
+  size_t a, b;  // its operands among the inputs
+};
+
+// Its maximum and minimum pass over a NaN in front.
+constexpr Binary kBinary[] = {
+    {"add", kForward, Algorithm::binary_add, 0, 1},   {"sub", kForward, Algorithm::binary_sub, 0, 1},
+    {"mul", kForward, Algorithm::binary_mul, 0, 1},   {"mul", kBackward, Algorithm::binary_mul, 0, 2},
+    {"mul", kBackwardB, Algorithm::binary_mul, 0, 1}, {"div", kForward, Algorithm::binary_div, 0, 1},
+    {"div", kBackward, Algorithm::binary_div, 0, 2},
+};
+
+bool computes_in(const TensorSpec& y) { return (y.dtype == DType::kF32 || y.dtype == DType::kBf16) && y.numel() > 0; }
+
+std::unique_ptr<Kernel> eltwise(const Eltwise& e, Keeps keeps, const TensorSpec& y, float alpha, float beta) {
+  if (e.algorithm == Algorithm::eltwise_relu && alpha == 0) return nullptr;  // there NaN becomes 0
+  const MemoryDesc data({y.numel()}, dnnl_dtype(y.dtype), memory::format_tag::a);
+  if (e.stage == kForward) {
+    return single_primitive<dnnl::eltwise_forward>(
+        eltwise_desc(e.algorithm, data, alpha, beta),
+        {{DNNL_ARG_SRC, data, DnnlArg::kIn, 0}, {DNNL_ARG_DST, data, DnnlArg::kOut, 0}});
+  }
+  return single_primitive<dnnl::eltwise_backward>(
+      eltwise_backward_desc(e.algorithm, data, alpha, beta),
+      {{DNNL_ARG_DIFF_DST, data, DnnlArg::kIn, 0},
+       {keeps == Keeps::kOutput ? DNNL_ARG_DST : DNNL_ARG_SRC, data, DnnlArg::kIn, 1},
+       {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 0}});
+}
+
+std::unique_ptr<Kernel> binary(const Binary& e, const StridedLoop<3>& loop, DType dtype) {
+  const MemoryDesc a = dnnl_desc(loop, 0, dtype), b = dnnl_desc(loop, 1, dtype), y = dnnl_desc(loop, 2, dtype);
+  return single_primitive<dnnl::binary>(primitive_desc<dnnl::binary>(dnnl_attr(), e.algorithm, a, b, y),
+                                        {{DNNL_ARG_SRC_0, a, DnnlArg::kIn, e.a},
+                                         {DNNL_ARG_SRC_1, b, DnnlArg::kIn, e.b},
+                                         {DNNL_ARG_DST, y, DnnlArg::kOut, 0}});
+}
+
+}  // namespace
+
+void offer_dnnl_unary(std::string_view functor, Keeps keeps, Stage stage, const Problem<NoParams>& p, const void* f,
+                      Candidates& candidates) {
+  const auto e = std::ranges::find_if(
+      kEltwise, [&](const Eltwise& each) { return each.functor == functor && each.stage == stage; });
+  if (e == std::end(kEltwise) || !computes_in(p.out[0])) return;
+  offer_dnnl(candidates, [=, y = p.out[0], alpha = e->alpha.of(f), beta = e->beta.of(f)] {
+    return eltwise(*e, keeps, y, alpha, beta);
+  });
+}
+
+void offer_dnnl_binary(std::string_view functor, Stage stage, const Problem<NoParams>& p, Candidates& candidates) {
+  const auto e =
+      std::ranges::find_if(kBinary, [&](const Binary& each) { return each.functor == functor && each.stage == stage; });
+  if (e == std::end(kBinary) || !computes_in(p.out[0])) return;
+  const TensorSpec& y = p.out[0];
+  const auto loop = strided_loop<3>(
+      y, {broadcast_strides(p.in[e->a], y.shape), broadcast_strides(p.in[e->b], y.shape), strides_of(y)});
+  offer_dnnl(candidates, [=, dtype = y.dtype] { return binary(*e, loop, dtype); });
+}
+
+}  // namespace plumb::cpu
