@@ -10,9 +10,11 @@ template <class F, Stage S>
 void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
   using Op = detail::BinaryStage<F, S>;
   const Op op{*static_cast<const F*>(f)};
-  const auto add = [&]<class T>() { add_candidate(row_function<Op, T>(op), p, c); };
+  const auto add = [&]<class T>() {
+    offer_in_order(c, {loop_of(row_function<Op, T>(op), p), dnnl_binary(F::kName, S, p)});
+  };
   const DType t = p.out[0].dtype;
-  if (dispatch_compute(t, add)) return offer_dnnl_binary(F::kName, S, p, c);
+  if (dispatch_compute(t, add)) return;
   if constexpr (S == Stage::kForward) {
     if (t == DType::kI32) add.template operator()<int32_t>();
     if (t == DType::kI64) add.template operator()<int64_t>();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/cpu/element.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/strided.h"
 #include "kernels/elementwise.h"
 
@@ -80,10 +81,11 @@ RowFunction row_function(const Op& op) {
   return f;
 }
 
-inline void add_candidate(const RowFunction& f, const Problem<NoParams>& p, Candidates& candidates) {
-  candidates.add("loop", [f, in = std::vector<TensorSpec>(p.in.begin(), p.in.end()), out = p.out[0]] {
-    return elementwise_kernel(f, in, out);
-  });
+/// The offer of a function's loop.
+inline Offer loop_of(const RowFunction& f, const Problem<NoParams>& p) {
+  return {"loop", Provider::kPlumbline, [f, in = std::vector<TensorSpec>(p.in.begin(), p.in.end()), out = p.out[0]] {
+            return elementwise_kernel(f, in, out);
+          }};
 }
 
 }  // namespace plumb::cpu

@@ -2,6 +2,7 @@
 
 #include "core/hash.h"
 #include "kernels/cpu/onednn/primitives.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
 namespace {
@@ -20,31 +21,35 @@ struct Attribute {
 constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kOne{1}, kMinusOne{-1};
 constexpr Stage kForward = Stage::kForward, kBackward = Stage::kBackward, kBackwardB = Stage::kBackwardB;
 
+// Where it is the faster one on large tensors (docs/measured.md): the loops of our own round to bf16 in more steps.
+enum class Faster : uint8_t { kNever, kInBf16, kAlways };
+
 struct Eltwise {
   std::string_view functor;
   Stage stage;
   Algorithm algorithm;
+  Faster faster;
   Attribute alpha = {}, beta = {};
 };
 
 // What is not here differs from ours (2.6): ReLU, exp, and the gradients of ReLU and abs at NaN; pow, and the gradients
 // of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus and log beside small results.
 constexpr Eltwise kEltwise[] = {
-    {"leaky_relu", kForward, Algorithm::eltwise_relu, kFirst},
-    {"sigmoid", kForward, Algorithm::eltwise_logistic},
-    {"sigmoid", kBackward, Algorithm::eltwise_logistic_use_dst_for_bwd},
-    {"tanh", kForward, Algorithm::eltwise_tanh},
-    {"tanh", kBackward, Algorithm::eltwise_tanh_use_dst_for_bwd},
-    {"silu", kForward, Algorithm::eltwise_swish, kOne},
-    {"exp", kBackward, Algorithm::eltwise_exp_use_dst_for_bwd},
-    {"log", kBackward, Algorithm::eltwise_log},
-    {"sqrt", kForward, Algorithm::eltwise_sqrt},
-    {"sqrt", kBackward, Algorithm::eltwise_sqrt_use_dst_for_bwd},
-    {"square", kForward, Algorithm::eltwise_square},
-    {"abs", kForward, Algorithm::eltwise_abs},
-    {"divide_into", kForward, Algorithm::eltwise_pow, kFirst, kMinusOne},
-    {"affine", kForward, Algorithm::eltwise_linear, kFirst, kSecond},
-    {"affine", kBackward, Algorithm::eltwise_linear, kFirst, kSecond},
+    {"leaky_relu", kForward, Algorithm::eltwise_relu, Faster::kInBf16, kFirst},
+    {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kAlways},
+    {"sigmoid", kBackward, Algorithm::eltwise_logistic_use_dst_for_bwd, Faster::kNever},
+    {"tanh", kForward, Algorithm::eltwise_tanh, Faster::kAlways},
+    {"tanh", kBackward, Algorithm::eltwise_tanh_use_dst_for_bwd, Faster::kNever},
+    {"silu", kForward, Algorithm::eltwise_swish, Faster::kNever, kOne},
+    {"exp", kBackward, Algorithm::eltwise_exp_use_dst_for_bwd, Faster::kNever},
+    {"log", kBackward, Algorithm::eltwise_log, Faster::kNever},
+    {"sqrt", kForward, Algorithm::eltwise_sqrt, Faster::kNever},
+    {"sqrt", kBackward, Algorithm::eltwise_sqrt_use_dst_for_bwd, Faster::kNever},
+    {"square", kForward, Algorithm::eltwise_square, Faster::kInBf16},
+    {"abs", kForward, Algorithm::eltwise_abs, Faster::kInBf16},
+    {"divide_into", kForward, Algorithm::eltwise_pow, Faster::kNever, kFirst, kMinusOne},
+    {"affine", kForward, Algorithm::eltwise_linear, Faster::kInBf16, kFirst, kSecond},
+    {"affine", kBackward, Algorithm::eltwise_linear, Faster::kNever, kFirst, kSecond},
 };
 
 struct Binary {
@@ -63,6 +68,12 @@ constexpr Binary kBinary[] = {
 };
 
 bool computes_in(const TensorSpec& y) { return (y.dtype == DType::kF32 || y.dtype == DType::kBf16) && y.numel() > 0; }
+
+Place place_of(Faster faster, const TensorSpec& y) {
+  const bool is_large = static_cast<int64_t>(y.bytes()) > kGrainBytes;  // otherwise the call is what it takes
+  const bool is_faster = faster == Faster::kAlways || (faster == Faster::kInBf16 && y.dtype == DType::kBf16);
+  return is_large && is_faster ? Place::kFirst : Place::kListed;
+}
 
 std::unique_ptr<Kernel> eltwise(const Eltwise& e, Keeps keeps, const TensorSpec& y, float alpha, float beta) {
   if (e.algorithm == Algorithm::eltwise_relu && alpha == 0) return nullptr;  // there NaN becomes 0
@@ -89,24 +100,25 @@ std::unique_ptr<Kernel> binary(const Binary& e, const StridedLoop<3>& loop, DTyp
 
 }  // namespace
 
-void offer_dnnl_unary(std::string_view functor, Keeps keeps, Stage stage, const Problem<NoParams>& p, const void* f,
-                      Candidates& candidates) {
+Offer dnnl_unary(std::string_view functor, Keeps keeps, Stage stage, const Problem<NoParams>& p, const void* f) {
   const auto e = std::ranges::find_if(
       kEltwise, [&](const Eltwise& each) { return each.functor == functor && each.stage == stage; });
-  if (e == std::end(kEltwise) || !computes_in(p.out[0])) return;
-  offer_dnnl(candidates, [=, y = p.out[0], alpha = e->alpha.of(f), beta = e->beta.of(f)] {
-    return eltwise(*e, keeps, y, alpha, beta);
-  });
+  if (e == std::end(kEltwise) || !computes_in(p.out[0])) return {};
+  return dnnl_offer(
+      [=, y = p.out[0], alpha = e->alpha.of(f), beta = e->beta.of(f)] { return eltwise(*e, keeps, y, alpha, beta); },
+      place_of(e->faster, p.out[0]));
 }
 
-void offer_dnnl_binary(std::string_view functor, Stage stage, const Problem<NoParams>& p, Candidates& candidates) {
+Offer dnnl_binary(std::string_view functor, Stage stage, const Problem<NoParams>& p) {
   const auto e =
       std::ranges::find_if(kBinary, [&](const Binary& each) { return each.functor == functor && each.stage == stage; });
-  if (e == std::end(kBinary) || !computes_in(p.out[0])) return;
+  if (e == std::end(kBinary) || !computes_in(p.out[0])) return {};
   const TensorSpec& y = p.out[0];
   const auto loop = strided_loop<3>(
       y, {broadcast_strides(p.in[e->a], y.shape), broadcast_strides(p.in[e->b], y.shape), strides_of(y)});
-  offer_dnnl(candidates, [=, dtype = y.dtype] { return binary(*e, loop, dtype); });
+  constexpr int64_t kLongRow = 64;  // shorter ones, of a few channels, are slow in oneDNN
+  return dnnl_offer([=, dtype = y.dtype] { return binary(*e, loop, dtype); },
+                    place_of(loop.extent[0] < kLongRow ? Faster::kNever : Faster::kInBf16, y));
 }
 
 }  // namespace plumb::cpu

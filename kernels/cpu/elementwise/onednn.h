@@ -3,17 +3,15 @@
 
 #include <string_view>
 
-#include "dispatch/kernel.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/functors/stages.h"
 
 namespace plumb::cpu {
 
-/// Offers oneDNN's eltwise for a stage of the functor of that name, whose attributes begin at `f`, where it computes
-/// the same: rounding apart, for every number, infinity and NaN.
-void offer_dnnl_unary(std::string_view functor, Keeps keeps, detail::Stage stage, const Problem<NoParams>& p,
-                      const void* f, Candidates& candidates);
+/// The offer of oneDNN's eltwise for a stage of the functor of that name, whose attributes begin at `f`, where it
+/// computes the same: rounding apart, for every number, infinity and NaN. Empty where it does not.
+Offer dnnl_unary(std::string_view functor, Keeps keeps, detail::Stage stage, const Problem<NoParams>& p, const void* f);
 /// The same of oneDNN's binary.
-void offer_dnnl_binary(std::string_view functor, detail::Stage stage, const Problem<NoParams>& p,
-                       Candidates& candidates);
+Offer dnnl_binary(std::string_view functor, detail::Stage stage, const Problem<NoParams>& p);
 
 }  // namespace plumb::cpu

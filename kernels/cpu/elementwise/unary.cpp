@@ -8,10 +8,11 @@ namespace {
 
 template <class F, Stage S>
 void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
-  const detail::UnaryStage<F, S> op{*static_cast<const F*>(f)};
-  dispatch_compute(p.out[0].dtype,
-                   [&]<class T>() { add_candidate(row_function<detail::UnaryStage<F, S>, T>(op), p, c); });
-  offer_dnnl_unary(F::kName, F::kKeeps, S, p, f, c);
+  using Op = detail::UnaryStage<F, S>;
+  const Op op{*static_cast<const F*>(f)};
+  dispatch_compute(p.out[0].dtype, [&]<class T>() {
+    offer_in_order(c, {loop_of(row_function<Op, T>(op), p), dnnl_unary(F::kName, F::kKeeps, S, p, f)});
+  });
 }
 
 }  // namespace

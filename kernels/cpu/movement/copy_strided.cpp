@@ -79,16 +79,16 @@ void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, in
   }
 }
 
-void offer_copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y, Candidates& candidates) {
+Offer copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y) {
   int j = 0;  // where x's elements are neighbours
   for (int d = loop.rank - 1; d > 0; --d) j = loop.stride[0][static_cast<size_t>(d)] == 1 ? d : j;
   const bool rows = j == 0 || loop.stride[0][0] == 1;
-  dispatch_size(size_of(y.dtype), [&]<class T>() {
-    candidates.add(rows ? "rows" : "transpose", [=, y = y, n = y.numel()]() -> std::unique_ptr<Kernel> {
-      if (!rows && n > 0) return transpose_kernel(loop, j, offset, y);
-      return std::make_unique<RowsKernel<T>>(loop, offset, n);
-    });
-  });
+  return {rows ? "rows" : "transpose", Provider::kPlumbline, [=, y = y]() -> std::unique_ptr<Kernel> {
+            if (!rows && y.numel() > 0) return transpose_kernel(loop, j, offset, y);
+            return dispatch_size(size_of(y.dtype), [&]<class T>() -> std::unique_ptr<Kernel> {
+              return std::make_unique<RowsKernel<T>>(loop, offset, y.numel());
+            });
+          }};
 }
 
 }  // namespace plumb::cpu

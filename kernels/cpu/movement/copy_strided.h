@@ -1,9 +1,9 @@
 // Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
 #pragma once
 
-#include "dispatch/kernel.h"
 #include "kernels/compute.h"
 #include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/strided.h"
 
 namespace plumb::cpu {
@@ -76,7 +76,8 @@ void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body
 
 /// The kernel for a loop in which x's elements are neighbours along dimension j and not along dimension 0.
 std::unique_ptr<Kernel> transpose_kernel(const StridedLoop<1>& loop, int j, int64_t offset, const TensorSpec& y);
-/// Offers to write y, whose memory order `loop` runs over, from the elements of x at the loop's strides plus `offset`.
-void offer_copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y, Candidates&);
+/// The offer to write y, whose memory order `loop` runs over, from the elements of x at the loop's strides plus
+/// `offset`.
+Offer copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y);
 
 }  // namespace plumb::cpu

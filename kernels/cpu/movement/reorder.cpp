@@ -15,10 +15,10 @@ bool is_moved(DType t) { return t == DType::kF32 || t == DType::kBf16; }
 
 }  // namespace
 
-void offer_reorder(const TensorSpec& x, const Strides& strides, const TensorSpec& y, Candidates& candidates) {
-  if (!is_moved(x.dtype) || !is_moved(y.dtype) || y.numel() == 0) return;
+Offer reorder_offer(const TensorSpec& x, const Strides& strides, const TensorSpec& y) {
+  if (!is_moved(x.dtype) || !is_moved(y.dtype) || y.numel() == 0) return {};
   const auto loop = strided_loop<2>(y, {strides, strides_of(y)});
-  offer_dnnl(candidates, [=, from = x.dtype, to = y.dtype] { return reorder_kernel(loop, from, to); });
+  return dnnl_offer([=, from = x.dtype, to = y.dtype] { return reorder_kernel(loop, from, to); });
 }
 
 }  // namespace plumb::cpu

@@ -150,7 +150,7 @@ void Slice::cpu(const Problem<Params>& p, Candidates& candidates) {
   const Strides strides = strides_of(p.in[0]);
   int64_t offset = 0;
   for (int d = 0; d < y.rank(); ++d) offset += p.params.begin[d] * strides[d];
-  cpu::offer_copy_strided(cpu::strided_loop<1>(y, {strides}), offset, y, candidates);
+  cpu::offer_in_order(candidates, {cpu::copy_strided(cpu::strided_loop<1>(y, {strides}), offset, y)});
 }
 
 void Pad::cpu(const Problem<Params>& p, Candidates& candidates) {

@@ -2,6 +2,7 @@
 // and 3.x, and the loops of these rooms in its words.
 #pragma once
 
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/strided.h"
 
@@ -43,10 +44,10 @@ MemoryDesc dnnl_desc(const StridedLoop<N>& loop, size_t k, DType dtype) {
   return {dims, dnnl_dtype(dtype), strides};
 }
 
-/// Offers a kernel of one primitive, which `make` makes, unless oneDNN has none or only plain loops.
+/// The offer of a kernel of one primitive, which `make` makes; it declines where oneDNN has none.
 template <class Make>
-void offer_dnnl(Candidates& candidates, const Make& make) {
-  candidates.add(Provider::kOneDnn, "onednn", [make] { return declining(make); });
+Offer dnnl_offer(const Make& make, Place place = Place::kListed) {
+  return {"onednn", Provider::kOneDnn, [make] { return declining(make); }, place};
 }
 
 /// The kernel of one primitive; null where its description is of plain loops.

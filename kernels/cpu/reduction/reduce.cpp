@@ -268,7 +268,10 @@ std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double divisor) {
 
 // oneDNN's sums. They are in 16 lanes of f32 to the end, which costs long ones their last digits. Its maximum passes
 // NaN over.
-constexpr int64_t kMostDnnlTerms = 16 * kShortSum;
+bool dnnl_has_sum(const ReducePlan& plan, DType dtype) {
+  return (dtype == DType::kF32 || dtype == DType::kBf16) && plan.outputs > 0 && plan.terms > 1 &&
+         plan.terms <= 16 * kShortSum;
+}
 std::unique_ptr<Kernel> dnnl_sum(const StridedLoop<2>& loop, DType dtype, bool is_mean) {
   const MemoryDesc x = dnnl_desc(loop, 0, dtype), y = dnnl_desc(loop, 1, dtype);
   const auto algorithm = is_mean ? dnnl::algorithm::reduction_mean : dnnl::algorithm::reduction_sum;
@@ -284,17 +287,21 @@ namespace plumb {
 void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &y = p.out[0];
   const cpu::ReducePlan plan(x, y, p.params.dims);
-  const double divisor = p.params.what == Reduction::kMean ? static_cast<double>(plan.terms) : 1.0;
-  const bool is_max = p.params.what == Reduction::kMax;
+  const bool is_mean = p.params.what == Reduction::kMean, is_max = p.params.what == Reduction::kMax;
+  const double divisor = is_mean ? static_cast<double>(plan.terms) : 1.0;
+  cpu::Offer vendor;
+  if (!is_max && cpu::dnnl_has_sum(plan, x.dtype)) {
+    // It is the faster one on many runs of neighbours (docs/measured.md), and has plain loops for all else.
+    const bool is_first = plan.outputs > 1 && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
+    vendor = cpu::dnnl_offer(
+        [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); },
+        is_first ? cpu::Place::kFirst : cpu::Place::kListed);
+  }
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
-    candidates.add("loop", [=] {
+    const auto make = [=] {
       return is_max ? cpu::make_reduce<T, cpu::Max<T>>(plan, 1.0) : cpu::make_reduce<T, cpu::Sum<T>>(plan, divisor);
-    });
-  });
-  const bool is_float = x.dtype == DType::kF32 || x.dtype == DType::kBf16;
-  if (is_max || !is_float || plan.outputs == 0 || plan.terms < 2 || plan.terms > cpu::kMostDnnlTerms) return;
-  cpu::offer_dnnl(candidates, [=, loop = cpu::reduce_loop(x, y, p.params.dims), is_mean = divisor != 1] {
-    return cpu::dnnl_sum(loop, x.dtype, is_mean);
+    };
+    cpu::offer_in_order(candidates, {{"loop", Provider::kPlumbline, make}, vendor});
   });
 }
 
