@@ -89,12 +89,14 @@ inline TensorSpec mask_of(const TensorSpec& y) {
 }
 /// The most rows of it: the factors of two rows by four columns stay in registers.
 inline constexpr int64_t kMostJointRows = 2;
+/// The least bytes of w: less stays in the caches between the two products (docs/measured.md).
+inline constexpr size_t kLeastJointBytes = 16 << 20;
 /// Whether one pass is the better way: with few rows each product costs the passage of a large matrix, and memory reads
 /// the one while it takes the other.
 constexpr bool prefers_joint_backward(const TensorSpec& x, const TensorSpec& w) {
-  constexpr int64_t kLeastColumns = 1024, kLeastBytes = 1 << 20;  // w leaves the cache of a core in between
+  constexpr int64_t kLeastColumns = 1024;
   return x.dtype == DType::kF32 && x.shape[0] >= 1 && x.shape[0] <= kMostJointRows && w.shape[1] >= kLeastColumns &&
-         w.numel() * 4 >= kLeastBytes;
+         w.bytes() >= kLeastJointBytes;
 }
 }  // namespace detail
 

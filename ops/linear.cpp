@@ -107,7 +107,8 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
             const Tensor& dy, const Needs<3>& needs) { return backward_there(dy, x(), w(), needs); },
         kName);
   }
-  if (is_host && is_free && x.requires_grad() && w.requires_grad() &&
+  const bool is_vendors = detail::ctx.policy.kernels == KernelSet::kVendor;  // which has none that does both products
+  if (is_host && is_free && !is_vendors && x.requires_grad() && w.requires_grad() &&
       detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(
         std::move(y), {&x, &w, &b},

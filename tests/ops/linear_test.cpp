@@ -58,20 +58,35 @@ TEST(Linear, TheDefaultIsSkinnyWhereTheWeightsPassingIsAll) {
                       prepare<LinearBackwardWeight>({}, {x, x}, {w})->kernel->info().algorithm};
   };
   using Algorithms = std::array<std::string, 3>;
-  EXPECT_EQ(runs(8, 1024), (Algorithms{"skinny_gemm", "skinny_gemm", "gemm"}));
+  EXPECT_EQ(runs(2, 2048), (Algorithms{"skinny_gemm", "skinny_gemm", "skinny_gemm"}));
+  EXPECT_EQ(runs(8, 2048), (Algorithms{"skinny_gemm", "skinny_gemm", "gemm"}));
+  EXPECT_EQ(runs(8, 1024), (Algorithms{"skinny_gemm", "gemm", "gemm"}));
   EXPECT_EQ(runs(9, 1024), (Algorithms{"matmul", "gemm", "gemm"}));
   EXPECT_EQ(runs(1, 512), (Algorithms{"matmul", "gemm", "gemm"}));
 }
 
 // The gradient of a matrix of this size is written past the caches.
 TEST(Linear, JointGradientsOfALargeMatrixMatchTheReference) {
-  const int64_t rows = test::pieces_past_caches(2048 * 4) + 5;
+  const int64_t rows = 2048 + 5;
   const TensorSpec x(Shape{2, 2048}), w(Shape{rows, 2048}), dy(Shape{2, rows});
   ASSERT_TRUE(detail::prefers_joint_backward(x, w));
   test::KernelCheck check(8);
   const Tensor from_x = test::random_tensor(x, 1).require_grad(), from_w = test::random_tensor(w, 2).require_grad();
   grad(linear(from_x, from_w), {from_x, from_w}, test::random_tensor(dy, 3));
   EXPECT_TRUE(check.checked().contains("linear_backward:skinny_gemm"));
+}
+
+// The vendor has no kernel of both gradients; where only its kernels are to be, it makes each of them.
+TEST(Linear, ThePolicyOfTheVendorTakesItsProducts) {
+  const TensorSpec x(Shape{1, 2048}), w(Shape{2048, 2048});
+  ASSERT_TRUE(detail::prefers_joint_backward(x, w));
+  const PolicyScope scope({.kernels = KernelSet::kVendor});
+  const test::KernelLog log;
+  const Tensor from_x = test::random_tensor(x, 1).require_grad(), from_w = test::random_tensor(w, 2).require_grad();
+  grad(linear(from_x, from_w), {from_x, from_w}, test::random_tensor(x, 3));
+  EXPECT_TRUE(log.has("linear_forward:matmul") && log.has("linear_backward_input:gemm") &&
+              log.has("linear_backward_weight:gemm"))
+      << testing::PrintToString(log.ran);
 }
 
 TEST(Linear, LeadingDimensionsAreABatch) {

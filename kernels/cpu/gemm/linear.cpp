@@ -4,36 +4,46 @@
 
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
 
 namespace plumb {
 namespace {
 
 using cpu::InnerProduct;
+using cpu::Place;
 using cpu::Product;
+
+// Whether w passes by faster in ours than in oneDNN's, for so many rows.
+bool is_skinny(InnerProduct which, int64_t rows, const TensorSpec& w) {
+  switch (which) {
+    case InnerProduct::kForward: return cpu::is_passage(rows, w);
+    case InnerProduct::kBackwardInput: return cpu::is_passage(rows, w) && w.bytes() >= detail::kLeastJointBytes;
+    case InnerProduct::kBackwardWeight: return cpu::is_passage(rows, w) && rows <= detail::kMostJointRows;
+  }
+  return false;
+}
 
 void offer(const Product& product, InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
            Candidates& candidates, Activation activation = Activation::kNone) {
   if (!product.fits()) return;
-  const auto add = [&](Provider provider, const char* algorithm, auto make) {
-    candidates.add(provider, algorithm, [=] {
+  const auto made = [&](auto make) -> Candidates::Make {
+    return [=] {
       auto kernel = cpu::declining(make);
       return activation == Activation::kRelu ? cpu::relu_epilogue(std::move(kernel), y) : std::move(kernel);
-    });
+    };
   };
-  const bool few = which != InnerProduct::kBackwardWeight && cpu::is_passage(x.shape[0], w);
-  const auto add_skinny = [&] {
-    add(Provider::kPlumbline, "skinny_gemm", [=] { return cpu::skinny_linear(which, x, w, product.bias); });
-  };
-  const auto add_matmul = [&] { add(Provider::kOneDnn, "matmul", [=] { return cpu::matmul_kernel(product); }); };
-  if (few) add_skinny();
-  if (which == InnerProduct::kForward) add_matmul();
-  add(Provider::kOneDnn, "gemm", [=] { return cpu::gemm_kernel(product); });
-  add(Provider::kOneDnn, "gemm_columns", [=] { return cpu::gemm_columns_kernel(product); });
-  if (which != InnerProduct::kForward) add_matmul();
-  add(Provider::kOneDnn, "inner_product",
-      [=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); });
-  if (!few) add_skinny();
+  const bool is_forward = which == InnerProduct::kForward;
+  cpu::offer_in_order(
+      candidates,
+      {{"skinny_gemm", Provider::kPlumbline, made([=] { return cpu::skinny_linear(which, x, w, product.bias); }),
+        is_skinny(which, x.shape[0], w) ? Place::kFirst : Place::kLast},
+       {"gemm", Provider::kOneDnn, made([=] { return cpu::gemm_kernel(product); })},
+       {"gemm_columns", Provider::kOneDnn, made([=] { return cpu::gemm_columns_kernel(product); })},
+       {"matmul", Provider::kOneDnn, made([=] { return cpu::matmul_kernel(product); }),
+        is_forward ? Place::kFirst : Place::kListed},
+       {"inner_product", Provider::kOneDnn,
+        made([=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); })}});
 }
 
 }  // namespace
@@ -69,9 +79,7 @@ void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates)
 }
 
 void LinearBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
-  const TensorSpec &x = p.in[1], &w = p.in[2];
-  candidates.add("skinny_gemm", [=] { return cpu::skinny_linear_backward(x, w, true); });
-  candidates.add("skinny_gemm_apart", [=] { return cpu::skinny_linear_backward(x, w, false); });
+  candidates.add("skinny_gemm", [x = p.in[1], w = p.in[2]] { return cpu::skinny_linear_backward(x, w); });
 }
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "kernels/matmul.h"
 
 #include "kernels/cpu/gemm/product.h"
+#include "kernels/cpu/offer.h"
 
 namespace plumb {
 namespace {
@@ -23,15 +24,14 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   product.math = p.math;
   product.threads = p.threads;
   if (!product.fits()) return;
-  const auto add_matmul = [&] {
-    candidates.add(Provider::kOneDnn, "matmul",
-                   [product] { return cpu::declining([&] { return cpu::matmul_kernel(product); }); });
+  const auto made = [product](std::unique_ptr<Kernel> (*make)(const cpu::Product&)) -> Candidates::Make {
+    return [product, make] { return cpu::declining([&] { return make(product); }); };
   };
   // The heuristic's order, as in linear.cpp.
-  if (product.transpose_b) add_matmul();
-  candidates.add(Provider::kOneDnn, "gemm", [product] { return cpu::gemm_kernel(product); });
-  candidates.add(Provider::kOneDnn, "gemm_columns", [product] { return cpu::gemm_columns_kernel(product); });
-  if (!product.transpose_b) add_matmul();
+  cpu::offer_in_order(candidates, {{"gemm", Provider::kOneDnn, made(cpu::gemm_kernel)},
+                                   {"gemm_columns", Provider::kOneDnn, made(cpu::gemm_columns_kernel)},
+                                   {"matmul", Provider::kOneDnn, made(cpu::matmul_kernel),
+                                    product.transpose_b ? cpu::Place::kFirst : cpu::Place::kListed}});
 }
 
 }  // namespace plumb

@@ -31,35 +31,15 @@ MemoryDesc matrix(DType t, const Shape& batch, int64_t rows, int64_t columns, bo
 // Columns of c below which a thread has too little to do.
 constexpr int64_t kColumnsAThread = 64;
 
-class GemmKernel final : public Kernel {
- public:
-  GemmKernel(const Product& p, bool by_columns)
-      : Kernel(by_columns ? "onednn:sgemm:columns" : "onednn:sgemm"), p_(p), by_columns_(by_columns) {}
-  void run(const Launch& l) const override {
-    const auto *a = static_cast<const float*>(l.in[0]), *b = static_cast<const float*>(l.in[1]);
-    const auto c = static_cast<float*>(l.out[0]);
-    std::atomic<dnnl_status_t> status = dnnl_success;  // an exception may not leave a parallel loop
-    const auto columns = [&](int64_t begin, int64_t end) {
-      const dnnl_status_t said =
-          dnnl_sgemm(p_.transpose_a ? 'T' : 'N', p_.transpose_b ? 'T' : 'N', p_.m, end - begin, p_.k, 1.0f, a,
-                     p_.transpose_a ? p_.m : p_.k, b + begin * (p_.transpose_b ? p_.k : 1),
-                     p_.transpose_b ? p_.k : p_.n, 0.0f, c + begin, p_.n);
-      if (said != dnnl_success) status = said;
-    };
-    if (by_columns_) {
-      parallel_for(p_.n, kColumnsAThread, 16, columns);
-    } else {
-      columns(0, p_.n);
-    }
-    check_ran(info().name, status);
-  }
-
- private:
-  Product p_;
-  bool by_columns_;
-};
-
 bool is_gemm(const Product& p) { return p.dtype == DType::kF32 && p.batch_c.numel() == 1 && !p.bias; }
+
+// The columns [begin, end) of c.
+dnnl_status_t gemm(const Product& p, const Launch& l, int64_t begin, int64_t end) {
+  const auto *a = static_cast<const float*>(l.in[0]), *b = static_cast<const float*>(l.in[1]);
+  const int64_t lda = p.transpose_a ? p.m : p.k, ldb = p.transpose_b ? p.k : p.n;
+  return dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, end - begin, p.k, 1.0f, a, lda,
+                    b + begin * (p.transpose_b ? p.k : 1), ldb, 0.0f, static_cast<float*>(l.out[0]) + begin, p.n);
+}
 
 }  // namespace
 
@@ -85,12 +65,19 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
 }
 
 std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
-  return is_gemm(p) ? std::make_unique<GemmKernel>(p, false) : nullptr;
+  if (!is_gemm(p)) return nullptr;
+  return make_kernel("onednn:sgemm", [p](const Launch& l) { check_ran("onednn:sgemm", gemm(p, l, 0, p.n)); });
 }
 
 std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p) {
   if (!is_gemm(p) || p.threads == 1 || p.n < kColumnsAThread * p.threads) return nullptr;
-  return std::make_unique<GemmKernel>(p, true);
+  return make_kernel("onednn:sgemm:columns", [p](const Launch& l) {
+    std::atomic<dnnl_status_t> status = dnnl_success;  // an exception may not leave a parallel loop
+    parallel_for(p.n, kColumnsAThread, 16, [&](int64_t begin, int64_t end) {
+      if (const dnnl_status_t said = gemm(p, l, begin, end); said != dnnl_success) status = said;
+    });
+    check_ran("onednn:sgemm:columns", status);
+  });
 }
 
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,

@@ -142,50 +142,6 @@ void with_counts(int64_t r, int64_t s, const F& f) {
   }
 }
 
-class ThinLinear final : public Kernel {
- public:
-  ThinLinear(InnerProduct which, int64_t m, int64_t n, int64_t k, bool bias)
-      : Kernel("plumb:skinny_gemm"), which_(which), m_(m), n_(n), k_(k), bias_(bias) {}
-  void run(const Launch& l) const override {
-    auto* out = static_cast<float*>(l.out[0]);
-    const auto *first = static_cast<const float*>(l.in[0]), *second = static_cast<const float*>(l.in[1]);
-    switch (which_) {
-      case InnerProduct::kForward:
-        return skinny_gemm_forward(out, first, second, bias_ ? static_cast<const float*>(l.in[2]) : nullptr, m_, n_,
-                                   k_);
-      case InnerProduct::kBackwardInput: return skinny_gemm_backward_input(out, first, second, m_, n_, k_);
-      case InnerProduct::kBackwardWeight: return skinny_gemm_backward_weight(out, first, second, m_, n_, k_);
-    }
-  }
-
- private:
-  InnerProduct which_;
-  int64_t m_, n_, k_;
-  bool bias_;
-};
-
-class ThinLinearBackward final : public Kernel {
- public:
-  ThinLinearBackward(int64_t m, int64_t n, int64_t k, bool in_one_pass)
-      : Kernel(in_one_pass ? "plumb:skinny_gemm_joint" : "plumb:skinny_gemm+skinny_gemm"),
-        m_(m),
-        n_(n),
-        k_(k),
-        in_one_pass_(in_one_pass) {}
-  void run(const Launch& l) const override {
-    auto *dx = static_cast<float*>(l.out[0]), *dw = static_cast<float*>(l.out[1]);
-    const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]),
-               *w = static_cast<const float*>(l.in[2]);
-    if (in_one_pass_) return skinny_gemm_backward(dx, dw, dy, x, w, m_, n_, k_);
-    skinny_gemm_backward_input(dx, dy, w, m_, n_, k_);
-    skinny_gemm_backward_weight(dw, dy, x, m_, n_, k_);
-  }
-
- private:
-  int64_t m_, n_, k_;
-  bool in_one_pass_;
-};
-
 }  // namespace
 
 void skinny_gemm_forward(float* y, const float* a, const float* w, const float* bias, int64_t m, int64_t n, int64_t k) {
@@ -254,12 +210,24 @@ void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x,
 
 std::unique_ptr<Kernel> skinny_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias) {
   if (x.dtype != DType::kF32 || x.shape[0] > kMostThinRows) return nullptr;
-  return std::make_unique<ThinLinear>(which, x.shape[0], w.shape[0], w.shape[1], bias);
+  return make_kernel("plumb:skinny_gemm", [=, m = x.shape[0], n = w.shape[0], k = w.shape[1]](const Launch& l) {
+    auto* out = static_cast<float*>(l.out[0]);
+    const auto *first = static_cast<const float*>(l.in[0]), *second = static_cast<const float*>(l.in[1]);
+    switch (which) {
+      case InnerProduct::kForward:
+        return skinny_gemm_forward(out, first, second, bias ? static_cast<const float*>(l.in[2]) : nullptr, m, n, k);
+      case InnerProduct::kBackwardInput: return skinny_gemm_backward_input(out, first, second, m, n, k);
+      case InnerProduct::kBackwardWeight: return skinny_gemm_backward_weight(out, first, second, m, n, k);
+    }
+  });
 }
 
-std::unique_ptr<Kernel> skinny_linear_backward(const TensorSpec& x, const TensorSpec& w, bool in_one_pass) {
+std::unique_ptr<Kernel> skinny_linear_backward(const TensorSpec& x, const TensorSpec& w) {
   if (x.dtype != DType::kF32 || x.shape[0] < 1 || x.shape[0] > detail::kMostJointRows) return nullptr;
-  return std::make_unique<ThinLinearBackward>(x.shape[0], w.shape[0], w.shape[1], in_one_pass);
+  return make_kernel("plumb:skinny_gemm_joint", [m = x.shape[0], n = w.shape[0], k = w.shape[1]](const Launch& l) {
+    const auto in = [&](size_t i) { return static_cast<const float*>(l.in[i]); };
+    skinny_gemm_backward(static_cast<float*>(l.out[0]), static_cast<float*>(l.out[1]), in(0), in(1), in(2), m, n, k);
+  });
 }
 
 }  // namespace plumb::cpu

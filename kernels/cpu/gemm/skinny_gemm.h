@@ -11,7 +11,7 @@ inline constexpr int64_t kMostThinRows = 64;
 
 /// Whether a product of so many rows (of a convolution: pixels) is little but the passage of w: few of them, and a w
 /// larger than a core's own caches. A heuristic takes skinny_gemm first there.
-inline bool is_passage(int64_t rows, const TensorSpec& w) { return rows <= 8 && w.bytes() >= size_t{4} << 20; }
+inline bool is_passage(int64_t rows, const TensorSpec& w) { return rows <= 8 && w.bytes() >= size_t{3} << 20; }
 
 // All matrices are row-major and f32; work is spread over threads, and the sums do not depend on how many.
 
@@ -30,8 +30,7 @@ void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x,
 /// linear's products for x (m, k), w (n, k) and y (m, n). Null if m is too large or the dtype is not f32.
 std::unique_ptr<Kernel> skinny_linear(InnerProduct which, const TensorSpec& x, const TensorSpec& w, bool bias);
 
-/// The two products of its backward, in one pass or one after the other. Null for more than kMostJointRows rows, or
-/// another dtype.
-std::unique_ptr<Kernel> skinny_linear_backward(const TensorSpec& x, const TensorSpec& w, bool in_one_pass);
+/// The two products of its backward, in one pass. Null for more than kMostJointRows rows, or another dtype.
+std::unique_ptr<Kernel> skinny_linear_backward(const TensorSpec& x, const TensorSpec& w);
 
 }  // namespace plumb::cpu
