@@ -6,31 +6,23 @@ namespace plumb {
 namespace {
 
 // From the last input to the output, or to the first input where there is none.
-class CopyKernel final : public Kernel {
- public:
-  CopyKernel(int64_t bytes, bool is_into) : Kernel("plumb:copy"), bytes_(bytes), is_into_(is_into) {}
-  void run(const Launch& l) const override {
-    auto* to = static_cast<uint8_t*>(is_into_ ? l.in[0] : l.out[0]);
-    const auto* from = static_cast<const uint8_t*>(l.in[is_into_ ? 1 : 0]);
-    cpu::parallel_for(bytes_, cpu::kGrainBytes, 64, [&](int64_t begin, int64_t end) {
-      if (bytes_ < cpu::nontemporal_bytes) {
+std::unique_ptr<Kernel> copy_kernel(int64_t bytes, bool is_into) {
+  return make_kernel("plumb:copy", [=](const Launch& l) {
+    auto* to = static_cast<uint8_t*>(is_into ? l.in[0] : l.out[0]);
+    const auto* from = static_cast<const uint8_t*>(l.in[is_into ? 1 : 0]);
+    cpu::parallel_for(bytes, cpu::kGrainBytes, 64, [&](int64_t begin, int64_t end) {
+      if (bytes < cpu::nontemporal_bytes) {
         std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
       } else {
         cpu::copy_nontemporal(to + begin, from + begin, end - begin);
         cpu::nontemporal_fence();
       }
     });
-  }
-
- private:
-  int64_t bytes_;
-  bool is_into_;
-};
+  });
+}
 
 void offer(const TensorSpec& s, bool is_into, Candidates& candidates) {
-  candidates.add("loop", [bytes = static_cast<int64_t>(s.bytes()), is_into] {
-    return std::make_unique<CopyKernel>(bytes, is_into);
-  });
+  candidates.add("loop", [bytes = static_cast<int64_t>(s.bytes()), is_into] { return copy_kernel(bytes, is_into); });
 }
 
 }  // namespace

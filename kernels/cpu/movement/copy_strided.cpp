@@ -9,16 +9,14 @@ namespace {
 
 // x and y have the same innermost dimension, or none of x's steps is one element: rows of y, one after the other.
 template <class T>
-class RowsKernel final : public Kernel {
- public:
-  RowsKernel(const StridedLoop<1>& loop, int64_t offset, int64_t n)
-      : Kernel("plumb:copy_strided:rows"), loop_(loop), offset_(offset), n_(n) {}
-  void run(const Launch& l) const override {
+std::unique_ptr<Kernel> rows_kernel(const StridedLoop<1>& loop, int64_t offset, int64_t count) {
+  return make_kernel("plumb:copy_strided:rows", [=](const Launch& l) {
+    constexpr int64_t kSize = sizeof(T);
     const auto* x = static_cast<const T*>(l.in[0]);
-    const int64_t step = loop_.stride[0][0], row_step = loop_.stride[0][1];
+    const int64_t step = loop.stride[0][0], row_step = loop.stride[0][1];
     const auto write = [&](int64_t begin, int64_t end, T* to, const auto& copy) {
-      for_runs(loop_, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
-        const T* from = x + (offset_ + row.at + i * step);
+      for_runs(loop, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
+        const T* from = x + (offset + row.at + i * step);
         if (step == 1) {
           copy(reinterpret_cast<uint8_t*>(to), n * kSize, reinterpret_cast<const uint8_t*>(from), row_step * kSize,
                n * kSize, rows);
@@ -30,14 +28,9 @@ class RowsKernel final : public Kernel {
         to += n * rows;
       });
     };
-    parallel_write_rows(static_cast<T*>(l.out[0]), n_, step == 1 ? loop_.extent[0] : 1, write);
-  }
-
- private:
-  static constexpr int64_t kSize = sizeof(T);
-  StridedLoop<1> loop_;
-  int64_t offset_, n_;
-};
+    parallel_write_rows(static_cast<T*>(l.out[0]), count, step == 1 ? loop.extent[0] : 1, write);
+  });
+}
 
 }  // namespace
 
@@ -85,9 +78,7 @@ Offer copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec&
   const bool rows = j == 0 || loop.stride[0][0] == 1;
   return {rows ? "rows" : "transpose", Provider::kPlumbline, [=, y = y]() -> std::unique_ptr<Kernel> {
             if (!rows && y.numel() > 0) return transpose_kernel(loop, j, offset, y);
-            return dispatch_size(size_of(y.dtype), [&]<class T>() -> std::unique_ptr<Kernel> {
-              return std::make_unique<RowsKernel<T>>(loop, offset, y.numel());
-            });
+            return dispatch_size(size_of(y.dtype), [&]<class T>() { return rows_kernel<T>(loop, offset, y.numel()); });
           }};
 }
 

@@ -7,16 +7,14 @@ namespace plumb::cpu {
 namespace {
 
 template <class T>
-class ExpandKernel final : public Kernel {
- public:
-  explicit ExpandKernel(const StridedLoop<1>& loop) : Kernel("plumb:expand"), loop_(loop) {}
-  void run(const Launch& l) const override {
-    const int64_t width = loop_.extent[0], step = loop_.stride[0][0];
+std::unique_ptr<Kernel> expand_kernel(const StridedLoop<1>& loop) {
+  return make_kernel("plumb:expand", [loop](const Launch& l) {
+    const int64_t width = loop.extent[0], step = loop.stride[0][0];
     const int64_t grain =
         std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(width, 1));
-    parallel_for(loop_.rows(), grain, [&](int64_t begin, int64_t end) {
+    parallel_for(loop.rows(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const T* from = static_cast<const T*>(l.in[0]) + loop_.row_offsets(row)[0];
+        const T* from = static_cast<const T*>(l.in[0]) + loop.row_offsets(row)[0];
         T* to = static_cast<T*>(l.out[0]) + row * width;
         if (step == 0) {
           std::fill_n(to, width, *from);
@@ -25,11 +23,8 @@ class ExpandKernel final : public Kernel {
         }
       }
     });
-  }
-
- private:
-  StridedLoop<1> loop_;
-};
+  });
+}
 
 }  // namespace
 }  // namespace plumb::cpu
@@ -38,9 +33,8 @@ namespace plumb {
 
 void Expand::cpu(const Problem<NoParams>& p, Candidates& candidates) {
   const auto loop = cpu::strided_loop<1>(p.out[0], {cpu::broadcast_strides(p.in[0], p.out[0].shape)});
-  dispatch_dtype(p.out[0].dtype, [&]<class T>() {
-    candidates.add("loop", [=] { return std::make_unique<cpu::ExpandKernel<T>>(loop); });
-  });
+  dispatch_dtype(p.out[0].dtype,
+                 [&]<class T>() { candidates.add("loop", [=] { return cpu::expand_kernel<T>(loop); }); });
 }
 
 }  // namespace plumb
