@@ -132,22 +132,16 @@ class Forward final : public Kernel {
 };
 
 template <class T>
-class Backward final : public Kernel {
- public:
-  Backward(int64_t n, double p) : Kernel("plumb:dropout"), n_(n), scale_(static_cast<Compute<T>>(1 / (1 - p))) {}
-  void run(const Launch& l) const override {
+std::unique_ptr<Kernel> backward(int64_t n, double p) {
+  return make_kernel("plumb:dropout", [n, scale = static_cast<Compute<T>>(1 / (1 - p))](const Launch& l) {
     const auto* dy = static_cast<const T*>(l.in[0]);
     const auto* mask = static_cast<const uint8_t*>(l.in[1]);
     const Source sources[] = {{dy}, {mask, 1.0 / sizeof(T)}};
-    parallel_write(static_cast<T*>(l.out[0]), n_, sources, [&](int64_t begin, int64_t end, T* to) {
-      scale_kept(dy + begin, mask + begin, end - begin, scale_, to);
+    parallel_write(static_cast<T*>(l.out[0]), n, sources, [&](int64_t begin, int64_t end, T* to) {
+      scale_kept(dy + begin, mask + begin, end - begin, scale, to);
     });
-  }
-
- private:
-  int64_t n_;
-  Compute<T> scale_;
-};
+  });
+}
 
 }  // namespace
 }  // namespace plumb::cpu
@@ -166,7 +160,7 @@ void DropoutForward::cpu(const Problem<Params>& p, Candidates& candidates) {
 void DropoutBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("loop", [n = p.in[0].numel(), probability = static_cast<double>(p.params.p)] {
-      return std::make_unique<cpu::Backward<T>>(n, probability);
+      return cpu::backward<T>(n, probability);
     });
   });
 }
