@@ -11,6 +11,7 @@
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/wrappers/layout_adapter.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
@@ -180,10 +181,10 @@ bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[
 
 // Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels or
 // pixels.
-std::vector<int> winograd_order(const Conv& c) {
-  if (std::min(c.w.shape[0], c.w.shape[1]) < 16 || has_few_pixels(c)) return {};
-  const int64_t smaller = std::min(c.y.shape[2], c.y.shape[3]);
-  return smaller >= 8 ? std::vector<int>{4, 2} : std::vector<int>{2, 4};
+Place place_of_winograd(const Conv& c, int m) {
+  if (std::min(c.w.shape[0], c.w.shape[1]) < 16 || has_few_pixels(c)) return Place::kLast;
+  const bool is_large = std::min(c.y.shape[2], c.y.shape[3]) >= 8;
+  return (m == 4) == is_large ? Place::kFirst : Place::kListed;
 }
 
 // Which operands are images. The weights and the bias have no layout.
@@ -217,28 +218,25 @@ template <class Winograd, class Chwn, class Im2col, class Dnnl>
 void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candidates& candidates, Winograd winograd,
            Chwn chwn, Im2col im2col, Dnnl dnnl_kernel) {
   const auto copy = std::make_shared<const OwnedProblem>(p);
-  const auto add_winograd = [&](int m) {
-    candidates.add(message("winograd_f{}x{}", m, m), [=] {
+  const auto by_winograd = [&](int m) -> Candidates::Make {
+    return [=] {
       if (c.x.layout != Layout::kNchw) return winograd(copy->problem(), m);
       const OwnedProblem nhwc = copy->with(Layout::kNhwc, images);
       return layout_adapter(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
-    });
+    };
   };
-  const auto add_im2col = [&] { candidates.add("im2col", [=] { return im2col(copy->problem()); }); };
-  const bool few = has_few_pixels(c);
-  const std::vector<int> order = winograd_order(c);
-  if (few) add_im2col();
-  for (const int m : order) add_winograd(m);
-  candidates.add("direct_chwn", [=] { return chwn(copy->problem()); });
-  if (c.fits()) {
-    candidates.add(Provider::kOneDnn, "direct", [=] { return declining([&] { return dnnl_kernel(c, false); }); });
-    candidates.add(Provider::kOneDnn, "blocked", [=] { return declining([&] { return dnnl_kernel(c, true); }); });
-  }
-  if (!few) add_im2col();
-  if (order.empty()) {
-    add_winograd(4);
-    add_winograd(2);
-  }
+  const auto by_onednn = [&](bool blocked) -> Candidates::Make {
+    if (!c.fits()) return nullptr;
+    return [=] { return declining([&] { return dnnl_kernel(c, blocked); }); };
+  };
+  constexpr auto kOwn = Provider::kPlumbline;
+  offer_in_order(candidates, {{"im2col", kOwn, [=] { return im2col(copy->problem()); },
+                               has_few_pixels(c) ? Place::kFirst : Place::kLast},
+                              {"winograd_f4x4", kOwn, by_winograd(4), place_of_winograd(c, 4)},
+                              {"winograd_f2x2", kOwn, by_winograd(2), place_of_winograd(c, 2)},
+                              {"direct_chwn", kOwn, [=] { return chwn(copy->problem()); }},
+                              {"direct", Provider::kOneDnn, by_onednn(false)},
+                              {"blocked", Provider::kOneDnn, by_onednn(true)}});
 }
 
 }  // namespace

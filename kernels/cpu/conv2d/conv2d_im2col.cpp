@@ -97,51 +97,39 @@ struct Windows {
   }
 };
 
-class ThinConvolution final : public Kernel {
- public:
-  ThinConvolution(InnerProduct which, const Windows& windows, bool bias)
-      : Kernel("plumb:im2col:skinny_gemm"), which_(which), v_(windows), bias_(bias) {
-    windows_bytes_ = detail::aligned(static_cast<size_t>(v_.pixels() * v_.taps()) * sizeof(float));
-    info().workspace_bytes = windows_bytes_;
-    if (v_.y_is_rows()) return;
-    info().workspace_bytes += static_cast<size_t>(v_.pixels() * v_.channels()) * sizeof(float);
-    info().conversions = 1;
-  }
-  void run(const Launch& l) const override {
-    auto* windows = static_cast<float*>(l.workspace);
-    auto* pixels = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + windows_bytes_);
-    auto* out = static_cast<float*>(l.out[0]);
-    const auto *first = static_cast<const float*>(l.in[0]), *second = static_cast<const float*>(l.in[1]);
-    const int64_t m = v_.pixels(), n = v_.channels(), k = v_.taps();
-    switch (which_) {
-      case InnerProduct::kForward:
-        v_.gather(windows, first);
-        if (v_.y_is_rows()) pixels = out;
-        skinny_gemm_forward(pixels, windows, second, bias_ ? static_cast<const float*>(l.in[2]) : nullptr, m, n, k);
-        return v_.put_pixels(pixels, out);
-      case InnerProduct::kBackwardInput:
-        skinny_gemm_backward_input(windows, v_.pixel_rows(pixels, first), second, m, n, k);
-        return v_.scatter(windows, out);
-      case InnerProduct::kBackwardWeight:
-        v_.gather(windows, second);
-        return skinny_gemm_backward_weight(out, v_.pixel_rows(pixels, first), windows, m, n, k);
-    }
-  }
-
- private:
-  InnerProduct which_;
-  Windows v_;
-  bool bias_;
-  size_t windows_bytes_;
-};
-
 std::unique_ptr<Kernel> make(InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
                              const Conv2dParams& p, bool bias) {
   const Windows windows(x, w, y, p);
   if (x.dtype != DType::kF32 || p.groups != 1 || windows.pixels() > kMostThinRows || !x.numel() || !w.numel()) {
     return nullptr;
   }
-  return std::make_unique<ThinConvolution>(which, windows, bias);
+  const size_t windows_bytes = detail::aligned(static_cast<size_t>(windows.pixels() * windows.taps()) * sizeof(float));
+  auto kernel = make_kernel("plumb:im2col:skinny_gemm", [which, v = windows, bias, windows_bytes](const Launch& l) {
+    auto* rows = static_cast<float*>(l.workspace);
+    auto* pixels = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + windows_bytes);
+    auto* out = static_cast<float*>(l.out[0]);
+    const auto *first = static_cast<const float*>(l.in[0]), *second = static_cast<const float*>(l.in[1]);
+    const int64_t m = v.pixels(), n = v.channels(), k = v.taps();
+    switch (which) {
+      case InnerProduct::kForward:
+        v.gather(rows, first);
+        if (v.y_is_rows()) pixels = out;
+        skinny_gemm_forward(pixels, rows, second, bias ? static_cast<const float*>(l.in[2]) : nullptr, m, n, k);
+        return v.put_pixels(pixels, out);
+      case InnerProduct::kBackwardInput:
+        skinny_gemm_backward_input(rows, v.pixel_rows(pixels, first), second, m, n, k);
+        return v.scatter(rows, out);
+      case InnerProduct::kBackwardWeight:
+        v.gather(rows, second);
+        return skinny_gemm_backward_weight(out, v.pixel_rows(pixels, first), rows, m, n, k);
+    }
+  });
+  kernel->info().workspace_bytes = windows_bytes;
+  if (!windows.y_is_rows()) {
+    kernel->info().workspace_bytes += static_cast<size_t>(windows.pixels() * windows.channels()) * sizeof(float);
+    kernel->info().conversions = 1;
+  }
+  return kernel;
 }
 
 }  // namespace
