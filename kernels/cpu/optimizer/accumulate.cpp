@@ -7,29 +7,24 @@ namespace plumb {
 namespace {
 
 template <class T>
-class AccumulateKernel final : public Kernel {
- public:
-  explicit AccumulateKernel(int64_t n) : Kernel("plumb:accumulate"), n_(n) {
-    info().bytes = static_cast<double>(n) * sizeof(T);  // of what is written
-  }
-  void run(const Launch& l) const override {
+std::unique_ptr<Kernel> accumulate_kernel(int64_t n) {
+  auto kernel = make_kernel("plumb:accumulate", [n](const Launch& l) {
     auto* to = static_cast<T*>(l.in[0]);
     const auto* from = static_cast<const T*>(l.in[1]);
-    cpu::parallel_for(n_, cpu::kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
+    cpu::parallel_for(n, cpu::kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) cpu::store(to + i, cpu::load(to + i) + cpu::load(from + i));
     });
-  }
-
- private:
-  int64_t n_;
-};
+  });
+  kernel->info().bytes = static_cast<double>(n) * sizeof(T);  // of what is written
+  return kernel;
+}
 
 }  // namespace
 
 void Accumulate::cpu(const Problem<NoParams>& p, Candidates& candidates) {
   PLUMB_CHECK(p.in[0] == p.in[1], "grad: gradients {} and {} of one tensor differ", p.in[0], p.in[1]);
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("loop", [n = p.in[0].numel()] { return std::make_unique<AccumulateKernel<T>>(n); });
+    candidates.add("loop", [n = p.in[0].numel()] { return accumulate_kernel<T>(n); });
   });
 }
 

@@ -58,38 +58,22 @@ void update_all(const Params& params, const UpdateLists& lists, const Line& line
   });
 }
 
-template <class Params>
-class UpdateKernel final : public Kernel {
- public:
-  using Update = void (*)(const Params&, const UpdateLists&, const Line&, const Launch&);
-  UpdateKernel(const char* name, const Problem<Params>& p, const UpdateLists& lists, Update update)
-      : Kernel(message("plumb:{}", name)),
-        params_(p.params),
-        lists_(lists),
-        line_(lists.weights(p.in)),
-        update_(update) {
-    for (const TensorSpec& s : lists.written(p.in)) info().bytes += static_cast<double>(s.bytes());
-    info().bytes += sizeof(int64_t);  // the number of steps; the gate adds what is read
-  }
-  void run(const Launch& l) const override { update_(params_, lists_, line_, l); }
-
- private:
-  Params params_;
-  UpdateLists lists_;
-  Line line_;
-  Update update_;
-};
-
 template <class T, class G, class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
-  typename UpdateKernel<Params>::Update update = nullptr;
+  void (*update)(const Params&, const UpdateLists&, const Line&, const Launch&) = nullptr;
   size_t states = 0;
   with_rule<T>(p.params, [&]<class Rule>() {
     update = &update_all<Rule, T, G, Params>;
     states = Rule::kStates;
   });
   const UpdateLists lists(p, states);
-  candidates.add("fused", [=] { return std::make_unique<UpdateKernel<Params>>(name, p, lists, update); });
+  candidates.add("fused", [=] {
+    auto kernel = make_kernel(message("plumb:{}", name), [=, params = p.params, line = Line(lists.weights(p.in))](
+                                                             const Launch& l) { update(params, lists, line, l); });
+    for (const TensorSpec& s : lists.written(p.in)) kernel->info().bytes += static_cast<double>(s.bytes());
+    kernel->info().bytes += sizeof(int64_t);  // the number of steps; the gate adds what is read
+    return kernel;
+  });
 }
 
 template <class Params>
