@@ -10,7 +10,6 @@
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"
-#include "tests/support/function_kernel.h"
 #include "tests/support/kernel_check.h"
 #include "tests/support/scripted.h"
 
@@ -19,7 +18,6 @@ namespace plumb {
 using detail::Scoped;
 namespace {
 
-using test::FunctionKernel;
 using test::KernelLog;
 using test::refused;
 
@@ -31,7 +29,7 @@ struct SumAndDifference {
   using Params = NoParams;
   static void cpu(const Problem<NoParams>& p, Candidates& candidates) {
     candidates.add("loop", [n = p.in[0].numel()] {
-      return std::make_unique<FunctionKernel>([n](const Launch& l) {
+      return make_kernel("test:function", [n](const Launch& l) {
         for (int64_t i = 0; i < n; ++i) {
           floats(l.out[0])[i] = floats(l.in[0])[i] + floats(l.in[1])[i];
           floats(l.out[1])[i] = floats(l.in[0])[i] - floats(l.in[1])[i];
@@ -50,7 +48,7 @@ struct NeedsWorkspace {
   };
   static void cpu(const Problem<Params>& p, Candidates& candidates) {
     candidates.add("loop", [bytes = static_cast<size_t>(p.params.bytes)] {
-      auto kernel = std::make_unique<FunctionKernel>([bytes](const Launch& l) {
+      auto kernel = make_kernel("test:function", [bytes](const Launch& l) {
         std::memset(l.workspace, 3, bytes);
         floats(l.out[0])[0] = static_cast<float>(static_cast<const unsigned char*>(l.workspace)[bytes - 1]);
       });
@@ -66,7 +64,7 @@ struct ReadsPack {
   using Params = NoParams;
   static Layout pack() {
     const auto make = [](const TensorSpec& plain) {
-      return std::make_unique<FunctionKernel>([n = plain.numel()](const Launch& l) {
+      return make_kernel("test:function", [n = plain.numel()](const Launch& l) {
         for (int64_t i = 0; i < n; ++i) floats(l.out[0])[i] = 2 * floats(l.in[0])[i];
       });
     };
@@ -75,7 +73,7 @@ struct ReadsPack {
   static void cpu(const Problem<NoParams>&, Candidates& candidates) {
     candidates.add("loop", [] {
       auto kernel =
-          std::make_unique<FunctionKernel>([](const Launch& l) { std::memcpy(l.out[0], l.in[0], 4 * sizeof(float)); });
+          make_kernel("test:function", [](const Launch& l) { std::memcpy(l.out[0], l.in[0], 4 * sizeof(float)); });
       kernel->info().packs.push_back({0, pack()});
       return kernel;
     });

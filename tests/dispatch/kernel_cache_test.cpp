@@ -9,12 +9,10 @@
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"
-#include "tests/support/function_kernel.h"
 
 namespace plumb {
 namespace {
 
-using test::FunctionKernel;
 using test::refused;
 
 // Adds params.value to a tensor. Counts its preparations and how many of its kernels are alive.
@@ -33,7 +31,7 @@ struct AddValue {
   static void cpu(const Problem<Params>& p, Candidates& candidates) {
     ++prepared;
     candidates.add("loop", [n = p.in[0].numel(), value = static_cast<float>(p.params.value)] {
-      return std::make_unique<FunctionKernel>([n, value, counted = Alive()](const Launch& l) {
+      return make_kernel("test:function", [n, value, counted = Alive()](const Launch& l) {
         for (int64_t i = 0; i < n; ++i)
           static_cast<float*>(l.out[0])[i] = static_cast<const float*>(l.in[0])[i] + value;
       });

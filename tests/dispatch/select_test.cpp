@@ -12,16 +12,14 @@
 #include "dispatch/gate.h"
 #include "dispatch/machine.h"
 #include "tests/support/compare.h"
-#include "tests/support/function_kernel.h"
 
 namespace plumb {
 namespace {
 
-using test::FunctionKernel;
 using test::refused;
 
 std::unique_ptr<Kernel> writes(float value, int microseconds = 0) {
-  return std::make_unique<FunctionKernel>([=](const Launch& l) {
+  return make_kernel("test:function", [=](const Launch& l) {
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
     static_cast<float*>(l.out[0])[0] = value;
   });

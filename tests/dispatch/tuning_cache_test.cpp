@@ -14,7 +14,6 @@
 #include "dispatch/gate.h"
 #include "dispatch/machine.h"
 #include "tests/support/folder.h"
-#include "tests/support/function_kernel.h"
 
 namespace plumb {
 namespace {
@@ -22,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 std::unique_ptr<Kernel> writes(float value, int microseconds = 0) {
-  return std::make_unique<test::FunctionKernel>([=](const Launch& l) {
+  return make_kernel("test:function", [=](const Launch& l) {
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
     static_cast<float*>(l.out[0])[0] = value;
   });
