@@ -14,10 +14,10 @@ namespace {
 // The second layer is so large that one kernel makes both its gradients at a batch of one; the first has but one.
 class TwoLinear final : public models::Network {
  public:
-  TwoLinear() : Network("two linear", Shape{3, 4, 4}, 256) {
+  TwoLinear() : Network("two linear", Shape{3, 4, 4}, 4096) {
     models::ParameterMaker made;
     first_ = made.weight("first.weight", Shape{1024, 3}, 3, 1024);
-    second_ = made.weight("second.weight", Shape{256, 1024}, 1024, 256);
+    second_ = made.weight("second.weight", Shape{4096, 1024}, 1024, 4096);
     finish(std::move(made));
   }
   Tensor forward(const Tensor& x, const models::ForwardContext&) const override {
