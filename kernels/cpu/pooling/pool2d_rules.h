@@ -5,6 +5,7 @@
 // step stand.
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <type_traits>
 
@@ -15,27 +16,29 @@ namespace plumb::cpu::pool {
 
 struct NoIndex {};
 
-/// What sums of windows are divided by, and the reciprocals of that: of a window and those after it.
-struct Divisors {
-  const float *of, *reciprocal_of;
-  Divisors operator+(int64_t windows) const { return {of + windows, reciprocal_of + windows}; }
+/// What the sum of a window is divided by, its reciprocal, and whether that is exact.
+struct Divisor {
+  float of, reciprocal;
+  bool is_exact;
+  explicit Divisor(int64_t n)
+      : of(static_cast<float>(n)), reciprocal(1 / of), is_exact(std::has_single_bit(static_cast<uint64_t>(n))) {}
 };
 
-/// How windows divide: each by its own divisor, all by one, or all by one whose reciprocal is exact (a power of two).
-enum class Sharing { kEach, kAlike, kExact };
-
-/// Sums of the windows of a run, divided and rounded correctly (but where the result is subnormal): by a product and
-/// its remainder, for a division takes as long as a dozen products. P. W. Markstein, Computation of elementary
-/// functions on the IBM RISC System/6000 processor, 1990.
-template <Sharing sharing, class R>
-[[gnu::always_inline]] inline Vec shared(Vec sum, R run, Divisors d, int v) {
-  if constexpr (sharing == Sharing::kExact) return sum * *d.reciprocal_of;
-  const bool alike = sharing == Sharing::kAlike;
-  const Vec divisor = alike ? *d.of - Vec{} : run.of_windows(d.of, v);
-  const Vec reciprocal = alike ? *d.reciprocal_of - Vec{} : run.of_windows(d.reciprocal_of, v);
-  const Vec q = sum * reciprocal;
-  const Vec nearer = q + (sum - q * divisor) * reciprocal;
+/// A quotient that is rounded correctly (but where it is subnormal): by a product and its remainder, for a division
+/// takes as long as a dozen products. P. W. Markstein, Computation of elementary functions on the IBM RISC System/6000
+/// processor, 1990.
+[[gnu::always_inline]] inline Vec quotient(Vec sum, const Divisor& d) {
+  const Vec q = sum * d.reciprocal, nearer = q + (sum - q * d.of) * d.reciprocal;
   return q - q == 0.0f ? nearer : q;  // infinities have no remainder
+}
+/// body(share) with what gives a vector its share in a window.
+template <class Body>
+[[gnu::always_inline]] inline void with_share(const Divisor& d, const Body& body) {
+  if (d.is_exact) {
+    body([&](Vec sum) { return sum * d.reciprocal; });
+  } else {
+    body([&](Vec sum) { return quotient(sum, d); });
+  }
 }
 
 /// y, and where the maxima stood unless Index is NoIndex.
@@ -68,14 +71,14 @@ class MaxForward {
   template <class R>
   void step(State<R>& s, R run, int64_t k, int64_t from) const {
     run.each([&](int v) {
-      const Vec e = run.in_windows(x_ + from, v);
+      const Vec e = run.load(x_ + from, v);
       const IntVec wins = (e > s.best[v]) | (e != e);
       s.best[v] = wins ? e : s.best[v];
       if constexpr (kIndexed) s.at[v] = wins ? IntVec{} + static_cast<int32_t>(k) : s.at[v];
     });
   }
   template <class R>
-  void finish(const State<R>& s, R run, int64_t to, Divisors) const {
+  void finish(const State<R>& s, R run, int64_t to, const Divisor&) const {
     run.each([&](int v) {
       run.store(y_ + to, v, s.best[v]);
       if constexpr (kIndexed) run.store(index_ + to, v, s.at[v]);
@@ -113,12 +116,12 @@ class MaxGather {
   template <class R>
   void step(State<R>& s, R run, int64_t k, int64_t from) const {
     run.each([&](int v) {
-      const Vec e = run.in_windows(g_ + from, v);
+      const Vec e = run.load(g_ + from, v);
       s.found[v] = s.at[v] == static_cast<int32_t>(k) ? e : s.found[v];
     });
   }
   template <class R>
-  void finish(const State<R>& s, R run, int64_t to, Divisors) const {
+  void finish(const State<R>& s, R run, int64_t to, const Divisor&) const {
     run.each([&](int v) { run.store(y_ + to, v, s.found[v]); });
   }
 
@@ -129,7 +132,7 @@ class MaxGather {
 };
 
 /// The mean.
-template <class T, Sharing sharing>
+template <class T>
 class AvgForward {
  public:
   using Element = T;
@@ -147,11 +150,11 @@ class AvgForward {
   }
   template <class R>
   void step(State<R>& s, R run, int64_t, int64_t from) const {
-    run.each([&](int v) { s.sum[v] += run.in_windows(x_ + from, v); });
+    run.each([&](int v) { s.sum[v] += run.load(x_ + from, v); });
   }
   template <class R>
-  void finish(const State<R>& s, R run, int64_t to, Divisors d) const {
-    run.each([&](int v) { run.store(y_ + to, v, shared<sharing>(s.sum[v], run, d, v)); });
+  void finish(const State<R>& s, R run, int64_t to, const Divisor& d) const {
+    with_share(d, [&](const auto& share) { run.each([&](int v) { run.store(y_ + to, v, share(s.sum[v])); }); });
   }
 
  private:
@@ -169,19 +172,11 @@ class MaxBackward {
 
   /// Adds what comes through element number k of the windows at dy[from].
   template <class R>
-  void step(Vec* sum, R run, int64_t k, int64_t from, Divisors) const {
+  void step(Vec* sum, R run, int64_t k, int64_t from, const Divisor&) const {
     run.each([&](int v) {
       const IntVec at = run.load(index_ + from, v);
       sum[v] += at == static_cast<int32_t>(k) ? run.load(dy_ + from, v) : Vec{};
     });
-  }
-  template <class R>
-  void finish(Vec*, R, Divisors) const {}
-  /// Fetches what the steps of the run at dy[from] will read.
-  template <class R>
-  void fetch(R run, int64_t from) const {
-    run.fetch(dy_, from);
-    run.fetch(index_, from);
   }
 
  private:
@@ -189,27 +184,16 @@ class MaxBackward {
   const Index* index_;
 };
 
-/// dx of the mean. Where windows divide alike, the sum is divided instead of each of its terms.
-template <class T, Sharing sharing>
+/// dx of the mean.
+template <class T>
 class AvgBackward {
  public:
   using Element = T;
   explicit AvgBackward(const Launch& l) : dy_(static_cast<const T*>(l.in[0])) {}
 
   template <class R>
-  void step(Vec* sum, R run, int64_t, int64_t from, Divisors d) const {
-    run.each([&](int v) {
-      const Vec dy = run.load(dy_ + from, v);
-      sum[v] += sharing == Sharing::kEach ? shared<sharing>(dy, run, d, v) : dy;
-    });
-  }
-  template <class R>
-  void finish(Vec* sum, R run, Divisors d) const {
-    if constexpr (sharing != Sharing::kEach) run.each([&](int v) { sum[v] = shared<sharing>(sum[v], run, d, v); });
-  }
-  template <class R>
-  void fetch(R run, int64_t from) const {
-    run.fetch(dy_, from);
+  void step(Vec* sum, R run, int64_t, int64_t from, const Divisor& d) const {
+    with_share(d, [&](const auto& share) { run.each([&](int v) { sum[v] += share(run.load(dy_ + from, v)); }); });
   }
 
  private:

@@ -1,0 +1,41 @@
+// What oneDNN 2.6 and 3.x call differently in pooling, batch normalisation and softmax: one name for both.
+#pragma once
+
+#include "kernels/cpu/onednn/dnnl.h"
+
+namespace plumb::cpu {
+
+#if PLUMB_DNNL_V3
+using PoolingForward = dnnl::pooling_forward;
+using PoolingBackward = dnnl::pooling_backward;
+using DnnlSoftmaxForward = dnnl::softmax_forward;
+using DnnlSoftmaxBackward = dnnl::softmax_backward;
+#else  // the second versions of 2.x take what the only ones of 3.x take
+using PoolingForward = dnnl::pooling_v2_forward;
+using PoolingBackward = dnnl::pooling_v2_backward;
+using DnnlSoftmaxForward = dnnl::softmax_v2_forward;
+using DnnlSoftmaxBackward = dnnl::softmax_v2_backward;
+#endif
+
+/// Batch normalisation of x of the desc `data`, and of y and the gradients in the same.
+inline dnnl::batch_normalization_forward::primitive_desc batch_norm_desc(dnnl::prop_kind kind, const MemoryDesc& data,
+                                                                         float epsilon,
+                                                                         dnnl::normalization_flags flags) {
+#if PLUMB_DNNL_V3
+  return primitive_desc<dnnl::batch_normalization_forward>(dnnl_attr(), kind, data, data, epsilon, flags);
+#else
+  return primitive_desc<dnnl::batch_normalization_forward>(dnnl_attr(), kind, data, epsilon, flags);
+#endif
+}
+inline dnnl::batch_normalization_backward::primitive_desc batch_norm_backward_desc(
+    const dnnl::batch_normalization_forward::primitive_desc& forward, const MemoryDesc& data, float epsilon,
+    dnnl::normalization_flags flags) {
+  using Backward = dnnl::batch_normalization_backward;
+#if PLUMB_DNNL_V3
+  return backward_desc<Backward>(dnnl_attr(), forward, dnnl::prop_kind::backward, data, data, data, epsilon, flags);
+#else
+  return backward_desc<Backward>(dnnl_attr(), forward, dnnl::prop_kind::backward, data, data, epsilon, flags);
+#endif
+}
+
+}  // namespace plumb::cpu
