@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "kernels/cpu/normalization/batch_norm_onednn.h"
 #include "kernels/cpu/normalization/channel_stats.h"
+#include "kernels/cpu/onednn/dnnl.h"
 
 namespace plumb::cpu {
 namespace {
@@ -189,6 +191,8 @@ void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
       return std::make_unique<cpu::Forward<T>>(cpu::Channels(x), params);
     });
   });
+  candidates.add(Provider::kOneDnn, "onednn",
+                 [p] { return cpu::declining([&] { return cpu::onednn_batch_norm_forward(p); }); });
 }
 
 void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
@@ -200,6 +204,8 @@ void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
                      return std::make_unique<cpu::Backward<T>>(cpu::Channels(x), params, needs_dx);
                    });
   });
+  candidates.add(Provider::kOneDnn, "onednn",
+                 [p] { return cpu::declining([&] { return cpu::onednn_batch_norm_backward(p); }); });
 }
 
 }  // namespace plumb
