@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "dispatch/policy.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
@@ -85,8 +86,9 @@ TEST(Softmax, KernelsMatchF64AndStayInTheirMemory) {
       }
     }
   }
-  EXPECT_EQ(check.checked(), (std::set<std::string>{"softmax_backward:loop", "softmax_backward:reference",
-                                                    "softmax_forward:loop", "softmax_forward:reference"}));
+  EXPECT_EQ(check.checked(),
+            (std::set<std::string>{"softmax_backward:loop", "softmax_backward:onednn", "softmax_backward:reference",
+                                   "softmax_forward:loop", "softmax_forward:onednn", "softmax_forward:reference"}));
 }
 
 TEST(Softmax, GradientsAndSecondDerivativesMatchDifferences) {
@@ -133,6 +135,17 @@ TEST(Softmax, IsStableAndKeepsRowsApart) {
   EXPECT_NEAR(logs[2], -2e4 - std::numbers::ln2, 1e-3);
   EXPECT_EQ(logs[7], -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(logs[14]));
+}
+
+TEST(Softmax, NanStaysInGradients) {
+  const Tensor x = Tensor::from({1.0f, std::nanf(""), 1.0f, 1.0f, 2.0f, 3.0f}, Shape{2, 3}).require_grad();
+  for (const char* algorithm : {"loop", "onednn"}) {
+    const PolicyScope policy({.algorithm = algorithm_id(algorithm)});
+    for (const bool log : {false, true}) {
+      const std::vector<double> dx = to_doubles(grad(either(x, 1, log), {x}, random_tensor(Shape{2, 3}, 1))[0]);
+      for (size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(dx[i]), i < 3) << algorithm << " " << log << " " << i;
+    }
+  }
 }
 
 TEST(Softmax, DoesNotDependOnTheNumberOfThreads) {
