@@ -29,10 +29,7 @@ std::unique_ptr<DnnlKernel> kernel_for(const dnnl::primitive_desc_base& pd) {
 class Training final : public WrapperKernel {
  public:
   Training(std::unique_ptr<Kernel> kernel, const BatchNormParams& p, int64_t channels, int64_t per_channel)
-      : WrapperKernel(std::move(kernel)),
-        p_(p),
-        channels_(channels),
-        n_(static_cast<double>(per_channel)) {}
+      : WrapperKernel(std::move(kernel)), p_(p), channels_(channels), n_(static_cast<double>(per_channel)) {}
   void run(const Launch& l) const override {
     inner().run(l);
     auto *mean = static_cast<float*>(l.out[1]), *inv_std = static_cast<float*>(l.out[2]);

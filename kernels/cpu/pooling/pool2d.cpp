@@ -1,4 +1,5 @@
-// Pooling on the host: one pass over the result, vectorised over the innermost dimension of the layout, and oneDNN.
+// Pooling on the host: oneDNN, and for maxima one pass over the result, vectorised over the innermost dimension of the
+// layout.
 #include "kernels/pool2d.h"
 
 #include "kernels/cpu/onednn/dnnl.h"
@@ -23,7 +24,7 @@ Extents::Extents(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p
       left(p.padding[2]),
       streams(is_large && inner % kLanes == 0) {}
 
-Plan::Plan(const Extents& e, bool count_include_pad) : extents(e) {
+Plan::Plan(const Extents& e) : extents(e) {
   const auto windows_of = [](int64_t extent, int64_t before, int64_t kernel, int64_t stride, int64_t windows) {
     std::vector<Range> of;
     for (int64_t i = 0; i < extent; ++i) {
@@ -33,12 +34,6 @@ Plan::Plan(const Extents& e, bool count_include_pad) : extents(e) {
   };
   windows_of_row = windows_of(e.IH, e.top, e.KH, e.SH, e.OH);
   windows_of_column = windows_of(e.IW, e.left, e.KW, e.SW, e.OW);
-  for (int64_t oh = 0; oh < e.OH; ++oh) {
-    for (int64_t ow = 0; ow < e.OW; ++ow) {
-      const Range h = e.rows(oh), w = e.columns(ow);
-      divisors.emplace_back(count_include_pad ? e.KH * e.KW : (h.end - h.begin) * (w.end - w.begin));
-    }
-  }
 }
 
 namespace {
@@ -82,8 +77,7 @@ Make forward_of(const Problem<Pool2dParams>& p, Walk walk) {
     // What is read pushes what is written out of the caches, too.
     const bool streams = written >= nontemporal_bytes || moved >= 2 * nontemporal_bytes;
     const Extents e(p.in[0], p.out[0], p.params, streams);
-    return std::make_unique<PoolKernel>(message("plumb:{}", Kind::kName), Plan(e, p.params.count_include_pad), walk,
-                                        e.outer * e.OH, moved);
+    return std::make_unique<PoolKernel>(message("plumb:{}", Kind::kName), Plan(e), walk, e.outer * e.OH, moved);
   };
 }
 // By a walk over the rows of dx.
@@ -91,8 +85,8 @@ template <class Kind>
 Make backward_of(const Problem<Pool2dParams>& p, Walk walk) {
   return [=] {
     const Extents e(p.out[0], p.in[0], p.params, false);
-    return std::make_unique<PoolKernel>(message("plumb:{}", Kind::kName), Plan(e, p.params.count_include_pad), walk,
-                                        e.outer * e.IH, static_cast<int64_t>(bytes_of(p.in) + bytes_of(p.out)));
+    return std::make_unique<PoolKernel>(message("plumb:{}", Kind::kName), Plan(e), walk, e.outer * e.IH,
+                                        static_cast<int64_t>(bytes_of(p.in) + bytes_of(p.out)));
   };
 }
 
@@ -145,19 +139,11 @@ void MaxPool2dGather::cpu(const Problem<Params>& p, Candidates& c) {
 }
 
 void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
-  dispatch(p.in[0].dtype, [&]<class T>() {
-    offer(
-        is_own_faster(p.in[0]), forward_of<AvgPool2dForward>(p, &forward<AvgForward<T>>),
-        [=] { return cpu::onednn_avg_forward(p); }, c);
-  });
+  c.add(Provider::kOneDnn, "onednn", [p] { return cpu::declining([&] { return cpu::onednn_avg_forward(p); }); });
 }
 
 void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
-  dispatch(p.in[0].dtype, [&]<class T>() {
-    offer(
-        is_own_faster(p.out[0]), backward_of<AvgPool2dBackward>(p, &backward<AvgBackward<T>>),
-        [=] { return cpu::onednn_avg_backward(p); }, c);
-  });
+  c.add(Provider::kOneDnn, "onednn", [p] { return cpu::declining([&] { return cpu::onednn_avg_backward(p); }); });
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/onednn/normalizing.h"
 #include "kernels/cpu/onednn/where_finite.h"
+#include "kernels/cpu/range.h"
 
 namespace plumb::cpu {
 namespace {
@@ -17,13 +18,11 @@ struct Windows {
 
   PoolingForward::primitive_desc forward(dnnl::prop_kind kind, dnnl::algorithm algorithm, const MemoryDesc& x,
                                          const MemoryDesc& y) const {
-    return primitive_desc<PoolingForward>(dnnl_attr(), kind, algorithm, x, y, stride, kernel,
-                                          dilation, before, after);
+    return primitive_desc<PoolingForward>(dnnl_attr(), kind, algorithm, x, y, stride, kernel, dilation, before, after);
   }
   PoolingBackward::primitive_desc backward(dnnl::algorithm algorithm, const MemoryDesc& x, const MemoryDesc& y) const {
     const auto hint = forward(dnnl::prop_kind::forward_training, algorithm, x, y);
-    return backward_desc<PoolingBackward>(dnnl_attr(), hint, algorithm, x, y, stride, kernel,
-                                          dilation, before, after);
+    return backward_desc<PoolingBackward>(dnnl_attr(), hint, algorithm, x, y, stride, kernel, dilation, before, after);
   }
 };
 
@@ -37,9 +36,10 @@ bool is_taken(const TensorSpec& x, const Pool2dParams& p) {
   return (x.dtype == DType::kF32 || x.dtype == DType::kBf16) && x.numel() > 0 && p.kernel[0] <= kMost &&
          p.kernel[1] <= kMost;
 }
-// Gradients of several windows are added in the dtype of dx.
+// Gradients of several windows are added in the dtype of dx: with bf16 only few.
 bool is_exact(const TensorSpec& dx, const Pool2dParams& p) {
-  return dx.dtype == DType::kF32 || (p.stride[0] >= p.kernel[0] && p.stride[1] >= p.kernel[1]);
+  const int64_t windows = ceil_div(p.kernel[0], p.stride[0]) * ceil_div(p.kernel[1], p.stride[1]);
+  return dx.dtype == DType::kF32 || windows <= 9;
 }
 // With bf16 it has wrong positions of 32 bits.
 bool has_bytes(std::span<const TensorSpec> operands) { return operands.size() == 1 || operands[1].dtype == DType::kU8; }

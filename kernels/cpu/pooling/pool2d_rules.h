@@ -1,11 +1,10 @@
-// What pooling does with a run: a few vectors of neighbouring elements of its result, held in registers.
+// What pooling of maxima does with a run: a few vectors of neighbouring elements of its result, held in registers.
 //
 // A rule has begin(), one step() for each element of the window (backward: for each window that covers the run), and
 // finish(). It knows nothing of layouts: the walks (kernels/cpu/pooling/pool2d_walks.h) say where the operands of a
 // step stand.
 #pragma once
 
-#include <bit>
 #include <limits>
 #include <type_traits>
 
@@ -15,31 +14,6 @@
 namespace plumb::cpu::pool {
 
 struct NoIndex {};
-
-/// What the sum of a window is divided by, its reciprocal, and whether that is exact.
-struct Divisor {
-  float of, reciprocal;
-  bool is_exact;
-  explicit Divisor(int64_t n)
-      : of(static_cast<float>(n)), reciprocal(1 / of), is_exact(std::has_single_bit(static_cast<uint64_t>(n))) {}
-};
-
-/// A quotient that is rounded correctly (but where it is subnormal): by a product and its remainder, for a division
-/// takes as long as a dozen products. P. W. Markstein, Computation of elementary functions on the IBM RISC System/6000
-/// processor, 1990.
-[[gnu::always_inline]] inline Vec quotient(Vec sum, const Divisor& d) {
-  const Vec q = sum * d.reciprocal, nearer = q + (sum - q * d.of) * d.reciprocal;
-  return q - q == 0.0f ? nearer : q;  // infinities have no remainder
-}
-/// body(share) with what gives a vector its share in a window.
-template <class Body>
-[[gnu::always_inline]] inline void with_share(const Divisor& d, const Body& body) {
-  if (d.is_exact) {
-    body([&](Vec sum) { return sum * d.reciprocal; });
-  } else {
-    body([&](Vec sum) { return quotient(sum, d); });
-  }
-}
 
 /// y, and where the maxima stood unless Index is NoIndex.
 template <class T, class Index>
@@ -78,7 +52,7 @@ class MaxForward {
     });
   }
   template <class R>
-  void finish(const State<R>& s, R run, int64_t to, const Divisor&) const {
+  void finish(const State<R>& s, R run, int64_t to) const {
     run.each([&](int v) {
       run.store(y_ + to, v, s.best[v]);
       if constexpr (kIndexed) run.store(index_ + to, v, s.at[v]);
@@ -121,44 +95,13 @@ class MaxGather {
     });
   }
   template <class R>
-  void finish(const State<R>& s, R run, int64_t to, const Divisor&) const {
+  void finish(const State<R>& s, R run, int64_t to) const {
     run.each([&](int v) { run.store(y_ + to, v, s.found[v]); });
   }
 
  private:
   const T* g_;
   const Index* index_;
-  T* y_;
-};
-
-/// The mean.
-template <class T>
-class AvgForward {
- public:
-  using Element = T;
-  AvgForward(const Launch& l) : x_(static_cast<const T*>(l.in[0])), y_(static_cast<T*>(l.out[0])) {}
-
-  const T* source() const { return x_; }
-
-  template <class R>
-  struct State {
-    Vec sum[R::kVectors];
-  };
-  template <class R>
-  void begin(State<R>& s, R run, int64_t, int64_t) const {
-    run.each([&](int v) { s.sum[v] = Vec{}; });
-  }
-  template <class R>
-  void step(State<R>& s, R run, int64_t, int64_t from) const {
-    run.each([&](int v) { s.sum[v] += run.load(x_ + from, v); });
-  }
-  template <class R>
-  void finish(const State<R>& s, R run, int64_t to, const Divisor& d) const {
-    with_share(d, [&](const auto& share) { run.each([&](int v) { run.store(y_ + to, v, share(s.sum[v])); }); });
-  }
-
- private:
-  const T* x_;
   T* y_;
 };
 
@@ -172,7 +115,7 @@ class MaxBackward {
 
   /// Adds what comes through element number k of the windows at dy[from].
   template <class R>
-  void step(Vec* sum, R run, int64_t k, int64_t from, const Divisor&) const {
+  void step(Vec* sum, R run, int64_t k, int64_t from) const {
     run.each([&](int v) {
       const IntVec at = run.load(index_ + from, v);
       sum[v] += at == static_cast<int32_t>(k) ? run.load(dy_ + from, v) : Vec{};
@@ -182,22 +125,6 @@ class MaxBackward {
  private:
   const T* dy_;
   const Index* index_;
-};
-
-/// dx of the mean.
-template <class T>
-class AvgBackward {
- public:
-  using Element = T;
-  explicit AvgBackward(const Launch& l) : dy_(static_cast<const T*>(l.in[0])) {}
-
-  template <class R>
-  void step(Vec* sum, R run, int64_t, int64_t from, const Divisor& d) const {
-    with_share(d, [&](const auto& share) { run.each([&](int v) { sum[v] += share(run.load(dy_ + from, v)); }); });
-  }
-
- private:
-  const T* dy_;
 };
 
 }  // namespace plumb::cpu::pool

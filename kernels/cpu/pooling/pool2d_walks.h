@@ -23,9 +23,8 @@ struct Extents {
 struct Plan {
   Extents extents;
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
-  std::vector<Divisor> divisors;                         ///< of the windows of a plane
 
-  Plan(const Extents& extents, bool count_include_pad);
+  explicit Plan(const Extents& extents);
 };
 
 /// Fetches into the second cache what a run in the row below will be the first to read: rows are far apart, and no
@@ -44,7 +43,6 @@ template <class Rule>
 void forward(const Plan& plan, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   const Extents g = plan.extents;  // a copy, which no store can change
-  const Divisor* divisors = plan.divisors.data();
   for (int64_t row = begin; row < end; ++row) {
     const int64_t plane = row / g.OH, oh = row % g.OH;
     const Range h = g.rows(oh);
@@ -52,7 +50,6 @@ void forward(const Plan& plan, const Launch& l, int64_t begin, int64_t end) {
       const int64_t to = (row * g.OW + ow) * g.inner;
       const int64_t corner = ((plane * g.IH + oh * g.SH - g.top) * g.IW + ow * g.SW - g.left) * g.inner;
       const Range w = g.columns(ow);
-      const Divisor divisor = divisors[oh * g.OW + ow];
       each_run(g.inner, g.streams, [&](auto run, int64_t lane) {
         typename Rule::template State<decltype(run)> state;
         rule.begin(state, run, to + lane, h.begin * g.KW + w.begin);
@@ -61,7 +58,7 @@ void forward(const Plan& plan, const Launch& l, int64_t begin, int64_t end) {
             rule.step(state, run, kh * g.KW + kw, corner + lane + (kh * g.IW + kw) * g.inner);
           }
         }
-        rule.finish(state, run, to + lane, divisor);
+        rule.finish(state, run, to + lane);
         fetch_row_below<decltype(run)>(g, rule.source(), corner + lane);
       });
     }
@@ -73,7 +70,6 @@ template <class Rule>
 void backward(const Plan& plan, const Launch& l, int64_t begin, int64_t end) {
   const Rule rule(l);
   const Extents g = plan.extents;
-  const Divisor* divisors = plan.divisors.data();
   const Range* columns = plan.windows_of_column.data();
   auto* dx = static_cast<typename Rule::Element*>(l.out[0]);
   for (int64_t row = begin; row < end; ++row) {
@@ -87,7 +83,7 @@ void backward(const Plan& plan, const Launch& l, int64_t begin, int64_t end) {
         for (int64_t i = oh.end - 1; i >= oh.begin; --i) {
           for (int64_t j = ow.end - 1; j >= ow.begin; --j) {
             const int64_t k = (ih + g.top - i * g.SH) * g.KW + iw + g.left - j * g.SW, window = i * g.OW + j;
-            rule.step(sum, run, k, (plane * g.OH * g.OW + window) * g.inner + lane, divisors[window]);
+            rule.step(sum, run, k, (plane * g.OH * g.OW + window) * g.inner + lane);
           }
         }
         run.each([&](int v) { run.store(to + lane, v, sum[v]); });

@@ -41,8 +41,8 @@ std::unique_ptr<Kernel> onednn_softmax_backward(const Problem<SoftmaxParams>& p,
       dnnl_attr(), forward_desc(p.params, data, true),
       p.params.log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate, data, data, data, p.params.dim);
   auto kernel = kernel_of<DnnlSoftmaxBackward>(pd, {{DNNL_ARG_DIFF_DST, data, DnnlArg::kIn, 0},
-                                             {DNNL_ARG_DST, data, DnnlArg::kIn, 1},
-                                             {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 0}});
+                                                    {DNNL_ARG_DST, data, DnnlArg::kIn, 1},
+                                                    {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 0}});
   return p.params.log ? where_finite(std::move(kernel), own(), 1, y) : std::move(kernel);
 }
 

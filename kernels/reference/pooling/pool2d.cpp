@@ -1,6 +1,7 @@
 // Pooling as plain loops over every window: the oracle, and the only kernel for f64.
 #include "kernels/pool2d.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/element.h"
@@ -39,11 +40,11 @@ struct Windows {
   /// body(position, offset in x) for the elements of a window that are inside x, in row-major order.
   template <class Body>
   void each_element(int64_t n, int64_t c, int64_t oh, int64_t ow, const Body& body) const {
-    for (int32_t kh = 0; kh < p.kernel[0]; ++kh) {
-      for (int32_t kw = 0; kw < p.kernel[1]; ++kw) {
-        const int64_t ih = oh * p.stride[0] - p.padding[0] + kh, iw = ow * p.stride[1] - p.padding[2] + kw;
-        if (ih < 0 || ih >= x[2] || iw < 0 || iw >= x[3]) continue;
-        body(kh * p.kernel[1] + kw, n * xs[0] + c * xs[1] + ih * xs[2] + iw * xs[3]);
+    const int64_t top = oh * p.stride[0] - p.padding[0], left = ow * p.stride[1] - p.padding[2];
+    for (int64_t ih = std::max<int64_t>(0, top); ih < std::min(x[2], top + p.kernel[0]); ++ih) {
+      for (int64_t iw = std::max<int64_t>(0, left); iw < std::min(x[3], left + p.kernel[1]); ++iw) {
+        body(static_cast<int32_t>((ih - top) * p.kernel[1] + iw - left),
+             n * xs[0] + c * xs[1] + ih * xs[2] + iw * xs[3]);
       }
     }
   }
