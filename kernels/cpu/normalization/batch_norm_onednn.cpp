@@ -110,17 +110,17 @@ std::unique_ptr<Kernel> onednn_batch_norm_backward(const Problem<BatchNormParams
     var.from = DnnlArg::kWorkspace;
     var.at = kernel->reserve(channels.get_size());
   }
-  kernel->append(dnnl::batch_normalization_backward(pd), {{DNNL_ARG_DIFF_DST, data, DnnlArg::kIn, 0},
-                                                          {DNNL_ARG_SRC, data, DnnlArg::kIn, 1},
-                                                          {DNNL_ARG_SCALE, channels, DnnlArg::kIn, 2},
-                                                          // 2.x asks for a shift as well, and reads none.
-                                                          {DNNL_ARG_SHIFT, channels, DnnlArg::kIn, 2},
-                                                          {DNNL_ARG_MEAN, channels, DnnlArg::kIn, 3},
-                                                          var,
-                                                          {DNNL_ARG_DIFF_SCALE, channels, DnnlArg::kOut, 0},
-                                                          {DNNL_ARG_DIFF_SHIFT, channels, DnnlArg::kOut, 1},
-                                                          {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 2},
-                                                          scratch});
+  kernel->append(dnnl::batch_normalization_backward(pd),
+                 {{DNNL_ARG_DIFF_DST, data, DnnlArg::kIn, 0},
+                  {DNNL_ARG_SRC, data, DnnlArg::kIn, 1},
+                  {DNNL_ARG_SCALE, channels, DnnlArg::kIn, 2},
+                  {DNNL_ARG_SHIFT, backward_shift_desc(channels), DnnlArg::kIn, 2},
+                  {DNNL_ARG_MEAN, channels, DnnlArg::kIn, 3},
+                  var,
+                  {DNNL_ARG_DIFF_SCALE, channels, DnnlArg::kOut, 0},
+                  {DNNL_ARG_DIFF_SHIFT, channels, DnnlArg::kOut, 1},
+                  {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 2},
+                  scratch});
   if (!train) return kernel;
   return std::make_unique<TrainingBackward>(std::move(kernel), var.at, parameter.numel());
 }

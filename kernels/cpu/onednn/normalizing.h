@@ -27,6 +27,9 @@ inline dnnl::batch_normalization_forward::primitive_desc batch_norm_desc(dnnl::p
   return primitive_desc<dnnl::batch_normalization_forward>(dnnl_attr(), kind, data, epsilon, flags);
 #endif
 }
+/// The desc of the shift that a backward primitive is given: 2.x asks for one, and reads nothing of it; 3.x refuses it.
+inline MemoryDesc backward_shift_desc(const MemoryDesc& channels) { return PLUMB_DNNL_V3 ? MemoryDesc() : channels; }
+
 inline dnnl::batch_normalization_backward::primitive_desc batch_norm_backward_desc(
     const dnnl::batch_normalization_forward::primitive_desc& forward, const MemoryDesc& data, float epsilon,
     dnnl::normalization_flags flags) {
