@@ -1,59 +1,65 @@
 #include "kernels/cpu/onednn/where_finite.h"
 
 #include <atomic>
-#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
 namespace {
 
-// Without branches in the loop, so that it is vectorised.
-template <class T>
-bool are_finite(const T* x, int64_t n) {
-  std::atomic<bool> finite = true;
+// Without branches in the loop, so that it is vectorised. No comparison with NaN is true.
+template <class T, Takes takes>
+bool are_taken(const T* x, int64_t n) {
+  std::atomic<bool> taken = true;
   parallel_for(n, kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
-    constexpr uint32_t kExponent = 0x7f800000;
-    uint32_t found = 0;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    uint32_t refused = 0;
     for (int64_t i = begin; i < end; ++i) {
-      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(x[i]));
-      found |= (bits & kExponent) == kExponent ? 1u : 0u;
+      const auto v = static_cast<float>(x[i]);
+      refused |= (takes == Takes::kFinite ? std::abs(v) : v) < kInfinity ? 0u : 1u;
     }
-    if (found) finite = false;
+    if (refused) taken = false;
   });
-  return finite;
+  return taken;
 }
 
 class WhereFinite final : public WrapperKernel {
  public:
-  WhereFinite(std::unique_ptr<Kernel> kernel, std::unique_ptr<Kernel> own, size_t input, const TensorSpec& spec)
+  WhereFinite(std::unique_ptr<Kernel> kernel, std::unique_ptr<Kernel> own, size_t input, const TensorSpec& spec,
+              Takes takes)
       : WrapperKernel(std::move(kernel), "", "+finite"),
         own_(std::move(own)),
         input_(input),
         n_(spec.numel()),
-        is_wide_(spec.dtype == DType::kF32) {
+        are_taken_(takes == Takes::kFinite ? of_dtype<Takes::kFinite>(spec.dtype)
+                                           : of_dtype<Takes::kMinusInfinity>(spec.dtype)) {
     info().workspace_bytes = std::max(info().workspace_bytes, own_->info().workspace_bytes);
   }
-  void run(const Launch& l) const override {
-    const void* x = l.in[input_];
-    const bool finite =
-        is_wide_ ? are_finite(static_cast<const float*>(x), n_) : are_finite(static_cast<const Bfloat16*>(x), n_);
-    (finite ? inner() : *own_).run(l);
-  }
+  void run(const Launch& l) const override { (are_taken_(l.in[input_], n_) ? inner() : *own_).run(l); }
 
  private:
+  using AreTaken = bool (*)(const void* x, int64_t n);
+  template <Takes takes>
+  static AreTaken of_dtype(DType t) {
+    if (t == DType::kF32) {
+      return [](const void* x, int64_t n) { return are_taken<float, takes>(static_cast<const float*>(x), n); };
+    }
+    return [](const void* x, int64_t n) { return are_taken<Bfloat16, takes>(static_cast<const Bfloat16*>(x), n); };
+  }
   std::unique_ptr<Kernel> own_;
   size_t input_;
   int64_t n_;
-  bool is_wide_;
+  AreTaken are_taken_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> where_finite(std::unique_ptr<Kernel> kernel, std::unique_ptr<Kernel> own, size_t input,
-                                     const TensorSpec& spec) {
+                                     const TensorSpec& spec, Takes takes) {
   if (!kernel) return nullptr;
-  return std::make_unique<WhereFinite>(std::move(kernel), std::move(own), input, spec);
+  return std::make_unique<WhereFinite>(std::move(kernel), std::move(own), input, spec, takes);
 }
 
 }  // namespace plumb::cpu

@@ -24,18 +24,48 @@ struct Slices {
   }
 };
 
-// The logarithms along the innermost dimension, row by row.
-template <class T>
-void log_row(int64_t n, const T* x, T* y) {
+// The dimension is the innermost one: row by row.
+
+template <class T, bool kLog>
+void forward_row(int64_t n, const T* x, T* y) {
   using C = Compute<T>;
   const C largest = simd_max<C>(n, [&](int64_t i) { return load(x + i); });
-  const C log_sum =
-      static_cast<C>(std::log(simd_sum<C>(n, [&](int64_t i) { return math::exp(load(x + i) - largest); })));
+  const auto power = [&](int64_t i) { return math::exp(load(x + i) - largest); };
+  if constexpr (kLog) {
+    const C log_sum = static_cast<C>(std::log(simd_sum<C>(n, power)));
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) store(y + i, (load(x + i) - largest) - log_sum);
+    for (int64_t i = 0; i < n; ++i) store(y + i, (load(x + i) - largest) - log_sum);
+    return;
+  }
+  // The exponentials wait in y, or on the stack where y is too narrow; if there are too many for it, they come twice.
+  constexpr bool kInY = std::is_same_v<T, C>;
+  C stack[kInY ? 1 : kShortSum];
+  if (kInY || n <= kShortSum) {
+    C* waiting = stack;
+    if constexpr (kInY) waiting = y;
+    const C scale = static_cast<C>(1 / simd_sum<C>(n, [&](int64_t i) { return waiting[i] = power(i); }));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) store(y + i, waiting[i] * scale);
+  } else {
+    const C scale = static_cast<C>(1 / simd_sum<C>(n, power));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) store(y + i, power(i) * scale);
+  }
 }
 
-// Any dimension: up to kColumns neighbours side by side, `step` from one to the next along the dimension.
+template <class T, bool kLog>
+void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
+  using C = Compute<T>;
+  const auto term = [&](int64_t i) { return kLog ? load(dy + i) : load(dy + i) * load(y + i); };
+  const C total = static_cast<C>(simd_sum<C>(n, term));
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const C d = load(dy + i), v = load(y + i);
+    store(dx + i, kLog ? d - math::exp(v) * total : v * (d - total));
+  }
+}
+
+// Another dimension: up to kColumns neighbours side by side, `step` from one to the next along the dimension.
 
 template <class T, bool kLog>
 void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
@@ -90,7 +120,7 @@ template <class T, bool kLog, bool kBackward>
 class SoftmaxKernel final : public Kernel {
  public:
   explicit SoftmaxKernel(const Slices& s)
-      : Kernel(kLog && !kBackward && s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
+      : Kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
   void run(const Launch& l) const override {
     const int64_t blocks = ceil_div(s_.inner, kColumns);
     const int64_t bytes = s_.extent * std::min(s_.inner, kColumns) * static_cast<int64_t>(sizeof(T));
@@ -108,15 +138,18 @@ class SoftmaxKernel final : public Kernel {
     auto* out = static_cast<T*>(l.out[0]) + at;
     if constexpr (kBackward) {
       const auto* y = static_cast<const T*>(l.in[1]) + at;
+      if (s_.inner == 1) return backward_row<T, kLog>(s_.extent, a, y, out);
       backward_columns<T, kLog>(s_.extent, s_.inner, width, a, y, out);
     } else {
-      if (kLog && s_.inner == 1) return log_row(s_.extent, a, out);
+      if (s_.inner == 1) return forward_row<T, kLog>(s_.extent, a, out);
       forward_columns<T, kLog>(s_.extent, s_.inner, width, a, out);
     }
   }
 
   Slices s_;
 };
+
+constexpr int64_t kShortRow = 512;
 
 template <bool kBackward>
 void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
@@ -126,10 +159,13 @@ void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
       if (log) return std::make_unique<SoftmaxKernel<T, true, kBackward>>(slices);
       return std::make_unique<SoftmaxKernel<T, false, kBackward>>(slices);
     };
+    // Where rows are long, oneDNN has nothing to make up for the look at x.
+    const bool is_own_first = slices.extent > kShortRow && !std::is_same_v<T, Bfloat16>;
+    if (is_own_first) candidates.add("loop", own);
     candidates.add(Provider::kOneDnn, "onednn", [=] {
       return declining([&] { return kBackward ? onednn_softmax_backward(p, own) : onednn_softmax_forward(p, own); });
     });
-    candidates.add("loop", own);
+    if (!is_own_first) candidates.add("loop", own);
   });
 }
 

@@ -30,7 +30,7 @@ std::unique_ptr<Kernel> onednn_softmax_forward(const Problem<SoftmaxParams>& p, 
   return where_finite(
       kernel_of<DnnlSoftmaxForward>(forward_desc(p.params, data, false),
                                     {{DNNL_ARG_SRC, data, DnnlArg::kIn, 0}, {DNNL_ARG_DST, data, DnnlArg::kOut, 0}}),
-      own(), 0, x);
+      own(), 0, x, Takes::kMinusInfinity);
 }
 
 std::unique_ptr<Kernel> onednn_softmax_backward(const Problem<SoftmaxParams>& p, const Candidates::Make& own) {
@@ -43,7 +43,7 @@ std::unique_ptr<Kernel> onednn_softmax_backward(const Problem<SoftmaxParams>& p,
   auto kernel = kernel_of<DnnlSoftmaxBackward>(pd, {{DNNL_ARG_DIFF_DST, data, DnnlArg::kIn, 0},
                                                     {DNNL_ARG_DST, data, DnnlArg::kIn, 1},
                                                     {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 0}});
-  return p.params.log ? where_finite(std::move(kernel), own(), 1, y) : std::move(kernel);
+  return p.params.log ? where_finite(std::move(kernel), own(), 1, y, Takes::kMinusInfinity) : std::move(kernel);
 }
 
 }  // namespace plumb::cpu
