@@ -64,7 +64,7 @@ def with_algorithm(path, algorithm):
 
 
 def raw_class(algorithm):
-    """The CLASS of the row raw_same_CLASS beside an algorithm: raw_class of app/raw_onednn.cpp again, to be changed with it."""
+    """The CLASS of the row raw_same_CLASS beside an algorithm: raw_class of measure/onednn/raw.cpp again, to be changed with it."""
     if algorithm.startswith("winograd"):
         return "winograd"
     if algorithm.startswith("gemm"):
