@@ -23,6 +23,7 @@ constexpr std::string_view kOwnAlgorithms[] = {"direct",
                                                "loop",
                                                "rows",
                                                "blocked",
+                                               "winograd_blocked",
                                                "transpose",
                                                "fused",
                                                "philox",
@@ -34,6 +35,7 @@ constexpr std::string_view kOwnAlgorithms[] = {"direct",
                                                "via_f32_blocked",
                                                "via_f32_winograd_f2x2",
                                                "via_f32_winograd_f4x4",
+                                               "via_f32_winograd_blocked",
                                                "via_f32_im2col"};
 
 struct Names {

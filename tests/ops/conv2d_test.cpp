@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(, Conv2dAlgorithms,
                                          Asked{"winograd", Layout::kNhwc, DType::kF32, 3, 2, "direct"},
                                          Asked{"winograd", Layout::kNhwc, DType::kF32, 5, 1, "direct"},
                                          Asked{"winograd", Layout::kNchw, DType::kF32, 3, 1, "winograd_f"},
-                                         Asked{"winograd", Layout::kChwn, DType::kF32, 3, 1, "direct_chwn"},
+                                         Asked{"winograd", Layout::kChwn, DType::kBf16, 3, 1, "direct_chwn"},
                                          Asked{"direct_chwn", Layout::kNhwc, DType::kF32, 5, 1, "direct"}));
 
 // Few channels do not pay for Winograd's transforms, nor do few pixels for those of many weights.

@@ -83,7 +83,7 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
       max_pool2d(x, pooling.p);  // the kernel without an index
       for (const std::string kind : {"max_pool2d_forward", "max_pool2d_backward", "max_pool2d_gather",
                                      "avg_pool2d_forward", "avg_pool2d_backward"}) {
-        EXPECT_EQ(check.checked().contains(kind + ":loop"), kind.starts_with("max")) << kind;
+        EXPECT_TRUE(check.checked().contains(kind + ":loop")) << kind;
         EXPECT_TRUE(check.checked().contains(kind + ":reference")) << kind;
       }
       EXPECT_EQ(check.checked().contains("avg_pool2d_forward:onednn"), pooling.x.numel() > 0);
@@ -91,7 +91,7 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
   }
 }
 
-// What does not stay in the caches is written past them, if it is of whole lines.
+// What does not stay in the caches is written past them, by way of a stage unless it is of whole lines.
 TEST(Pool2d, LargeResultsMatchTheReference) {
   const auto check = [](Layout layout, const Pooling& pooling) {
     SCOPED_TRACE(pooling.name);
@@ -131,8 +131,8 @@ TEST(Pool2d, SmallIntegersAreExact) {
   }
 }
 
-// Ours to the bit; oneDNN adds in another order in each.
-TEST(Pool2d, LayoutsAgree) {
+// Ours; oneDNN adds in another order in each.
+TEST(Pool2d, LayoutsAgreeExactly) {
   const PolicyScope ours({.algorithm = algorithm_id("loop")});
   for (const Pooling& pooling : poolings()) {
     SCOPED_TRACE(pooling.name);
@@ -148,8 +148,7 @@ TEST(Pool2d, LayoutsAgree) {
       }
       if (first.empty()) first = results;
       for (size_t i = 0; i < results.size(); ++i)
-        EXPECT_TRUE(i < 2 ? equal(results[i], first[i]) : close(results[i], first[i], 5e-7))
-            << to_string(layout) << " " << i;
+        EXPECT_TRUE(equal(results[i], first[i])) << to_string(layout) << " " << i;
     }
   }
 }

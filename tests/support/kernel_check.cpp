@@ -149,7 +149,7 @@ std::string describe(const PreparedKernel& p) {
 
 double amplification(const std::string& algorithm) {
   if (algorithm.ends_with("winograd_f2x2")) return 4;
-  if (algorithm.ends_with("winograd_f4x4")) return 16;
+  if (algorithm.ends_with("winograd_f4x4") || algorithm.ends_with("winograd_blocked")) return 16;
   return 1;
 }
 

@@ -1,7 +1,7 @@
 // Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
-// oneDNN in two ways: on the tensors' own layouts with the weights packed as it likes ("direct"), and with every format
-// left to it and conversions around it ("blocked"). Few output pixels are a skinny product over the plain weights
-// ("im2col").
+// oneDNN in three ways: on the tensors' own layouts with the weights packed as it likes ("direct"), with every format
+// left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
+// pixels are a skinny product over the plain weights ("im2col").
 #include "kernels/conv2d.h"
 
 #include <array>
@@ -56,24 +56,29 @@ struct Conv {
 using Forward = dnnl::convolution_forward;
 using BackwardInput = dnnl::convolution_backward_data;
 using BackwardWeight = dnnl::convolution_backward_weights;
-constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-Forward::primitive_desc forward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-  return primitive_desc<Forward>(dnnl_attr(c.math), dnnl::prop_kind::forward_training, kDirect, x, c.weight_any(),
-                                 c.bias_desc(), y, c.strides(), c.dilations(), c.padding_before(), c.padding_after());
-}
+// How oneDNN is asked: by which algorithm, on the tensors' own layouts or with every format left to it.
+struct Way {
+  dnnl::algorithm algorithm;
+  bool blocked;
+  MemoryDesc of(const TensorSpec& s) const { return blocked ? dnnl_any(s) : dnnl_desc(s); }
+};
+constexpr Way kDirect{dnnl::algorithm::convolution_direct, false}, kBlocked{dnnl::algorithm::convolution_direct, true},
+    kWinogradBlocked{dnnl::algorithm::convolution_winograd, true};
 
-Forward::primitive_desc hint(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-  Conv plain = c;
-  plain.bias = false;
-  return forward_pd(plain, x, y);
+Forward::primitive_desc forward_pd(const Conv& c, Way way) {
+  return primitive_desc<Forward>(dnnl_attr(c.math), dnnl::prop_kind::forward_training, way.algorithm, way.of(c.x),
+                                 c.weight_any(), c.bias_desc(), way.of(c.y), c.strides(), c.dilations(),
+                                 c.padding_before(), c.padding_after());
 }
 
 // The library takes the same arguments for both: x and y, or their gradients.
 template <class Primitive>
-typename Primitive::primitive_desc backward_pd(const Conv& c, const MemoryDesc& x, const MemoryDesc& y) {
-  return backward_desc<Primitive>(dnnl_attr(c.math), hint(c, x, y), kDirect, x, c.weight_any(), y, c.strides(),
-                                  c.dilations(), c.padding_before(), c.padding_after());
+typename Primitive::primitive_desc backward_pd(const Conv& c, Way way) {
+  Conv plain = c;
+  plain.bias = false;
+  return backward_desc<Primitive>(dnnl_attr(c.math), forward_pd(plain, way), way.algorithm, way.of(c.x), c.weight_any(),
+                                  way.of(c.y), c.strides(), c.dilations(), c.padding_before(), c.padding_after());
 }
 
 // Kernels around them.
@@ -120,11 +125,10 @@ bool is_named(const Pd& pd, std::string_view part) {
   return std::string_view(pd.impl_info_str()).find(part) != std::string_view::npos;
 }
 
-// `blocked`: every format is left to oneDNN. Null when it has no fast implementation in those formats, or not a right
-// one.
-std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
+// Null when oneDNN has no fast implementation that way, or not a right one.
+std::unique_ptr<Kernel> forward(const Conv& c, Way way) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const auto pd = blocked ? forward_pd(c, dnnl_any(c.x), dnnl_any(c.y)) : forward_pd(c, x, y);
+  const auto pd = forward_pd(c, way);
   if (is_plain_loops(pd) || (has_rows_of_padding(c) && is_named(pd, "brgconv"))) return nullptr;
   auto k = named(pd);
   const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
@@ -141,10 +145,9 @@ std::unique_ptr<Kernel> forward(const Conv& c, bool blocked) {
   return k;
 }
 
-std::unique_ptr<Kernel> backward_input(const Conv& c, bool blocked) {
+std::unique_ptr<Kernel> backward_input(const Conv& c, Way way) {
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const auto pd =
-      blocked ? backward_pd<BackwardInput>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardInput>(c, x, y);
+  const auto pd = backward_pd<BackwardInput>(c, way);
   if (is_plain_loops(pd)) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
@@ -161,11 +164,10 @@ bool is_misread(const Conv& c) {
   return c.x.dtype == DType::kBf16 && c.w.shape[3] > 1 && c.x.shape[3] < c.params.stride[1];
 }
 
-std::unique_ptr<Kernel> backward_weight(const Conv& c, bool blocked) {
+std::unique_ptr<Kernel> backward_weight(const Conv& c, Way way) {
   if (is_misread(c)) return nullptr;
   const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
-  const auto pd =
-      blocked ? backward_pd<BackwardWeight>(c, dnnl_any(c.x), dnnl_any(c.y)) : backward_pd<BackwardWeight>(c, x, y);
+  const auto pd = backward_pd<BackwardWeight>(c, way);
   if (is_plain_loops(pd) || (is_missummed(c) && is_named(pd, "amx"))) return nullptr;
   auto k = named(pd);
   const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
@@ -225,9 +227,9 @@ void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candid
       return layout_adapter(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
     };
   };
-  const auto by_onednn = [&](bool blocked) -> Candidates::Make {
+  const auto by_onednn = [&](Way way) -> Candidates::Make {
     if (!c.fits()) return nullptr;
-    return [=] { return declining([&] { return dnnl_kernel(c, blocked); }); };
+    return [=] { return declining([&] { return dnnl_kernel(c, way); }); };
   };
   constexpr auto kOwn = Provider::kPlumbline;
   offer_in_order(candidates, {{"im2col", kOwn, [=] { return im2col(copy->problem()); },
@@ -235,8 +237,9 @@ void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candid
                               {"winograd_f4x4", kOwn, by_winograd(4), place_of_winograd(c, 4)},
                               {"winograd_f2x2", kOwn, by_winograd(2), place_of_winograd(c, 2)},
                               {"direct_chwn", kOwn, [=] { return chwn(copy->problem()); }},
-                              {"direct", Provider::kOneDnn, by_onednn(false)},
-                              {"blocked", Provider::kOneDnn, by_onednn(true)}});
+                              {"direct", Provider::kOneDnn, by_onednn(kDirect)},
+                              {"blocked", Provider::kOneDnn, by_onednn(kBlocked)},
+                              {"winograd_blocked", Provider::kOneDnn, by_onednn(kWinogradBlocked)}});
 }
 
 }  // namespace

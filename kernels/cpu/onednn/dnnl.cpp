@@ -70,7 +70,8 @@ dnnl::primitive_attr dnnl_attr(MathMode math) {
 }
 
 bool is_plain_loops(const dnnl::primitive_desc_base& pd) {
-  return std::string_view(pd.impl_info_str()).starts_with("ref");
+  const std::string_view name = pd.impl_info_str();
+  return name.starts_with("ref") || name.starts_with("bnorm_ref");
 }
 
 struct DnnlKernel::Bound {

@@ -1,7 +1,8 @@
-// Pooling on the host: oneDNN, and for maxima one pass over the result, vectorised over the innermost dimension of the
-// layout.
+// Pooling on the host: one pass over the result, vectorised over the innermost dimension of the layout, and oneDNN.
 #include "kernels/pool2d.h"
 
+#include "kernels/cpu/nontemporal.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/pooling/pool2d_onednn.h"
 #include "kernels/cpu/pooling/pool2d_walks.h"
@@ -9,7 +10,7 @@
 namespace plumb::cpu {
 namespace pool {
 
-Extents::Extents(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p, bool is_large)
+Extents::Extents(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
     : outer(x.layout == Layout::kNchw ? x.shape[0] * x.shape[1] : x.shape[x.layout == Layout::kNhwc ? 0 : 1]),
       inner(x.layout == Layout::kNchw ? 1 : x.shape[x.layout == Layout::kNhwc ? 1 : 0]),
       IH(x.shape[2]),
@@ -21,10 +22,9 @@ Extents::Extents(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p
       SH(p.stride[0]),
       SW(p.stride[1]),
       top(p.padding[0]),
-      left(p.padding[2]),
-      streams(is_large && inner % kLanes == 0) {}
+      left(p.padding[2]) {}
 
-Plan::Plan(const Extents& e) : extents(e) {
+Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p) : Extents(x, y, p) {
   const auto windows_of = [](int64_t extent, int64_t before, int64_t kernel, int64_t stride, int64_t windows) {
     std::vector<Range> of;
     for (int64_t i = 0; i < extent; ++i) {
@@ -32,33 +32,158 @@ Plan::Plan(const Extents& e) : extents(e) {
     }
     return of;
   };
-  windows_of_row = windows_of(e.IH, e.top, e.KH, e.SH, e.OH);
-  windows_of_column = windows_of(e.IW, e.left, e.KW, e.SW, e.OW);
+  if (is_squares()) squares = Squares(OW);
+  windows_of_row = windows_of(IH, top, KH, SH, OH);
+  windows_of_column = windows_of(IW, left, KW, SW, OW);
+  for (int64_t height = 1; height <= std::min(KH, IH); ++height) {  // of a window's part inside x
+    for (int64_t ow = 0; ow < OW; ++ow) {
+      const Range w = columns(ow);
+      const int64_t divisor = p.count_include_pad ? KH * KW : height * (w.end - w.begin);
+      divisors.push_back(static_cast<float>(divisor));
+      reciprocals.push_back(1.0f / divisors.back());
+    }
+  }
 }
 
 namespace {
 
-/// A walk over rows of the result.
+// A walk over the rows of the outputs, which stand one behind the other in them.
 using Walk = void (*)(const Plan&, const Launch&, int64_t begin, int64_t end);
+struct Work {
+  const char* name;
+  int64_t rows, longest;  // their number, and the elements of the longest
+  Walk walk;
+  int64_t (*place)(const Plan&, int64_t row);  // the element of an output with which a row begins
+  Walk unstaged = nullptr;                     // of large results, if it needs no stage
+};
 
+// Runs a walk on all threads. Large results are written past the caches, by way of a small stage.
 class PoolKernel final : public Kernel {
  public:
-  PoolKernel(std::string name, Plan plan, Walk walk, int64_t rows, int64_t bytes)
-      : Kernel(std::move(name)), plan_(std::move(plan)), walk_(walk), rows_(rows) {
-    grain_ = kGrainBytes * rows_ / std::max<int64_t>(1, bytes);
+  PoolKernel(std::string name, Plan plan, Work work, std::span<const TensorSpec> in, std::span<const TensorSpec> out)
+      : Kernel(std::move(name)), plan_(std::move(plan)), work_(work) {
+    const auto written = static_cast<int64_t>(bytes_of(out)), moved = static_cast<int64_t>(bytes_of(in)) + written;
+    grain_ = std::max<int64_t>(1, kGrainBytes * work.rows / std::max<int64_t>(1, moved));
+    // What is read pushes what is written out of the caches, too.
+    if (written < nontemporal_bytes && moved < 2 * nontemporal_bytes) return;
+    if (work.unstaged) {
+      work_.walk = work.unstaged;
+      return;
+    }
+    int64_t size = 0;
+    for (const TensorSpec& s : out) {
+      sizes_.push_back(static_cast<int64_t>(size_of(s.dtype)));
+      size += sizes_.back();
+    }
+    staged_rows_ = kStage / (work.longest * size);
   }
   void run(const Launch& l) const override {
-    parallel_for(rows_, grain_, [&](int64_t begin, int64_t end) {
-      walk_(plan_, l, begin, end);
-      if (plan_.extents.streams) nontemporal_fence();
+    parallel_for(work_.rows, grain_, [&](int64_t begin, int64_t end) {
+      staged_rows_ > 0 ? walk_staged(l, begin, end) : work_.walk(plan_, l, begin, end);
     });
   }
 
  private:
+  static constexpr int64_t kStage = 32 << 10;
+
+  void walk_staged(const Launch& l, int64_t begin, int64_t end) const {
+    alignas(64) uint8_t stage[kStage];
+    for (int64_t next; begin < end; begin = next) {
+      next = std::min(end, begin + staged_rows_);
+      const int64_t first = work_.place(plan_, begin), n = work_.place(plan_, next) - first;
+      void* out[2];  // a walk finds its rows from the first of all, which does not exist
+      const uint8_t* staged[2];
+      int64_t used = 0;
+      for (size_t i = 0; i < sizes_.size(); ++i) {
+        staged[i] = stage + used;
+        out[i] =
+            reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(staged[i]) - static_cast<uintptr_t>(first * sizes_[i]));
+        used += n * sizes_[i];
+      }
+      work_.walk(plan_, {l.in, out, l.workspace}, begin, next);
+      for (size_t i = 0; i < sizes_.size(); ++i) {
+        copy_nontemporal(static_cast<uint8_t*>(l.out[i]) + first * sizes_[i], staged[i], n * sizes_[i]);
+      }
+    }
+    nontemporal_fence();
+  }
+
   Plan plan_;
-  Walk walk_;
-  int64_t rows_, grain_;
+  Work work_;
+  int64_t grain_, staged_rows_ = 0;
+  std::vector<int64_t> sizes_;  // of an element of each output, where they are staged
 };
+
+// f.template operator()<stride>() for the strides of columns that are compiled, and <0>() for others.
+template <class F>
+Walk by_stride(int64_t stride, const F& f) {
+  switch (stride) {
+    case 1: return f.template operator()<1>();
+    case 2: return f.template operator()<2>();
+    default: return f.template operator()<0>();
+  }
+}
+
+template <class Rule>
+Work forward_work(const Plan& g) {
+  if (g.is_squares()) {
+    return {"squares", ceil_div(g.windows(), kLanes), kLanes, &forward_squares<Rule>,
+            [](const Plan& p, int64_t block) { return std::min(block * kLanes, p.windows()); }};
+  }
+  const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &forward_columns<Rule, kStride>; });
+  const Walk walk = g.inner != 1 ? &forward_inner<Rule> : columns;
+  return {g.inner != 1 ? "inner" : "columns", g.outer * g.OH, g.OW * g.inner, walk,
+          [](const Plan& p, int64_t row) { return row * p.OW * p.inner; }};
+}
+template <class Rule>
+Work backward_work(const Plan& g) {
+  if (g.is_squares()) {
+    return {"squares", ceil_div(g.windows(), kLanes), 4 * kLanes, &backward_squares<Rule>,
+            [](const Plan& p, int64_t block) { return 4 * std::min(block * kLanes, p.windows()); }};
+  }
+  if (g.tiles() && g.inner == 1 && g.KW == 2) {
+    return {"column_pairs", g.outer * g.OH, (g.KH + g.IH - g.OH * g.KH) * g.IW, &backward_column_pairs<Rule>,
+            [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW; }};
+  }
+  const auto place = [](const Plan& p, int64_t row) { return row * p.IW * p.inner; };
+  if (g.inner != 1) {
+    Walk unstaged = &backward_inner<Rule>;
+    if constexpr (std::is_same_v<typename Rule::Element, float>) {
+      if (streams_inner(g)) unstaged = &backward_inner<Rule, true>;
+    }
+    return {"inner", g.outer * g.IH, g.IW * g.inner, &backward_inner<Rule>, place, unstaged};
+  }
+  const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &backward_columns<Rule, kStride>; });
+  return {"columns", g.outer * g.IH, g.IW, columns, place};
+}
+
+// oneDNN adds the gradients of windows that overlap faster.
+Place place_of_onednn_backward(const Problem<Pool2dParams>& p) {
+  const bool overlap = p.params.kernel[0] > p.params.stride[0] || p.params.kernel[1] > p.params.stride[1];
+  return overlap && p.out[0].layout != Layout::kNhwc ? Place::kFirst : Place::kListed;
+}
+
+template <class Kind>
+Candidates::Make own(const Problem<Pool2dParams>& p, const Plan& g, Work work) {
+  return [=, in = p.in, out = p.out] {
+    return std::make_unique<PoolKernel>(message("plumb:{}:{}", Kind::kName, work.name), g, work, in, out);
+  };
+}
+
+void offer(Candidates& candidates, const Candidates::Make& own, const Candidates::Make& onednn,
+           Place onednn_place = Place::kListed) {
+  offer_in_order(candidates, {{"loop", Provider::kPlumbline, own},
+                              {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }, onednn_place}});
+}
+
+template <class F>
+Work by_sharing(const Plan& g, const F& f) {
+  switch (g.sharing()) {
+    case Sharing::kEach: return f.template operator()<Sharing::kEach>();
+    case Sharing::kAlike: return f.template operator()<Sharing::kAlike>();
+    default: return f.template operator()<Sharing::kExact>();
+  }
+}
 
 // f.template operator()<T>() for the dtypes that these kernels take.
 template <class F>
@@ -67,83 +192,64 @@ void dispatch(DType t, F&& f) {
   if (t == DType::kBf16) f.template operator()<Bfloat16>();
 }
 
-using Make = Candidates::Make;
-
-// By a walk over the rows of y.
-template <class Kind>
-Make forward_of(const Problem<Pool2dParams>& p, Walk walk) {
-  return [=] {
-    const auto written = static_cast<int64_t>(bytes_of(p.out)), moved = written + static_cast<int64_t>(bytes_of(p.in));
-    // What is read pushes what is written out of the caches, too.
-    const bool streams = written >= nontemporal_bytes || moved >= 2 * nontemporal_bytes;
-    const Extents e(p.in[0], p.out[0], p.params, streams);
-    return std::make_unique<PoolKernel>(message("plumb:{}", Kind::kName), Plan(e), walk, e.outer * e.OH, moved);
-  };
-}
-// By a walk over the rows of dx.
-template <class Kind>
-Make backward_of(const Problem<Pool2dParams>& p, Walk walk) {
-  return [=] {
-    const Extents e(p.out[0], p.in[0], p.params, false);
-    return std::make_unique<PoolKernel>(message("plumb:{}", Kind::kName), Plan(e), walk, e.outer * e.IH,
-                                        static_cast<int64_t>(bytes_of(p.in) + bytes_of(p.out)));
-  };
-}
-
-// oneDNN goes first where a pixel has few lanes, of which a run has little, and where elements are half as wide.
-bool is_own_faster(const TensorSpec& x) {
-  const int64_t lanes = x.layout == Layout::kNchw ? 1 : x.shape[x.layout == Layout::kNhwc ? 1 : 0];
-  return x.dtype == DType::kF32 && lanes > 2 * kLanes;
-}
-
-void offer(bool own_first, const Make& own, const Make& onednn, Candidates& c) {
-  if (own_first) c.add("loop", own);
-  c.add(Provider::kOneDnn, "onednn", [=] { return declining(onednn); });
-  if (!own_first) c.add("loop", own);
-}
-
 }  // namespace
 }  // namespace pool
 }  // namespace plumb::cpu
 
 namespace plumb {
 
-using namespace cpu::pool;
-
 void MaxPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
-  dispatch(p.in[0].dtype, [&]<class T>() {
-    const Make own = forward_of<MaxPool2dForward>(p, p.out.size() == 1              ? &forward<MaxForward<T, NoIndex>>
-                                                     : p.out[1].dtype == DType::kU8 ? &forward<MaxForward<T, uint8_t>>
-                                                                                    : &forward<MaxForward<T, int32_t>>);
-    offer(
-        is_own_faster(p.in[0]), own, [=] { return cpu::onednn_max_forward(p, own); }, c);
+  const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
+  cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
+    using namespace cpu::pool;
+    const Work work = p.out.size() == 1              ? forward_work<MaxForward<T, NoIndex>>(g)
+                      : p.out[1].dtype == DType::kU8 ? forward_work<MaxForward<T, uint8_t>>(g)
+                                                     : forward_work<MaxForward<T, int32_t>>(g);
+    const Candidates::Make loop = own<MaxPool2dForward>(p, g, work);
+    offer(c, loop, [=] { return cpu::onednn_max_forward(p, loop); });
   });
 }
 
 void MaxPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
-  dispatch(p.in[0].dtype, [&]<class T>() {
+  const cpu::pool::Plan g(p.out[0], p.in[0], p.params);
+  cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
+    using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
+    const Work work = u8 ? backward_work<MaxBackward<T, uint8_t>>(g) : backward_work<MaxBackward<T, int32_t>>(g);
     offer(
-        is_own_faster(p.out[0]),
-        backward_of<MaxPool2dBackward>(p, u8 ? &backward<MaxBackward<T, uint8_t>> : &backward<MaxBackward<T, int32_t>>),
-        [=] { return cpu::onednn_max_backward(p); }, c);
+        c, own<MaxPool2dBackward>(p, g, work), [=] { return cpu::onednn_max_backward(p); },
+        place_of_onednn_backward(p));
   });
 }
 
 void MaxPool2dGather::cpu(const Problem<Params>& p, Candidates& c) {
-  dispatch(p.in[0].dtype, [&]<class T>() {
+  const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
+  cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
+    using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
-    c.add("loop",
-          forward_of<MaxPool2dGather>(p, u8 ? &forward<MaxGather<T, uint8_t>> : &forward<MaxGather<T, int32_t>>));
+    const Work work = u8 ? forward_work<MaxGather<T, uint8_t>>(g) : forward_work<MaxGather<T, int32_t>>(g);
+    c.add("loop", own<MaxPool2dGather>(p, g, work));
   });
 }
 
 void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
-  c.add(Provider::kOneDnn, "onednn", [p] { return cpu::declining([&] { return cpu::onednn_avg_forward(p); }); });
+  const cpu::pool::Plan g(p.in[0], p.out[0], p.params);
+  cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
+    using namespace cpu::pool;
+    const auto work = by_sharing(g, [&]<Sharing sharing>() { return forward_work<AvgForward<T, sharing>>(g); });
+    offer(c, own<AvgPool2dForward>(p, g, work), [=] { return cpu::onednn_avg_forward(p); });
+  });
 }
 
 void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
-  c.add(Provider::kOneDnn, "onednn", [p] { return cpu::declining([&] { return cpu::onednn_avg_backward(p); }); });
+  const cpu::pool::Plan g(p.out[0], p.in[0], p.params);
+  cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
+    using namespace cpu::pool;
+    const auto work = by_sharing(g, [&]<Sharing sharing>() { return backward_work<AvgBackward<T, sharing>>(g); });
+    offer(
+        c, own<AvgPool2dBackward>(p, g, work), [=] { return cpu::onednn_avg_backward(p); },
+        place_of_onednn_backward(p));
+  });
 }
 
 }  // namespace plumb
