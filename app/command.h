@@ -1,9 +1,11 @@
 // The subcommands of plumb. Each adds itself to the command line and runs when it was named.
 #pragma once
 
-#include "app/command_line.h"
+#include "measure/command/command_line.h"
 
 namespace plumb::app {
+
+using namespace command;
 
 void add_train(const CommandLine& plumb);
 void add_eval(const CommandLine& plumb);

@@ -3,10 +3,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/values.h"
 #include "core/file.h"
+#include "measure/command/values.h"
 
 namespace plumb::app {
+
+using namespace command;
 
 constexpr int64_t kMostBytes = 1 << 20;
 

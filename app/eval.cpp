@@ -5,9 +5,9 @@
 
 #include "app/command.h"
 #include "app/data_source.h"
-#include "app/options.h"
-#include "app/report.h"
 #include "dispatch/policy.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
 #include "models/weights.h"
 #include "train/checkpoint.h"
 #include "train/evaluation.h"

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/options.h"
-#include "app/report.h"
 #include "core/runtime.h"
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
 #include "measure/device_roofs.h"
 #include "measure/roofs.h"
 #include "models/network.h"

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/options.h"
-#include "app/report.h"
 #include "dispatch/policy.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
 #include "measure/layout_pieces.h"
 #include "ops/random.h"
 #include "train/training_step.h"

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/command_line.h"
 #include "core/error.h"
 #include "dispatch/machine.h"
+#include "measure/command/command_line.h"
 
 namespace {
 

@@ -7,15 +7,15 @@
 
 #include "app/command.h"
 #include "app/device_description.h"
-#include "app/options.h"
 #include "app/plan_step.h"
 #include "app/planning_driver.h"
-#include "app/report.h"
 #include "core/described.h"
 #include "core/runtime.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
 
 namespace plumb::app {
 namespace {

@@ -4,15 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "app/values.h"
 #include "core/context.h"
 #include "core/layout.h"
 #include "core/memory.h"
 #include "graph/program.h"
+#include "measure/command/values.h"
 #include "measure/device_roofs.h"
 #include "optim/make.h"
 
 namespace plumb::app {
+
+using namespace command;
 
 /// One kernel of a step.
 struct PlannedKernel {

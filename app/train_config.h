@@ -5,12 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "app/values.h"
 #include "core/device.h"
+#include "measure/command/values.h"
 #include "optim/make.h"
 #include "train/trainer.h"
 
 namespace plumb::app {
+
+using namespace command;
 
 struct TrainConfig {
   std::string model = "alexnet";

@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <utility>
 
-#include "app/report.h"
 #include "core/file.h"
 #include "core/runtime.h"
 #include "kernels/threads.h"
+#include "measure/command/report.h"
 
 namespace plumb::app {
+
+using namespace command;
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "app/values.h"
+#include "measure/command/values.h"
 
 namespace plumb::bench {
 
@@ -17,12 +17,12 @@ void check_value(const std::string& name, const std::string& value) {
       {"benchmark_format", {"console", "json", "csv"}},
       {"benchmark_color", {"auto", "true", "false"}},
       {"benchmark_time_unit", {"ns", "us", "ms", "s"}}};
-  if (const auto it = choices.find(name); it != choices.end()) app::place_of(value, it->second);
+  if (const auto it = choices.find(name); it != choices.end()) command::place_of(value, it->second);
   PLUMB_CHECK(name != "benchmark_out_format" || value == "json", "only json is supported");
-  if (name == "benchmark_repetitions") app::whole_number<int>(value, 1);
+  if (name == "benchmark_repetitions") command::whole_number<int>(value, 1);
   if (name == "benchmark_min_time" || name == "benchmark_min_warmup_time") {
     const bool has_unit = value.ends_with('s') || value.ends_with('x');  // newer versions take "2s", and "10x" for runs
-    app::nonnegative_number(value.substr(0, value.size() - has_unit));
+    command::nonnegative_number(value.substr(0, value.size() - has_unit));
   }
 }
 
@@ -37,7 +37,7 @@ std::string flag(const std::vector<std::string>& flags, const std::string& name,
   return value;
 }
 
-void check_flags(const std::vector<std::string>& flags, const std::vector<app::NamedFile>& inputs) {
+void check_flags(const std::vector<std::string>& flags, const std::vector<command::NamedFile>& inputs) {
   for (const std::string& word : flags) {
     PLUMB_CHECK(word.starts_with("--benchmark_"), "{} is not expected; --help lists what there is", in_quotes(word));
     const size_t end = std::min(word.find('='), word.size());
@@ -48,7 +48,7 @@ void check_flags(const std::vector<std::string>& flags, const std::vector<app::N
       fail("--{}: {}", name, e.what());
     }
   }
-  app::check_outputs({{"--benchmark_out", flag(flags, "benchmark_out", "")}}, inputs);
+  command::check_outputs({{"--benchmark_out", flag(flags, "benchmark_out", "")}}, inputs);
 }
 
 void initialize(char* program, std::vector<std::string> flags) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/report.h"
+#include "measure/command/report.h"
 
 namespace plumb::bench {
 
@@ -20,7 +20,7 @@ inline constexpr char kAboutFlags[] =
 std::string flag(const std::vector<std::string>& flags, const std::string& name, const std::string& otherwise);
 /// Throws a sentence for a word that is no flag of Google Benchmark's, a value that it would not take, and a file that
 /// could not be written later or is one of the inputs.
-void check_flags(const std::vector<std::string>& flags, const std::vector<app::NamedFile>& inputs = {});
+void check_flags(const std::vector<std::string>& flags, const std::vector<command::NamedFile>& inputs = {});
 /// Hands the flags to Google Benchmark, which keeps the pointer `program`. Throws a sentence for one that is unknown.
 void initialize(char* program, std::vector<std::string> flags);
 

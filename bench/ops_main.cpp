@@ -3,9 +3,6 @@
 #include <array>
 #include <cstdio>
 
-#include "app/command_line.h"
-#include "app/options.h"
-#include "app/report.h"
 #include "bench/flags.h"
 #include "bench/reporter.h"
 #include "bench/row.h"
@@ -13,6 +10,9 @@
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
+#include "measure/command/command_line.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
 
 namespace plumb::bench {
 namespace {
@@ -24,14 +24,15 @@ struct Options {
   int64_t batch = 0;
 };
 
-void add_options(const app::CommandLine& line, Options& o) {
+void add_options(const command::CommandLine& line, Options& o) {
   line.add_all("--shapes", o.shapes,
                {"Files of lines like conv2d NAME 2x3x8x8 4x3x3x3 padding=1, instead of the shapes that are built in"});
-  app::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say");
-  app::add_choices(line, "--layouts", o.layouts, kPublicLayouts, {"Some, between commas, of "});
-  app::add_choices(line, "--dtypes", o.dtypes, std::array{"f32", "tf32", "bf16", "f64"}, {"Some, between commas, of "});
-  app::add_device_option(line, o.device, "Where the ops run");
-  app::add_threads_option(line);
+  command::add_batch_option(line, o.batch, "Images at once, instead of what the shapes say");
+  command::add_choices(line, "--layouts", o.layouts, kPublicLayouts, {"Some, between commas, of "});
+  command::add_choices(line, "--dtypes", o.dtypes, std::array{"f32", "tf32", "bf16", "f64"},
+                       {"Some, between commas, of "});
+  command::add_device_option(line, o.device, "Where the ops run");
+  command::add_threads_option(line);
   line.footer(std::string(kAboutFlags) +
               "\nRows are OP/DIRECTION/DEVICE/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; vendor (measured "
               "among the vendor's kernels); the "
@@ -79,20 +80,20 @@ void add_context(Device device) {
 }
 
 int run(int argc, char** argv) {
-  const app::CommandLine line("Benchmarks of single ops", "plumb_bench_ops");
+  const command::CommandLine line("Benchmarks of single ops", "plumb_bench_ops");
   Options o;
   add_options(line, o);
   if (!line.parse(argc, argv)) return 0;
   const std::vector<std::string> flags = line.others();
-  std::vector<app::NamedFile> shapes;
+  std::vector<command::NamedFile> shapes;
   for (const std::string& file : o.shapes) shapes.push_back({"--shapes", file});
   check_flags(flags, shapes);
   initialize(argv[0], flags);
 
   const Device device = o.device;
   for (const std::string& dtype : o.dtypes) {
-    PLUMB_CHECK(dtype != "tf32" || app::has_tensor_cores(device), "--dtypes {}: {} has no tensor cores; leave it out",
-                dtype, device);
+    PLUMB_CHECK(dtype != "tf32" || command::has_tensor_cores(device),
+                "--dtypes {}: {} has no tensor cores; leave it out", dtype, device);
   }
   const DeviceScope there(device);
   const Axes axes = axes_of(o);
@@ -122,5 +123,5 @@ int run(int argc, char** argv) {
 }  // namespace plumb::bench
 
 int main(int argc, char** argv) {
-  return plumb::app::run_program("plumb_bench_ops", [&] { return plumb::bench::run(argc, argv); });
+  return plumb::command::run_program("plumb_bench_ops", [&] { return plumb::bench::run(argc, argv); });
 }

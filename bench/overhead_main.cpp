@@ -2,13 +2,13 @@
 // tape, captured. peers/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
-#include "app/command_line.h"
 #include "bench/flags.h"
 #include "core/context.h"
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
 #include "graph/program.h"
 #include "kernels/threads.h"
+#include "measure/command/command_line.h"
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
@@ -93,7 +93,7 @@ void add_rows() {
 }
 
 int run(int argc, char** argv) {
-  const app::CommandLine line("What a call costs on the host", "plumb_bench_overhead");
+  const command::CommandLine line("What a call costs on the host", "plumb_bench_overhead");
   line.footer(kAboutFlags);
   line.allow_others();
   if (!line.parse(argc, argv)) return 0;
@@ -115,5 +115,5 @@ int run(int argc, char** argv) {
 }  // namespace plumb::bench
 
 int main(int argc, char** argv) {
-  return plumb::app::run_program("plumb_bench_overhead", [&] { return plumb::bench::run(argc, argv); });
+  return plumb::command::run_program("plumb_bench_overhead", [&] { return plumb::bench::run(argc, argv); });
 }

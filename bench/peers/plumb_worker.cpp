@@ -6,12 +6,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/command_line.h"
-#include "app/options.h"
-#include "app/report.h"
 #include "core/stopwatch.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
+#include "measure/command/command_line.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
 #include "ops/convert.h"
@@ -26,7 +26,7 @@ using namespace plumb;
 
 struct Options {
   std::string model, weights, batch_file, optimizer = "sgd", layout = "auto", convention = "pytorch";
-  app::KernelChoice kernels;
+  command::KernelChoice kernels;
   training::StepMode mode = training::StepMode::kEager;
   training::Precision precision = training::Precision::kF32;
   double lr = 0.01;
@@ -102,7 +102,7 @@ void say(const char* word, const nlohmann::json& what) {
 
 void serve(const Options& o) {
   set_threads(o.threads);
-  const PolicyScope policy(app::policy_of(o.kernels, o.precision));
+  const PolicyScope policy(command::policy_of(o.kernels, o.precision));
   const DType dtype = activations_of(o.precision);
   const auto network = models::make_network(o.model, 0, convention_from_string(o.convention));
   models::load_weights(*network, o.weights);
@@ -115,7 +115,7 @@ void serve(const Options& o) {
   say("ready", {{"framework", "Plumbline"},
                 {"mode", message("{}/{}", o.kernels, o.mode)},
                 {"layout", to_string(layout)},
-                {"environment", app::environment_json()},
+                {"environment", command::environment_json()},
                 {"first_step_ms", first_seconds * 1e3},
                 {"first_loss", first_loss}});
   for (std::string word; std::cin >> word;) {
@@ -132,21 +132,21 @@ void serve(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return app::run_program("plumb_bench_train", [&] {
+  return command::run_program("plumb_bench_train", [&] {
     Options o;
-    const app::CommandLine cli("Training steps on demand, for bench/peers/compare.py", "");
+    const command::CommandLine cli("Training steps on demand, for bench/peers/compare.py", "");
     cli.add("--model", o.model, {.is_required = true});
     cli.add("--weights", o.weights, {.is_required = true});
     cli.add("--batch-file", o.batch_file, {.is_required = true});
-    app::add_batch_option(cli, o.batch, "");
+    command::add_batch_option(cli, o.batch, "");
     cli.add("--optimizer", o.optimizer, {});
     cli.add("--convention", o.convention, {});
-    app::add_kernel_options(cli, o.kernels);
-    app::add_choice(cli, "--mode", o.mode, training::kStepModes, {});
+    command::add_kernel_options(cli, o.kernels);
+    command::add_choice(cli, "--mode", o.mode, training::kStepModes, {});
     cli.add("--layout", o.layout, {});
-    app::add_dtype_option(cli, o.precision);
-    app::add_nonnegative(cli, "--lr", o.lr, "");
-    app::add_whole<int>(cli, "--threads", o.threads, "", 1);
+    command::add_dtype_option(cli, o.precision);
+    command::add_nonnegative(cli, "--lr", o.lr, "");
+    command::add_whole<int>(cli, "--threads", o.threads, "", 1);
     if (cli.parse(argc, argv)) serve(o);
     return 0;
   });

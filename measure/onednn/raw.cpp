@@ -2,6 +2,7 @@
 
 #include "core/random.h"
 #include "dispatch/timing.h"
+#include "kernels/cpu/onednn/primitives.h"
 #include "measure/onednn/steps.h"
 
 namespace plumb::measure {
@@ -37,13 +38,7 @@ memory::desc bias(bool with_bias, int64_t channels, DType t, int rank) {
 dnnl::primitive_attr attr_of(Activation activation) {
   dnnl::primitive_attr attr;
   if (activation == Activation::kNone) return attr;
-  dnnl::post_ops after;
-#if PLUMB_DNNL_V3
-  after.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-#else
-  after.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-#endif
-  attr.set_post_ops(after);
+  attr.set_post_ops(cpu::relu_after());
   return attr;
 }
 
@@ -54,12 +49,7 @@ Steps::Steps(const char* implementation) : stream_(cpu::dnnl_engine()) {
 memory Steps::fresh(const memory::desc& d) {
   const size_t bytes = d.get_size();
   void* data = blocks_.emplace_back(detail::block_of(bytes)).get();
-#if PLUMB_DNNL_V3
-  const bool wide = d.get_data_type() == memory::data_type::f32;
-#else
-  const bool wide = d.data_type() == memory::data_type::f32;
-#endif
-  const DType t = wide ? DType::kF32 : DType::kBf16;
+  const DType t = cpu::is_f32(d) ? DType::kF32 : DType::kBf16;
   detail::fill_uniform(data, t, static_cast<int64_t>(bytes / size_of(t)), -1, 1, blocks_.size());
   return {d, cpu::dnnl_engine(), data};
 }

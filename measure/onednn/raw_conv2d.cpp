@@ -26,7 +26,7 @@ memory::desc weight(const RawConv2d& c, bool any) {
   return {weight_dims(c), cpu::dnnl_dtype(c.w.dtype), tag};
 }
 
-// Primitive descriptors, in the words of either API.
+// Primitive descriptors.
 
 struct Attributes {
   memory::dims strides, dilations, before, after;
@@ -39,35 +39,15 @@ struct Attributes {
 
 Forward::primitive_desc forward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
   const Attributes a(c.params);
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if PLUMB_DNNL_V3
-  return {cpu::dnnl_engine(),
-          kind,
-          how,
-          d.x,
-          d.w,
-          d.b,
-          d.y,
-          a.strides,
-          a.dilations,
-          a.before,
-          a.after,
-          raw::attr_of(c.params.activation)};
-#else
-  return {{kind, how, d.x, d.w, d.b, d.y, a.strides, a.dilations, a.before, a.after},
-          raw::attr_of(c.params.activation),
-          cpu::dnnl_engine()};
-#endif
+  return cpu::primitive_desc<Forward>(raw::attr_of(c.params.activation), dnnl::prop_kind::forward_training, how, d.x,
+                                      d.w, d.b, d.y, a.strides, a.dilations, a.before, a.after);
 }
 // The library takes the same arguments for both.
 template <class Backward>
 typename Backward::primitive_desc backward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
   const Attributes a(c.params);
-#if PLUMB_DNNL_V3
-  return {cpu::dnnl_engine(), how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after, forward_pd(c, how, d)};
-#else
-  return {{how, d.x, d.w, d.y, a.strides, a.dilations, a.before, a.after}, cpu::dnnl_engine(), forward_pd(c, how, d)};
-#endif
+  return cpu::backward_desc<Backward>(dnnl::primitive_attr(), forward_pd(c, how, d), how, d.x, d.w, d.y, a.strides,
+                                      a.dilations, a.before, a.after);
 }
 
 // `as_they_are`: the activations keep their layouts. `convert`: what stands in another format is converted in every

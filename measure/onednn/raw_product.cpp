@@ -7,8 +7,8 @@ using raw::memory;
 
 // Products of matrices as they stand.
 
-// A row-major (..., rows, columns) tensor, seen transposed if asked for.
-memory::desc matrix(const TensorSpec& s, bool transposed) {
+// A row-major (..., rows, columns) tensor, seen transposed if asked for; `any`: in the format that oneDNN asks for.
+memory::desc matrix(const TensorSpec& s, bool transposed, bool any = false) {
   memory::dims dims(s.shape.begin(), s.shape.end());
   const Strides of = strides_of(s);
   memory::dims strides(of.of, of.of + s.rank());
@@ -17,23 +17,16 @@ memory::desc matrix(const TensorSpec& s, bool transposed) {
     std::swap(dims[last], dims[last - 1]);
     std::swap(strides[last], strides[last - 1]);
   }
+  if (any) return {dims, cpu::dnnl_dtype(s.dtype), memory::format_tag::any};
   return {dims, cpu::dnnl_dtype(s.dtype), strides};
 }
 
 // `any_weights`: b stands in the format that oneDNN asks for.
 std::unique_ptr<RawRun> matmul(const RawMatmul& m, bool any_weights) {
-  const memory::desc a = matrix(m.a, m.transpose_a), plain_b = matrix(m.b, m.transpose_b), y = matrix(m.y, false);
+  const memory::desc a = matrix(m.a, m.transpose_a), b = matrix(m.b, m.transpose_b, any_weights),
+                     y = matrix(m.y, false);
   const memory::desc bias = raw::bias(m.with_bias, m.y.shape[m.y.rank() - 1], m.y.dtype, m.y.rank());
-  const dnnl::primitive_attr attr = raw::attr_of(m.activation);
-#if PLUMB_DNNL_V3
-  const memory::desc b =
-      any_weights ? memory::desc(plain_b.get_dims(), plain_b.get_data_type(), memory::format_tag::any) : plain_b;
-  const dnnl::matmul::primitive_desc pd(cpu::dnnl_engine(), a, b, bias, y, attr);
-#else
-  const memory::desc b =
-      any_weights ? memory::desc(plain_b.dims(), plain_b.data_type(), memory::format_tag::any) : plain_b;
-  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, bias, y), attr, cpu::dnnl_engine());
-#endif
+  const auto pd = cpu::primitive_desc<dnnl::matmul>(raw::attr_of(m.activation), a, b, bias, y);
   const memory::desc x = pd.src_desc(), w = pd.weights_desc();  // which stand as they are wanted
   return raw::steps_of<dnnl::matmul>(pd, {{DNNL_ARG_SRC, x, x}, {DNNL_ARG_WEIGHTS, w, w}}, bias, {DNNL_ARG_DST, y, y},
                                      false);
@@ -78,21 +71,11 @@ struct Descs {
 };
 
 Forward::primitive_desc forward_pd(const Descs& d, Activation activation) {
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if PLUMB_DNNL_V3
-  return {cpu::dnnl_engine(), kind, d.x, d.w, d.b, d.y, raw::attr_of(activation)};
-#else
-  return {{kind, d.x, d.w, d.b, d.y}, raw::attr_of(activation), cpu::dnnl_engine()};
-#endif
+  return cpu::primitive_desc<Forward>(raw::attr_of(activation), dnnl::prop_kind::forward_training, d.x, d.w, d.b, d.y);
 }
-
 template <class Backward>
 typename Backward::primitive_desc backward_pd(const Descs& d, const Forward::primitive_desc& forward) {
-#if PLUMB_DNNL_V3
-  return {cpu::dnnl_engine(), d.x, d.w, d.y, forward};
-#else
-  return {{d.x, d.w, d.y}, cpu::dnnl_engine(), forward};
-#endif
+  return cpu::backward_desc<Backward>(dnnl::primitive_attr(), forward, d.x, d.w, d.y);
 }
 
 std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool convert) {

@@ -11,11 +11,11 @@
 
 #include "app/device_description.h"
 #include "app/planning_driver.h"
-#include "app/values.h"
 #include "core/described.h"
 #include "core/runtime.h"
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
+#include "measure/command/values.h"
 #include "models/network.h"
 #include "tests/support/folder.h"
 #include "tests/support/json.h"

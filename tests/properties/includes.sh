@@ -31,11 +31,10 @@ programs="measure app bench examples tests"
   including data ops graph optim models train measure $programs
   including models optim data train measure $programs
   including train measure $programs
-  including measure train app bench examples tests
+  including measure app bench examples tests
   including app bench examples
   including bench examples
-  # The command's options and files, and a step of training, are the benchmarks' too: plumb_command in app/CMakeLists.txt.
-  including bench app | grep -vE '"app/(command_line|fastest_layout|options|report|train_step|values)\.h"' || true
+  including bench app
 } | breaks "includes run one way"
 
 lines '^#include "(\.\./)*core/tape' dispatch kernels | breaks "kernels know no tape"

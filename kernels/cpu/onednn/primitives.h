@@ -1,5 +1,4 @@
-// oneDNN's primitives for elementwise ops, reductions and conversions: what their descriptions differ in between 2.x
-// and 3.x, and the loops of these rooms in its words.
+// What descriptions of oneDNN's primitives differ in between 2.x and 3.x, and loops over strided tensors in its words.
 #pragma once
 
 #include "kernels/cpu/offer.h"
@@ -26,6 +25,24 @@ inline dnnl::eltwise_backward::primitive_desc eltwise_backward_desc(dnnl::algori
   return backward_desc<dnnl::eltwise_backward>(dnnl_attr(), hint, algorithm, data, data, data, alpha, beta);
 #else
   return backward_desc<dnnl::eltwise_backward>(dnnl_attr(), hint, algorithm, data, data, alpha, beta);
+#endif
+}
+
+/// ReLU behind a primitive.
+inline dnnl::post_ops relu_after() {
+  dnnl::post_ops ops;
+#if PLUMB_DNNL_V3
+  ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+  ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+  return ops;
+}
+inline bool is_f32(const MemoryDesc& d) {
+#if PLUMB_DNNL_V3
+  return d.get_data_type() == memory::data_type::f32;
+#else
+  return d.data_type() == memory::data_type::f32;
 #endif
 }
 

@@ -1,4 +1,4 @@
-#include "app/values.h"
+#include "measure/command/values.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "dispatch/select.h"
 #include "models/network.h"
 
-namespace plumb::app {
+namespace plumb::command {
 
 using detail::in_quotes;
 
@@ -120,4 +120,4 @@ void check_engine(const KernelChoice& kernels, const std::string& model) {
               model);
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::command

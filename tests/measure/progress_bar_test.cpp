@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "app/report.h"
+#include "measure/command/report.h"
 
-namespace plumb::app {
+namespace plumb::command {
 namespace {
 
 // Standard error goes to a file descriptor for a while.
@@ -75,4 +75,4 @@ TEST(ProgressBarTest, IsSilentElsewhere) {
 }
 
 }  // namespace
-}  // namespace plumb::app
+}  // namespace plumb::command

@@ -1,11 +1,11 @@
-#include "app/options.h"
+#include "measure/command/options.h"
 
 #include "core/device.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
 
-namespace plumb::app {
+namespace plumb::command {
 
 void add_model_option(const CommandLine& line, std::string& model) {
   add_choice(line, "model", model, model_choices(), {.is_required = true});
@@ -55,4 +55,4 @@ void add_threads_option(const CommandLine& line) {
            {"Threads of the kernels [all]", "", "INT"});
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::command

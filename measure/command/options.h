@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "app/command_line.h"
-#include "app/values.h"
+#include "measure/command/command_line.h"
+#include "measure/command/values.h"
 
-namespace plumb::app {
+namespace plumb::command {
 
 /// An option with one of `values`, by its name; the help lists them behind `about`. T is their type, or an optional of
 /// it.
@@ -67,4 +67,4 @@ void add_dtype_option(const CommandLine& line, training::Precision& precision);
 /// --threads, which sets the number of threads as soon as it is read.
 void add_threads_option(const CommandLine& line);
 
-}  // namespace plumb::app
+}  // namespace plumb::command

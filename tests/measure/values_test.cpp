@@ -1,4 +1,4 @@
-#include "app/values.h"
+#include "measure/command/values.h"
 #include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "core/convention.h"
 #include "core/layout.h"
 
-namespace plumb::app {
+namespace plumb::command {
 namespace {
 
 TEST(Values, AnAlgorithmIsAWayToChooseOrOneToInsistOn) {
@@ -35,4 +35,4 @@ TEST(Values, NamesAreThoseThatArePrinted) {
 }
 
 }  // namespace
-}  // namespace plumb::app
+}  // namespace plumb::command

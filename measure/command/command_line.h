@@ -10,7 +10,7 @@ namespace CLI {
 class App;
 }  // namespace CLI
 
-namespace plumb::app {
+namespace plumb::command {
 
 /// Throws if the text of a value is empty.
 void refuse_empty(const std::string& text);
@@ -70,4 +70,4 @@ std::string parser_version();
 /// lost in silence: a standard output that cannot be written is an error, and so is a file that grows too large.
 int run_program(const char* program, const std::function<int()>& work);
 
-}  // namespace plumb::app
+}  // namespace plumb::command

@@ -1,4 +1,4 @@
-#include "app/report.h"
+#include "measure/command/report.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
 
-namespace plumb::app {
+namespace plumb::command {
 
 using detail::check_writable;
 using detail::is_stream;
@@ -146,4 +146,4 @@ void ProgressBar::clear() {
   if (on_terminal_) fmt::print(stderr, "\r\033[K");
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::command

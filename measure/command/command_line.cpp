@@ -1,4 +1,4 @@
-#include "app/command_line.h"
+#include "measure/command/command_line.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
 
-namespace plumb::app {
+namespace plumb::command {
 namespace {
 
 std::vector<CLI::Option*> all_options(CLI::App& app) {
@@ -132,4 +132,4 @@ int run_program(const char* program, const std::function<int()>& work) {
   return kBadInput;
 }
 
-}  // namespace plumb::app
+}  // namespace plumb::command

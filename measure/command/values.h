@@ -12,7 +12,7 @@
 #include "core/file.h"
 #include "train/precision.h"
 
-namespace plumb::app {
+namespace plumb::command {
 
 /// The names of values, as they are printed.
 template <class Values>
@@ -81,4 +81,4 @@ void check_device(Device device, const KernelChoice& kernels,
 /// After the first work: throws if an algorithm of cuDNN or cuBLASLt was chosen that was offered for none of it.
 void check_engine(const KernelChoice& kernels, const std::string& model);
 
-}  // namespace plumb::app
+}  // namespace plumb::command

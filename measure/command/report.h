@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "data/dataset.h"
 
-namespace plumb::app {
+namespace plumb::command {
 
 /// Where a result comes from: "2 threads", or "cuda:0 (emulated)".
 std::string where(Device d);
@@ -60,4 +60,4 @@ class ProgressBar {
   std::chrono::steady_clock::time_point last_{};
 };
 
-}  // namespace plumb::app
+}  // namespace plumb::command
