@@ -56,8 +56,8 @@ Json row_of(const measure::Piece& piece, Layout layout, const measure::Timing& t
   return j;
 }
 
-void print_header(Device d) {
-  if (!d.is_cpu()) fmt::print("on {}\n", where(d));
+void print_header(const LayoutConfig& c) {
+  fmt::print("{}, {}\n", whose(c.kernels), where(c.device));
   fmt::print("{:<22} {:<16} {:<5} {:>10} {:>16} {:>10} {:>10}  {}\n", "layer", "direction", "", "ms", "rate",
              "convert ms", "oneDNN ms", "algorithm implementation");
 }
@@ -101,13 +101,15 @@ void layout(const LayoutConfig& c) {
   Json report{{"model", network->name()},
               {"batch", c.batch},
               {"dtype", to_string(c.precision)},
+              {"algorithm", to_string(c.kernels)},
+              {"kernels", to_string(c.kernels.set)},
               {"environment", environment_json(network->device())}};
   report["rows"] = Json::array();
   measure::OnednnBest best;
   for (const Layout l : kPublicLayouts) {
     const Program program = training_step(*network, l, c);
     check_engine(c.kernels, c.model);
-    if (report["rows"].empty()) print_header(network->device());  // now that a batch fits into memory
+    if (report["rows"].empty()) print_header(c);  // now that a batch fits into memory
     double total = 0, conversions = 0, weights = 0, weights_best = 0;
     for (const measure::Piece& piece : measure::pieces_of(program, *network)) {
       const measure::Timing t = time_of(piece);

@@ -243,8 +243,8 @@ void plan(Config c) {
     steps.push_back(plan_step(c, layout, device, roofs));
     check_is_used(c, steps.back(), device);
   }
-  fmt::print("{}, a training step with {}, batch {}, {}, on {} (described: nothing runs)\n", c.model,
-             to_string(c.optimizer), c.batch, to_string(c.precision), p.name);
+  fmt::print("{}, a training step with {}, batch {}, {}, {}, on {} (described: nothing runs)\n", c.model,
+             to_string(c.optimizer), c.batch, to_string(c.precision), whose(c.kernels), p.name);
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
   fmt::print("driver: {}{}\n", driver,
              driver == std::string_view("none") ? "; engines that are compiled at run time are left out" : "");
@@ -266,6 +266,7 @@ void plan(Config c) {
   j["libraries"] = libraries;
   j["driver"] = driver;
   j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = to_string(c.precision);
+  j["algorithm"] = to_string(c.kernels), j["kernels"] = to_string(c.kernels.set);
   j["optimizer"] = to_string(c.optimizer);
   j["algorithm"] = is_measured ? "heuristic" : to_string(c.kernels);
   j["workspace_limit_bytes"] = workspace_limit(device);

@@ -115,10 +115,10 @@ void train(TrainConfig c) {
   if (c.augment) c.training.augmentation = datasets::Augmentation::cifar();
   training::Trainer trainer(std::move(network), std::move(optimizer), sets.train, sets.test, c.training);
   const int64_t first_epoch = c.resume ? resume(c.checkpoint, trainer, c.epochs) : 0;
-  fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {}\n", c.model,
+  fmt::print("{} ({} parameters) on {}, {} + {} images, batch {}, {}, layout {}{}, {}, {}, {}\n", c.model,
              trainer.network().parameter_count(), sets.train.name, sets.train.size(), sets.test.size(),
              c.training.batch, to_string(c.optimizer), to_string(layout), by, to_string(c.training.mode),
-             where(c.device));
+             whose(c.kernels), where(c.device));
   std::fflush(stdout);
 
   training::Profile profile;

@@ -3,7 +3,7 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   message(FATAL_ERROR "plumbline's CPU kernels are written for x86-64, and this is ${CMAKE_SYSTEM_PROCESSOR}")
 endif()
 
-set(PLUMB_CUDA AUTO CACHE STRING "CUDA: EMULATED runs its kernels on the host; AUTO (where a toolkit is found), ON or OFF, without kernels yet")
+set(PLUMB_CUDA AUTO CACHE STRING "CUDA: EMULATED runs its kernels on the host; AUTO (where a toolkit is found), ON or OFF")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
 set(PLUMB_ARCH native CACHE STRING "Processor to compile for, as in -march (native, x86-64-v3, x86-64-v4, ...)")
 set(PLUMB_SANITIZE "" CACHE STRING "Sanitizers for the project's own targets: empty, address;undefined or thread")

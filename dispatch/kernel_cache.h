@@ -7,7 +7,7 @@
 //     using Params = Conv2dParams;
 //     static void reference(const Problem<Params>&, Candidates&);  // kernels/reference/conv2d/conv2d.cpp
 //     static void cpu(const Problem<Params>&, Candidates&);        // kernels/cpu/conv2d/conv2d.cpp
-//     PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);  // kernels/cuda/conv2d.cu
+//     PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);  // kernels/cuda/conv2d/
 //     static double flops(const Problem<Params>&);                 // optional; 0 without it
 //   };
 //

@@ -84,6 +84,8 @@ std::string to_string(const KernelChoice& c) {
   return c.search == Search::kHeuristic ? "heuristic" : "deterministic";
 }
 
+std::string whose(const KernelChoice& c) { return message("{} kernels", c.set); }
+
 KernelChoice kernel_choice(const std::string& name) {
   PLUMB_CHECK(is_engine(name) || std::ranges::count(algorithm_names(), name),
               "{} is unknown; use {}, or an engine, cudnn_e38", in_quotes(name), any_of(algorithm_names()));

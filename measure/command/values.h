@@ -64,6 +64,8 @@ struct KernelChoice {
 };
 /// What --algorithm called it.
 std::string to_string(const KernelChoice& c);
+/// Whose kernels a result is of, for people: "all kernels" or "vendor kernels".
+std::string whose(const KernelChoice& c);
 /// The names that kernel_choice lists.
 const std::vector<std::string>& algorithm_names();
 /// The inverse of to_string. Throws unless it is one of algorithm_names, or names an engine of cuDNN ("cudnn_e38",
