@@ -1,4 +1,4 @@
-// Memory of an allocator that an object owns.
+// A block of an allocator's memory with one owner.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct GiveBack {
   Allocator* memory = nullptr;
   void operator()(void* data) const { memory->put(data, bytes, memory_class); }
 };
-/// A block of an allocator, given back at its end.
+/// A block of memory that is returned to its allocator when the pointer is destroyed.
 using Block = std::unique_ptr<void, GiveBack>;
 
 /// Uninitialised memory of `bytes` bytes. Throws Error when the device has no more.

@@ -1,18 +1,18 @@
-// Values at addresses that nothing aligns.
+// Reads and writes of values at unaligned addresses.
 #pragma once
 
 #include <cstring>
 
 namespace plumb::detail {
 
-/// The T whose bytes are at `address`.
+/// Reads a T from the bytes at `address`.
 template <class T>
 T load_bytes(const void* address) {
   T v;
   std::memcpy(&v, address, sizeof v);
   return v;
 }
-/// Puts the bytes of v at `address`.
+/// Writes the bytes of v to `address`.
 template <class T>
 void store_bytes(void* address, T v) {
   std::memcpy(address, &v, sizeof v);

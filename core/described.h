@@ -1,4 +1,4 @@
-// Devices that are not there: kernels are prepared and steps planned for them, and not run.
+// Devices that are only described: kernels are prepared and steps planned for them, but nothing runs.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace plumb {
 
-/// Adds a device to this process by its description, the JSON that cuDNN writes and reads. Tensors on it have addresses
-/// of their own, and no memory: a step is captured for it with its kernels, arena and workspace, and running it, or
-/// reading a tensor, throws a sentence. Throws on text that describes no device.
+/// Adds a device to this process from its description, the JSON that cuDNN writes and reads. Tensors on the device have
+/// addresses but no memory. A step can be captured for it, with kernels, arena and workspace; running the step or
+/// reading a tensor throws. Throws on text that describes no device.
 Device describe_device(const std::string& json);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// Dimensions that an op is told.
+// The dimensions that a caller passes to an op.
 #pragma once
 
 #include <concepts>
@@ -9,17 +9,17 @@
 
 namespace plumb {
 
-/// Dimensions of a tensor, negative ones counted from the end: one number, a list of them, or anything that is a span
-/// of them. In a reduction none stands for all.
+/// Dimensions of a tensor; negative ones count from the end. Made from one number, a list of numbers, or anything that
+/// converts to a span of them. In a reduction, no dimensions means all of them.
 class Dims {
  public:
   Dims() = default;
   Dims(int dim) : Dims({dim}) {}
-  Dims(bool) = delete;  // keepdims in the place of dims
+  Dims(bool) = delete;  // a bool here is keepdims in the wrong place
   Dims(std::initializer_list<int> dims) : Dims(std::span(dims.begin(), dims.size())) {}
   template <std::convertible_to<std::span<const int>> List>
   Dims(const List& dims) : Dims(std::span<const int>(dims)) {}
-  /// Throws where there are more than a tensor can have.
+  /// Throws if there are more than a tensor can have.
   Dims(std::span<const int> dims);
   size_t size() const { return size_; }
   const int* begin() const { return dims_; }

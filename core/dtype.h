@@ -37,14 +37,14 @@ struct Bfloat16 {
   constexpr explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-/// IEEE binary16, stored and converted only; rounded to nearest even. Without branches, so that loops become vectors.
+/// IEEE binary16, stored and converted only; rounded to nearest even. Conversion has no branches, so loops vectorise.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
   constexpr explicit Float16(float v) {
     const uint32_t u = std::bit_cast<uint32_t>(v), magnitude = u & 0x7fffffffu;
     const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-    // Below the smallest normal number: a multiple of 2^-24, rounded by the addition.
+    // Below the smallest normal number, the result is a multiple of 2^-24; the addition rounds to it.
     const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
     uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
     half = magnitude >= 0x477ff000u ? 0x7c00u : half;
@@ -55,7 +55,7 @@ struct Float16 {
     const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13, sign = static_cast<uint32_t>(bits & 0x8000u)
                                                                                    << 16;
     const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
-    // 2^-14 + the number, less 2^-14: exact, and made of normal numbers only.
+    // Adds 2^-14 and subtracts it again: exact, and all intermediates are normal numbers.
     const float subnormal = std::bit_cast<float>(magnitude + 0x38800000u) - std::bit_cast<float>(0x38800000u);
     return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<uint32_t>(subnormal) : normal) | sign);
   }

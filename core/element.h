@@ -5,7 +5,7 @@
 
 namespace plumb::detail {
 
-/// Element number i of an array, as a double: i64 beyond 2^53 are rounded.
+/// Element i of an array as a double; i64 values beyond 2^53 are rounded.
 inline double element_of(const void* data, DType dtype, int64_t i) {
   return dispatch_dtype(dtype, [&]<class T>() {
     const T v = static_cast<const T*>(data)[i];

@@ -11,8 +11,7 @@
 
 namespace plumb {
 
-/// The only exception the library throws by itself. what() is one sentence that names the op, the shapes and the way
-/// out.
+/// The only exception that the library itself throws. what() is one sentence that names the op, the shapes and the fix.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -31,7 +30,7 @@ struct MessageFormat {  // counts the placeholders at compile time
   std::string_view text;
 };
 
-/// "0.1", "1e+39": seven digits, which is what an f32 has.
+/// "0.1", "1e+39": seven digits, the precision of an f32.
 std::string text_of(double value);
 
 template <class T>

@@ -1,4 +1,4 @@
-// Files: opened with everything checked, and written whole or not at all.
+// Files: opened with every check, and written completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace plumb::detail {
 
-/// A text without line breaks and other characters that a terminal would obey: '?' stands for each.
+/// The text with line breaks and other control characters replaced by '?', so that a terminal obeys none of them.
 std::string on_one_line(std::string_view text);
-/// A text of a user's or of a file's for a message: on one line, and not long.
+/// A text from a user or a file, fit for a message: on one line, and cut after 80 characters.
 std::string shortened(std::string_view text);
-/// The same in quotes.
+/// The shortened text in quotes.
 std::string in_quotes(std::string_view text);
 
 struct CloseFile {
@@ -29,17 +29,17 @@ struct InputFile {
   FilePointer stream;
   int64_t bytes = 0;  ///< its size when it was opened
 };
-/// Opens a file. Throws a sentence that names it, with `whose` in front ("mnist: "), when it is missing, a folder, no
-/// regular file or may not be read.
+/// Opens a file. Throws a sentence that names it, with `whose` in front ("mnist: "), if it is missing, a folder, not a
+/// regular file, or not readable.
 InputFile open_input(const std::filesystem::path& path, std::string_view whose = "");
 
-/// Whether a path is a device, a pipe or what the standard output goes to: it can be written to, but not replaced.
+/// Whether a path is a device, a pipe or the target of standard output or error: writable, but not replaceable.
 bool is_stream(const std::filesystem::path& path);
-/// Throws now what write_file would throw before it writes. The sentence names `called`, or the path if it is empty.
+/// Throws what write_file would throw before it writes. The sentence names `called`, or the path if `called` is empty.
 void check_writable(const std::filesystem::path& path, const std::string& called = "");
-/// Writes the pieces one after another into a file: into a new one beside it, which is brought to the disk and renamed,
-/// so that an old file stays whole whatever happens. Links to files are followed and stay. Throws a sentence that names
-/// the file when it cannot be written; nothing is left then.
+/// Writes the pieces one after another into a new file beside `path`, flushes it to the disk, and renames it over
+/// `path`: an old file stays whole whatever happens. A link to a file stays, and its target is replaced. Throws a
+/// sentence that names the file when it cannot be written, and leaves nothing behind.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace plumb::detail

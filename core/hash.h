@@ -1,4 +1,4 @@
-// Hashing of plain bytes without padding, and floating attributes that may stand in a key.
+// Hashing of plain bytes without padding, and floating-point attributes for keys.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// A floating attribute of an op. Compared and hashed by its bits, so that parameters are plain bytes.
+/// A floating-point attribute of an op. It is compared and hashed by its bits, so that parameters are plain bytes.
 struct Real {
   uint64_t bits;
   constexpr Real(double v = 0) : bits(std::bit_cast<uint64_t>(v)) {}
@@ -16,7 +16,7 @@ struct Real {
   bool operator==(const Real&) const = default;
 };
 
-/// True for types whose bytes are their value: what a kernel's parameters must be.
+/// True for types whose value is exactly their bytes; a kernel's parameters must be such a type.
 template <class T>
 inline constexpr bool is_plain_bytes = std::is_empty_v<T> ||
                                        (std::is_trivially_copyable_v<T> &&
@@ -30,8 +30,8 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Hash of `words` 64-bit words. Each pair of words has its own constant, so that equal pairs in different places
-/// differ.
+/// Hash of `words` 64-bit words. Each pair of words has its own constant, so that equal pairs in different places hash
+/// differently.
 inline uint64_t hash_words(const void* data, size_t words, uint64_t seed) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   uint64_t h = seed, k = 0x9E3779B97F4A7C15ull;

@@ -1,7 +1,7 @@
 // Functions for the host and for CUDA.
 #pragma once
 
-// Both compilers of nvcc take what calls the C library; what does not is constexpr, which they take by themselves.
+// Functions that call the C library need this mark; constexpr functions do not, since nvcc takes them for both sides.
 #ifdef __CUDACC__
 #define PLUMB_HOST_DEVICE __host__ __device__
 #else

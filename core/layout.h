@@ -1,4 +1,4 @@
-// Where the elements of a logical (N, C, H, W) stand in memory.
+// The order of a tensor's elements in memory; tensors are logically (N, C, H, W).
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace plumb {
 
-/// An explicit part of every tensor's spec, never guessed from strides. Shapes are logical (N, C, H, W) in all of them.
-/// kNchw is plain row-major and fits any rank; the other two are for rank 4. Values from kFirstPack on are packs:
-/// opaque formats of one backend, made by the gate for a kernel that asks for them and never seen by a user.
+/// The layout is an explicit part of every tensor's spec, never guessed from strides. Shapes are logical (N, C, H, W)
+/// in every layout. kNchw is plain row-major and fits any rank; the other two are for rank 4. Values from kFirstPack on
+/// are packs: a backend's opaque formats, which the gate makes for a kernel that asks for them; users never see them.
 enum class Layout : uint16_t { kNchw = 0, kNhwc = 1, kChwn = 2, kFirstPack = 256 };
 inline constexpr Layout kPublicLayouts[] = {Layout::kNchw, Layout::kNhwc, Layout::kChwn};
 
-/// Whether it is one of the three that tensors of the user have.
+/// Whether it is one of the three layouts that a user's tensors have.
 constexpr bool is_public(Layout l) { return l <= Layout::kChwn; }
-/// Whether it is a format of one backend.
+/// Whether it is a backend's own format.
 constexpr bool is_pack(Layout l) { return l >= Layout::kFirstPack; }
 /// "nchw", "nhwc", "chwn", or the name of the pack.
 std::string to_string(Layout l);
@@ -23,10 +23,10 @@ std::string to_string(Layout l);
 Layout layout_from_string(std::string_view name);
 
 namespace detail {
-/// A new layout value, for a pack of this name; `bytes` is the size of a tensor packed so. What else is known of packs
-/// is dispatch's (dispatch/pack.h).
+/// A new layout value for a pack of this name; a tensor packed so takes `bytes` bytes. Everything else about packs is
+/// in dispatch/pack.h.
 Layout new_pack(std::string_view name, size_t bytes);
-/// What was given to new_pack.
+/// The `bytes` that were given to new_pack.
 size_t pack_bytes(Layout pack);
 }  // namespace detail
 

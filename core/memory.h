@@ -1,4 +1,4 @@
-// Device memory: a caching allocator that knows what every block is for.
+// Memory of the host and of devices: a caching allocator that knows what every block is for.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ namespace detail {
 class Slab;  // slab.h
 }  // namespace detail
 
-/// Of every tensor, pack and workspace, in bytes.
+/// Alignment of every tensor, pack and workspace, in bytes.
 inline constexpr size_t kAlignment = 256;
 namespace detail {
-/// The bytes that take up whole units of alignment.
+/// `bytes` rounded up to whole units of alignment.
 constexpr size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 }  // namespace detail
 
@@ -33,42 +33,43 @@ struct MemoryStats {
   ByClass at_peak_bytes{};         ///< live_bytes of each class when their sum was largest
   int64_t reserved_bytes = 0;      ///< taken from the system: live, cached and preallocated
   int64_t allocations = 0;         ///< calls of get
-  int64_t system_allocations = 0;  ///< of which had to ask the system
+  int64_t system_allocations = 0;  ///< those calls of get that had to ask the system
 
   int64_t live_total() const;
-  int64_t peak_total() const;  ///< the largest sum, which is the sum of at_peak_bytes
+  int64_t peak_total() const;  ///< the largest sum over all classes, which equals the sum of at_peak_bytes
 };
 
-/// Memory of the host or of one other device, 256-byte aligned. Blocks come in size classes, four an octave, and are
-/// kept when they are put back: page faults on fresh memory cost more than many ops. Any thread may get and put.
+/// Allocates memory of the host or of one device, 256-byte aligned. Blocks have size classes, four per octave, and are
+/// cached when they are put back, since page faults on fresh memory cost more than many ops. Any thread may get and
+/// put.
 class Allocator {
  public:
   constexpr Allocator() = default;
-  /// Of a device, whose memory the host does not touch.
+  /// The allocator of a device, whose memory the host never touches.
   constexpr explicit Allocator(Runtime* device) : device_(device) {}
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /// A block of at least `bytes` bytes. Throws Error when the system has no more or the limit is reached, after giving
-  /// back what is cached.
+  /// A block of at least `bytes` bytes. When the system has no more or the limit is reached, it first releases all
+  /// cached blocks, and throws Error if that is not enough.
   void* get(size_t bytes, MemoryClass c);
-  /// Takes a block back; `bytes` and `c` are those that it was got with.
+  /// Takes a block back; `bytes` and `c` must be those that were passed to get.
   void put(void* block, size_t bytes, MemoryClass c) noexcept;
   /// A copy of the counts so far.
   MemoryStats stats() const;
-  /// Starts the peaks again from what is live now.
+  /// Sets the peaks to what is live now.
   void reset_peaks();
-  /// Gives every cached block back to the system.
+  /// Returns every cached block to the system.
   void trim();
-  /// At most so many bytes are taken from the system from now on; what is taken already stays. 0 refuses everything.
+  /// Limits the bytes held from the system, all together; blocks that are held already stay. 0 refuses every new one.
   void set_limit(size_t bytes);
-  /// Takes `bytes` from the system in one piece, from which blocks are cut from now on as long as it lasts: nothing
-  /// else can take them then. Once; throws the second time, and when the system has not so much. Under AddressSanitizer
-  /// it does nothing.
+  /// Takes `bytes` from the system in one piece now, so that nothing else can take them. Blocks are cut from it as long
+  /// as it lasts. Throws when called a second time, and when the system has not so much in one piece. Does nothing
+  /// under AddressSanitizer.
   void preallocate(size_t bytes);
 
  private:
-  struct Free {  // in the block itself on the host; from the pool for a device
+  struct Free {  // on the host it lies in the free block itself; for a device it comes from the pool
     Free* next;
     void* block;
   };

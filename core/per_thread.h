@@ -1,4 +1,4 @@
-// What an object keeps once a thread: kernels whose library has states that two threads must not share.
+// One object per thread and owner: for kernels whose library has state that two threads must not share.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace plumb::detail {
 
-/// A T of each thread, made when the thread first asks for it, and freed when the thread ends or makes another in its
-/// place after its owner is gone. Asking again costs an index and a comparison.
+/// Holds one T for each thread, made at the thread's first get. It is freed when the thread ends or, after the owner is
+/// gone, when the thread reuses its slot. Later calls of get cost an index and a comparison.
 template <class T>
 class PerThread {
  public:
@@ -41,7 +41,7 @@ class PerThread {
     if (e.id == id_) [[likely]]
       return *e.value;
     auto made = make();
-    // By then it may have asked for others, and the list be another.
+    // make() may itself have called get and resized the list: index it again.
     all[slot_] = {id_, std::move(made)};
     return *all[slot_].value;
   }

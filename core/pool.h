@@ -1,4 +1,4 @@
-// Small host objects (values, tape nodes, lists): thread-local free lists, no lock on the warm path.
+// Memory for small host objects (values, tape nodes, lists): thread-local free lists, no lock once warm.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace plumb::detail {
 
-/// Free lists of one thread, by multiples of 64 bytes and then by powers of two. A list that grows long (a thread that
-/// frees what others allocate) hands half of itself to a shared store, from which an empty list refills.
+/// The free lists of one thread, by size: multiples of 64 bytes, then powers of two. If one thread frees what others
+/// allocate, its list grows long: it moves half to a shared store, from which empty lists refill.
 class Pool {
  public:
   constexpr Pool() = default;
@@ -43,7 +43,7 @@ class Pool {
 #endif
     std::free(object);
   }
-  /// Gives every free object back to the system: what a thread does when it ends.
+  /// Returns every free object to the system; called when the thread ends.
   void drain() noexcept;
 
  private:
@@ -65,13 +65,13 @@ class Pool {
   static Shared& shared();
   void* refill(int c, size_t bytes);
   void spill(int c) noexcept;
-  void watch() noexcept;  // so that drain() is called when the thread ends
+  void watch() noexcept;  // makes sure that drain() is called when the thread ends
 
   List lists_[kClasses];
   bool watched_ = false;
 };
 
-/// A standard allocator on the pool of the calling thread.
+/// A standard allocator that uses the calling thread's pool.
 template <class T>
 struct PoolAllocator {
   using value_type = T;
@@ -86,7 +86,7 @@ struct PoolAllocator {
   }
 };
 
-/// A vector whose storage costs no call of malloc once warm.
+/// A vector whose storage needs no malloc once the pool is warm.
 template <class T>
 using PoolVector = std::vector<T, PoolAllocator<T>>;
 

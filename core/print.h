@@ -1,4 +1,4 @@
-// Tensors as text, for people.
+// Tensors as text for people.
 #pragma once
 
 #include <iosfwd>
@@ -8,9 +8,9 @@
 
 namespace plumb {
 
-/// "f32 (2, 3) nchw", and on lines of their own the elements as numpy shows them, in the order of the logical
-/// dimensions; of long dimensions the first and the last three. Of a tensor on another device than the host, which is
-/// named behind the spec, after waiting for it.
+/// "f32 (2, 3) nchw", followed on new lines by the elements as numpy prints them, in the order of the logical
+/// dimensions; a long dimension shows its first three and last three. If the tensor is on a device, waits for it and
+/// names it after the spec.
 std::string to_string(const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const TensorSpec& s);
@@ -18,7 +18,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& s);
 std::ostream& operator<<(std::ostream& out, DType t);
 std::ostream& operator<<(std::ostream& out, Layout l);
 
-// fmt 10 and newer find these, whatever is included first.
+// fmt 10 and newer find these functions whatever the order of includes.
 inline std::string format_as(const Tensor& x) { return to_string(x); }
 inline std::string format_as(const TensorSpec& s) { return to_string(s); }
 inline std::string format_as(const Shape& s) { return to_string(s); }
@@ -30,7 +30,7 @@ inline constexpr bool is_printed = std::same_as<T, Tensor> || std::same_as<T, Te
 
 }  // namespace plumb
 
-// fmt 9 finds this where its header is included before; otherwise fmt::streamed takes the operators.
+// fmt 9 finds this if its header is included first; otherwise wrap the tensor in fmt::streamed, which uses <<.
 #if defined(FMT_VERSION) && FMT_VERSION < 100000
 template <class T>
 requires plumb::detail::is_printed<T>

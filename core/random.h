@@ -1,6 +1,6 @@
-// Counter-based random numbers: the same seed gives the same bits on every machine, device and number of threads.
-// Numbers are made of them in f64; by what the compiler and the C library round, normal ones may differ in the last
-// place.
+// Counter-based random numbers: a seed gives the same bits on every machine, device and number of threads.
+// Distributions compute in f64 from these bits; normal numbers may differ in the last place, since compilers and C
+// libraries round differently.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace plumb {
 
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC'11). Four 32-bit numbers
-/// a counter; this is the only generator.
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC'11). Gives four 32-bit
+/// numbers per counter. It is the only generator.
 struct Philox {
   static constexpr int kRounds = 10;
   /// One round on the four words of a counter under one key.
@@ -26,12 +26,12 @@ struct Philox {
     c1 = static_cast<uint32_t>(p1);
     c3 = static_cast<uint32_t>(p0);
   }
-  /// The key of the next round.
+  /// Changes the key to that of the next round.
   static constexpr void next_key(uint32_t& k0, uint32_t& k1) {
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  /// The four numbers of a counter in a stream; streams of one key are as good as keys of their own.
+  /// The four numbers of a counter in a stream. Streams of one key are as independent as different keys.
   static constexpr std::array<uint32_t, 4> block(uint64_t key, uint64_t counter, uint64_t stream) {
     uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
     uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
@@ -39,14 +39,14 @@ struct Philox {
     for (int i = 0; i < kRounds; ++i, next_key(k0, k1)) round(c0, c1, c2, c3, k0, k1);
     return {c0, c1, c2, c3};
   }
-  /// A float in [0, 1) from the upper 24 bits.
+  /// A float in [0, 1), made from the upper 24 bits.
   static constexpr float unit(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 };
 
 namespace detail {
-/// Numbers of a distribution, made of the four words of a counter.
+/// Turns the four words of a counter into numbers of a distribution.
 struct Distribution {
-  double first = 0, range = 1;  ///< of U[first, first + range); or mean and deviation
+  double first = 0, range = 1;  ///< U[first, first + range); if normal, the mean and the deviation
   int64_t is_normal = 0;
 
   PLUMB_HOST_DEVICE void numbers(const std::array<uint32_t, 4>& words, double* v) const {
@@ -61,7 +61,7 @@ struct Distribution {
       v[j + 1] = first + radius * std::sin(angle);
     }
   }
-  /// Rounded to T; integers are the whole numbers below.
+  /// v rounded to T; integers are rounded down.
   template <class T>
   PLUMB_HOST_DEVICE static T rounded(double v) {
     if constexpr (std::is_integral_v<T>) {
@@ -78,13 +78,13 @@ struct Distribution {
     return static_cast<double>(Philox::unit(words[static_cast<size_t>(j)]));
   }
 };
-/// U[low, high), rounded to the dtype; for integers the whole numbers from [low, high], which lie within 32 bits.
-/// Throws on a range that is empty or too large.
+/// U[low, high), rounded to the dtype. For an integer dtype, the whole numbers of [low, high], which must lie within 32
+/// bits. Throws on a range that is empty or too large.
 Distribution uniform_distribution(DType dtype, double low, double high);
 /// N(mean, deviation^2). Throws on an integer dtype and a negative deviation.
 Distribution normal_distribution(DType dtype, double mean, double deviation);
 
-/// Fills elements begin to end of memory; begin is a multiple of four. Element i has number i % 4 of counter i / 4.
+/// Fills elements begin to end; begin is a multiple of four. Element i is number i % 4 of counter i / 4.
 void fill_random(void* data, DType dtype, int64_t begin, int64_t end, const Distribution& d, uint64_t seed);
 inline void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
   fill_random(data, dtype, 0, count, uniform_distribution(dtype, low, high), seed);

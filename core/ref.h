@@ -1,4 +1,4 @@
-// An intrusive reference.
+// An intrusive reference-counted pointer.
 #pragma once
 
 #include <atomic>
@@ -6,17 +6,17 @@
 
 namespace plumb::detail {
 
-/// Shares ownership of an object with an atomic `refs` and a static `destroy`. One pointer wide.
+/// Shares ownership of an object that has an atomic `refs` and a static `destroy`. As large as one pointer.
 template <class T>
 class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  /// Shares `object`, which may be null.
+  /// Adds a reference to `object`, which may be null.
   explicit Ref(T* object) : p_(object) {
     if (p_) p_->refs.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Takes over a reference that is already counted.
+  /// Takes over a reference that the count already includes.
   static Ref adopt(T* object) {
     Ref r;
     r.p_ = object;
@@ -42,7 +42,7 @@ class Ref {
   T* operator->() const { return p_; }
   T& operator*() const { return *p_; }
   explicit operator bool() const { return p_ != nullptr; }
-  /// Gives up the reference without counting down.
+  /// Gives up the pointer without lowering the count.
   T* release() { return std::exchange(p_, nullptr); }
   bool sole_owner() const { return p_ && p_->refs.load(std::memory_order_acquire) == 1; }
 

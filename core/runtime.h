@@ -1,6 +1,6 @@
-// What a device other than the host does for the library: memory, copies, launches, events, captured graphs. Four kinds
-// of device stand behind this seam (docs/cuda.md): CUDA's own, an emulated one whose kernels run on the host, one that
-// is only described, and, in tests, one that fails by a script.
+// What the library needs from a device: memory, copies, launches, events, captured graphs. Four kinds of device
+// implement this interface (docs/cuda.md): CUDA's own, an emulated one whose kernels run on the host, one that is only
+// described, and, in tests, one that fails as a script says.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 #include "memory.h"
 #include "per_thread.h"
 
-// Stands before what kernels/cuda defines. A library without CUDA refers to it weakly: where a program links these
-// kernels beside it, they are found, and where none does, there is nothing to stand in for them.
+// Marks functions that kernels/cuda defines. A library built without CUDA refers to them weakly: they are found if the
+// program links kernels/cuda as well, and are null otherwise.
 #ifdef PLUMB_HAS_CUDA
 #define PLUMB_IN_CUDA
 #else
@@ -31,34 +31,35 @@ struct Extent3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// The launch of a __global__ function that takes one plain struct.
+/// The launch of a __global__ function whose only parameter is a plain struct.
 struct KernelCall {
-  const char* name;    ///< of the function, as the compiler writes it
-  const char* work;    ///< of the prepared kernel that it is a part of: "plumb:softmax"
+  const char* name;    ///< of the function, as the compiler spells it
+  const char* work;    ///< the name of the prepared kernel that it belongs to: "plumb:softmax"
   const void* kernel;  ///< its address, as the host knows it
   Extent3 blocks, threads;
   const void* arguments;  ///< the struct, and its size
   size_t argument_bytes;
-  void (*call)(const void* kernel, const void* arguments);  ///< calls it as a function of the host
+  void (*call)(const void* kernel, const void* arguments);  ///< on an emulated device, calls the kernel as a host
+                                                            ///< function
 };
 
-/// What planning and the arithmetic of launches need to know of a device.
+/// What planning and launches need to know of a device.
 struct DeviceProperties {
   std::string name;    ///< "NVIDIA H200"
-  int capability = 0;  ///< 90 for 9.0
+  int capability = 0;  ///< compute capability: 90 for 9.0
   int multiprocessors = 1;
   size_t memory_bytes = 0;
-  std::string description{};  ///< cuDNN's JSON, of a device that is only described
+  std::string description{};  ///< cuDNN's JSON, if the device is only described
   int ordinal = -1;           ///< CUDA's number of a GPU
   size_t cache_bytes = 0;     ///< of its last cache before the memory; 0: not known
-  /// Whether it is a GPU, here or only described, that the vendor's libraries know.
+  /// Whether it is a GPU that the vendor's libraries know, present or only described.
   bool is_gpu() const { return ordinal >= 0 || !description.empty(); }
 };
 
-/// What a kernel found wrong with the numbers it was given. It lies where host and device reach it; the first thread
-/// that finds something writes it (cuda::report), and the next wait throws it.
+/// An error that a kernel found in its input values. It lies in memory that both host and device reach. The first
+/// thread that finds an error writes it (cuda::report), and the next wait throws it.
 struct Fault {
-  uint64_t sentence = 0;  ///< the address of a text of the host, with a {} for each value; 0 while all is well
+  uint64_t sentence = 0;  ///< the address of a host text, with a {} for each value; 0 if there is no fault
   int64_t values[3] = {};
 };
 
@@ -78,7 +79,7 @@ struct Transfers {
   int64_t count = 0, bytes = 0;
   double seconds = 0;
 };
-/// What a device was asked for so far.
+/// What a device has done so far.
 struct DeviceCounts {
   Transfers to_device, to_host, within;
   int64_t waits = 0;     ///< times that the host waited for the device
@@ -91,7 +92,7 @@ inline Transfers operator-(const Transfers& now, const Transfers& before) {
 inline Transfers operator+(const Transfers& a, const Transfers& b) {
   return {a.count + b.count, a.bytes + b.bytes, a.seconds + b.seconds};
 }
-/// What was asked for since `before`.
+/// What the device did between `before` and `now`.
 inline DeviceCounts operator-(const DeviceCounts& now, const DeviceCounts& before) {
   return {now.to_device - before.to_device, now.to_host - before.to_host,   now.within - before.within,
           now.waits - before.waits,         now.launches - before.launches, now.replays - before.replays};
@@ -101,7 +102,7 @@ inline DeviceCounts operator+(const DeviceCounts& a, const DeviceCounts& b) {
           a.waits + b.waits,         a.launches + b.launches, a.replays + b.replays};
 }
 
-/// One a device. All but waits are asynchronous, in the order of the stream. Any thread may call it.
+/// One per device. Everything but waits is asynchronous, in the order of the stream. Any thread may call it.
 class Runtime {
  public:
   using Stream = void*;
@@ -113,33 +114,33 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   const DeviceProperties& properties() const { return properties_; }
-  /// False for a device that is only described: kernels are prepared for it, and not run.
+  /// False for a device that is only described: kernels are prepared for it, but never run.
   virtual bool is_present() const { return true; }
   /// The allocator of the device.
   Allocator& memory() { return memory_; }
-  /// The stream that the work of this process goes to. One a device: its order is that of the calls, whichever thread
-  /// makes them, so that memory that is put back may be handed out again at once.
+  /// The only stream of the device in this process. Work runs in the order of the calls, whichever thread makes them,
+  /// so memory that is put back can be reused at once.
   virtual Stream stream() { return nullptr; }
-  /// Makes it the calling thread's current device, for libraries that ask CUDA which one that is.
+  /// Makes this the calling thread's current device, for libraries that ask CUDA for the current one.
   virtual void make_current() {}
 
-  /// Uninitialised memory of the device, 256-byte aligned, or null when there is no more.
+  /// Uninitialised device memory, 256-byte aligned; null when there is no more.
   virtual void* allocate(size_t bytes) = 0;
   virtual void release(void* block, size_t bytes) noexcept = 0;
-  /// False where every block is to be a fresh one, so that accesses beyond its ends are seen.
+  /// False if blocks must not be cached or rounded up, so that accesses beyond their ends are seen.
   virtual bool keeps_blocks() const { return true; }
-  /// Memory of the host that the device reads and writes by itself while the host goes on, or null.
+  /// Host memory that the device can access directly while the host continues; null when there is no more.
   virtual void* allocate_pinned(size_t bytes) = 0;
   virtual void release_pinned(void* block, size_t bytes) noexcept = 0;
 
-  /// Copies bytes in the order of the stream. The host's side must stay as it is until then, unless it is not pinned,
-  /// in which case it is read before this returns. To the host: wait before reading. Copies that are captured are not
-  /// among the counts.
+  /// Copies bytes in the order of the stream. Pinned host memory must stay unchanged until the copy is done; other host
+  /// memory is read before this returns. After a copy to the host, wait before reading. Captured copies are not
+  /// counted.
   void copy(void* to, const void* from, size_t bytes, Direction, Stream);
   void launch(const KernelCall&, Stream);
-  /// Counts the launch of a vendor's library.
+  /// Counts a launch that a vendor's library makes.
   void count_launch() { launches_.fetch_add(1, std::memory_order_relaxed); }
-  /// Waits until all work of the stream is done, and throws what went wrong in it.
+  /// Waits until all work of the stream is done; throws if any of it failed.
   void wait(Stream);
 
   virtual std::unique_ptr<RuntimeEvent> make_event() = 0;
@@ -147,20 +148,20 @@ class Runtime {
   virtual bool is_done(const RuntimeEvent&) = 0;
   /// Waits until the stream has passed the event.
   void wait_for(const RuntimeEvent&);
-  /// Waits for both.
+  /// The time from one event to the other; waits for both.
   virtual double seconds_between(const RuntimeEvent& from, const RuntimeEvent& to) = 0;
 
-  /// The stream on which launches and copies are captured from now on, instead of being done.
+  /// Starts a capture. Launches and copies on the returned stream are captured instead of run.
   virtual Stream begin_capture() = 0;
   virtual std::unique_ptr<RuntimeGraph> end_capture() = 0;
   void replay(const RuntimeGraph&, Stream);
 
-  /// Scratch memory of the calling thread, at least so large; good until the thread asks for more. One a thread: the
-  /// launches of a kernel may have those of another thread's between them.
+  /// Scratch memory of the calling thread, at least `bytes` large, valid until the thread asks for more. Each thread
+  /// has its own, since launches of two threads' kernels may interleave.
   void* workspace(size_t bytes);
-  /// Gives back the thread's workspace and all memory that lies idle.
+  /// Releases the calling thread's workspace and all idle memory.
   void release_idle_memory();
-  /// Where kernels report what is wrong with their numbers.
+  /// Where kernels report errors in their input values.
   Fault* fault();
   DeviceCounts counts();
 
@@ -172,7 +173,7 @@ class Runtime {
   virtual void do_replay(const RuntimeGraph&, Stream) = 0;
 
  private:
-  struct Timed {  // a copy whose time is not yet known
+  struct Timed {  // a copy whose duration is not yet known
     std::unique_ptr<RuntimeEvent> from, to;
     double* seconds = nullptr;
   };
@@ -192,9 +193,9 @@ class Runtime {
   std::atomic<int64_t> launches_{0}, waits_{0};
 };
 
-/// The runtime of a device that is not the host; throws a sentence where there is none.
+/// The runtime of a device other than the host; throws if there is no such device.
 Runtime& runtime_of(Device d);
-/// The devices of this process beside the host: those of the build, and those that were added.
+/// The devices of this process other than the host: those of the build, and those added later.
 std::vector<Device> devices();
 /// Adds a device for the rest of the process.
 Device add_device(std::unique_ptr<Runtime> runtime);
@@ -202,11 +203,11 @@ Device add_device(std::unique_ptr<Runtime> runtime);
 Allocator& memory_of(Device d);
 
 namespace detail {
-/// The devices that the build brings: CUDA's, or the emulated one. `why_none` says why there is none.
+/// The devices that the build provides: CUDA's, or the emulated one. If there are none, `why_none` says why.
 PLUMB_IN_CUDA std::vector<std::unique_ptr<Runtime>> make_runtimes(std::string& why_none);
-/// The vendor's libraries with their versions; opens them, and throws a sentence where one is missing.
+/// The vendor's libraries with their versions. Loads them; throws if one is missing.
 PLUMB_IN_CUDA std::vector<std::string> vendor_versions();
-/// The name by which a linker is asked for the kernels of a library that has them.
+/// A symbol that only kernels/cuda defines: a linker option can require it, and so link these kernels.
 extern "C" PLUMB_IN_CUDA const char plumb_cuda_kernels;
 /// Whether the kernels of kernels/cuda are in this program.
 inline bool has_cuda_kernels() {
@@ -216,7 +217,7 @@ inline bool has_cuda_kernels() {
   return &make_runtimes != nullptr;
 #endif
 }
-/// Copies memory between any two devices. To the host it waits; between two devices it goes by way of the host.
+/// Copies memory between any two devices. A copy to the host waits; one between two devices goes through the host.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
 }  // namespace detail
 

@@ -12,8 +12,8 @@ namespace plumb {
 
 inline constexpr int kMaxRank = 6;
 
-/// Up to six 64-bit extents, inline. Always logical: (N, C, H, W) whatever the layout. Unused extents are zero, so that
-/// shapes compare and hash as bytes. Shapes of more than 2^56 elements are refused, so that bytes are counted in 63
+/// Up to six 64-bit extents, stored inline. Always logical: (N, C, H, W) whatever the layout. Unused extents are zero,
+/// so that shapes compare and hash as bytes. More than 2^56 elements are refused, so that sizes in bytes fit in 63
 /// bits.
 class Shape {
  public:
@@ -31,7 +31,7 @@ class Shape {
   }
 
   int rank() const { return static_cast<int>(rank_); }
-  /// The extent of dimension i; negative i counts from the end. Throws where there is no such dimension.
+  /// The extent of dimension i; negative i counts from the end. Throws if there is no such dimension.
   int64_t operator[](int i) const {
     const int64_t d = i < 0 ? i + rank_ : i;
     if (d < 0 || d >= rank_) [[unlikely]]
@@ -51,7 +51,7 @@ class Shape {
   bool operator==(const Shape&) const = default;
 
  private:
-  static constexpr int64_t kMaxNumel = int64_t{1} << 56;  // leaves room for the size of an element
+  static constexpr int64_t kMaxNumel = int64_t{1} << 56;  // 2^56, so that a size in bytes does not overflow
   [[noreturn]] void refuse() const;
   [[noreturn]] static void refuse_rank(size_t rank);
   [[noreturn]] void refuse_dimension(int i) const;

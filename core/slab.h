@@ -1,4 +1,4 @@
-// One large piece of memory that blocks are cut from.
+// One large piece of memory, from which blocks are cut.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,13 @@
 
 namespace plumb::detail {
 
-/// Knows which ranges of a piece of memory are free, and never touches the memory itself. Not for several threads at
-/// once.
+/// Tracks which ranges of a piece of memory are free; never touches the memory itself. Not thread-safe.
 class Slab {
  public:
   Slab(void* memory, size_t bytes) : begin_(static_cast<char*>(memory)), bytes_(bytes), free_{{0, bytes}} {}
   void* memory() const { return begin_; }
   size_t bytes() const { return bytes_; }
-  /// A range from the smallest free one that has room, or null. Offsets are whole units of alignment where sizes are.
+  /// Takes a range from the smallest free one that is large enough, or returns null. Offsets stay aligned if sizes are.
   void* get(size_t bytes);
   void put(void* block, size_t bytes);
   bool holds(const void* block) const { return block >= begin_ && block < begin_ + bytes_; }
@@ -22,7 +21,7 @@ class Slab {
  private:
   char* begin_;
   size_t bytes_;
-  std::map<size_t, size_t> free_;  // offset -> bytes; neighbours are joined
+  std::map<size_t, size_t> free_;  // offset -> bytes; neighbouring ranges are merged
 };
 
 }  // namespace plumb::detail

@@ -1,4 +1,4 @@
-// What a tensor is, without its data.
+// What describes a tensor apart from its data.
 #pragma once
 
 #include <cstring>
@@ -26,13 +26,13 @@ struct TensorSpec {
       refuse_layout();
   }
 
-  /// Of these extents: zeros({2, 3}).
+  /// From extents: zeros({2, 3}).
   TensorSpec(std::initializer_list<int64_t> extents, DType t = DType::kF32, Layout l = Layout::kNchw)
       : TensorSpec(Shape(extents), t, l) {}
 
   int rank() const { return shape.rank(); }
   int64_t numel() const { return shape.numel(); }
-  /// What the data takes, or the pack.
+  /// The size of the data, or of the pack.
   size_t bytes() const {
     return is_pack(layout) ? detail::pack_bytes(layout) : static_cast<size_t>(shape.numel()) * size_of(dtype);
   }
@@ -48,7 +48,7 @@ static_assert(sizeof(TensorSpec) == 64 && is_plain_bytes<TensorSpec>);
 
 /// "f32 (250, 64, 32, 32) nhwc".
 std::string to_string(const TensorSpec& s);
-/// What they take together.
+/// The sum of their sizes.
 size_t bytes_of(std::span<const TensorSpec> specs);
 
 /// Distance in elements between neighbours along each logical dimension of a tensor in a public layout.
@@ -56,14 +56,14 @@ struct Strides {
   int64_t of[kMaxRank] = {};
   int64_t operator[](int i) const { return of[i]; }
 };
-/// Of a public layout; throws for a pack.
+/// The strides of a public layout; throws for a pack.
 Strides strides_of(const TensorSpec& s);
-/// The logical dimensions in the order in which they stand in memory, outermost first (NHWC: 0, 2, 3, 1).
+/// The logical dimensions in memory order, outermost first (NHWC: 0, 2, 3, 1).
 struct DimOrder {
   int8_t of[kMaxRank] = {};
   int operator[](int i) const { return of[i]; }
 };
-/// Of a tensor of so many dimensions; of nhwc and chwn, four.
+/// The order of a tensor of this rank; nhwc and chwn need rank 4.
 DimOrder memory_order(Layout layout, int rank);
 
 }  // namespace plumb

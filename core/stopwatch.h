@@ -1,11 +1,11 @@
-// How long something takes.
+// How long something takes on the host.
 #pragma once
 
 #include <chrono>
 
 namespace plumb::detail {
 
-/// Time since it was made.
+/// The time since its construction.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

@@ -3,7 +3,7 @@
 //   return record(run<K>(...), wrt(x, [w = SavedTensor(w)](const Tensor& dy) { return ...; }), wrt(w, ...));
 //
 // A closure gets dy (or dy and the op's own output) and returns the gradient with respect to one input. Closures call
-// ops, never the gate, so that gradients have gradients. Closures name what they keep: no [=].
+// ops, never the gate, so that gradients can be differentiated again. Closures list their captures: no [=].
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@
 namespace plumb {
 
 namespace detail {
-/// What an error calls an op whose function is `caller`: that name, unless it is a lambda's or a functor's.
+/// The name that errors use for an op: `caller`, the function's name, unless that is a lambda or a functor.
 const char* op_name(const char* caller);
 }  // namespace detail
 
-/// A tensor kept for backward, which may be empty (an optional bias). Reading it after its memory was written to is an
-/// error, which names the op: `op`, or else the function that keeps it.
+/// A tensor kept for backward; it may be empty (an optional bias). Reading it after its memory was written to throws an
+/// error that names the op: `op`, or else the function that made this.
 class SavedTensor {
  public:
   explicit SavedTensor(const Tensor& x, const char* op = __builtin_FUNCTION())
@@ -50,8 +50,8 @@ struct Wrt {
 };
 }  // namespace detail
 
-/// The gradient with respect to x is gradient(dy), or gradient(dy, y). SavedTensor only if x needs one. Errors name the
-/// op: `op`, or else the function that this is called in.
+/// The gradient with respect to x is gradient(dy), or gradient(dy, y). The closure, and what it saves, is kept only if
+/// x needs a gradient. Errors name the op: `op`, or else the calling function.
 template <class F>
 detail::Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
   return {x, std::move(gradient), op};
@@ -66,7 +66,7 @@ inline constexpr bool takes_output = std::is_invocable_v<F, const Tensor&, const
   fail("grad: backward ran through this graph before and released it; pass retain_graph to the first call");
 }
 
-// Numbers grow along every edge, also where another thread, which may have counted further, recorded the input.
+// Sequence numbers grow along every edge, even if a thread with a higher count recorded the input.
 inline void number_after(const Node* input) {
   if (input->sequence > ctx.sequence) [[unlikely]]
     ctx.sequence = input->sequence;
@@ -91,7 +91,7 @@ struct Edge {
     if (!to) return;
     if (!gradient) fail_released();
     if constexpr (takes_output<F>) {
-      // Its own output is kept without the node, so that there is no cycle.
+      // The closure gets the output without its node, so that there is no cycle.
       const Tensor output(y, sink.create_graph ? Ref<Node>(self) : Ref<Node>());
       PLUMB_CHECK(y->version() == y_version, "{}: its output {} was written to before backward; write to it after grad",
                   op_name(op), y->spec);
@@ -130,7 +130,7 @@ class RecordedNode final : public Node {
   uint32_t y_version_ = 0;
 };
 
-// F takes the gradient of the one output, or a list of those of several.
+// F takes the gradient of the one output, or a list with the gradients of several outputs.
 template <size_t N, class F>
 class JointNode final : public Node {
  public:
@@ -181,8 +181,8 @@ void attach(Tensor& y, Args&&... args) {
   y.node = make_node<N>(y.spec(), std::forward<Args>(args)...);
 }
 
-// One output of an op that has several. It is later than the op's own node, which so has the gradients of all its
-// outputs when its turn comes.
+// One of several outputs of an op. Its number is higher than that of the op's own node, so when backward reaches the
+// op, it has the gradients of all outputs.
 class OutputNode final : public Node {
  public:
   OutputNode(Ref<Node> of, size_t i, size_t n) : of_(std::move(of)), i_(i), n_(n) { bytes = sizeof *this; }
@@ -203,12 +203,12 @@ Tensor record(Tensor y, detail::Wrt<F>... w) {
   return y;
 }
 
-/// Which of the inputs of a joint backward need a gradient.
+/// Which of the inputs of a joint backward pass need a gradient.
 template <size_t N>
 using Needs = std::array<bool, N>;
 
-/// The same for an op whose gradients come out of one piece of work: gradients(dy, needs) returns an array of N
-/// tensors, empty where not needed. Errors name the op as those of wrt do.
+/// As record, for an op that computes all its gradients together: gradients(dy, needs) returns an array of N tensors,
+/// empty where none is needed. Errors name the op as those of wrt do.
 template <size_t N, class F>
 Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients, const char* op = __builtin_FUNCTION()) {
   bool any = false;
@@ -217,8 +217,8 @@ Tensor record_joint(Tensor y, std::array<const Tensor*, N> x, F gradients, const
   return y;
 }
 
-/// The same for an op of several outputs: puts the gradient edges on the tensors of y. gradients(dy, needs) gets a list
-/// of the gradients of all of them, empty for those that nobody used; one is not.
+/// As record_joint, for an op of several outputs: puts the gradient edges on the tensors of y. gradients(dy, needs)
+/// gets a list with the gradient of each output, empty for outputs that nobody used; at least one is not empty.
 template <size_t N, class F>
 void record_outputs(std::span<Tensor> y, std::array<const Tensor*, N> x, F gradients,
                     const char* op = __builtin_FUNCTION()) {

@@ -1,4 +1,4 @@
-// One recorded application on the tape, without its closures.
+// The tape's record of one op, without its closures.
 #pragma once
 
 #include <span>
@@ -11,16 +11,16 @@ class Tensor;
 
 namespace plumb::detail {
 
-/// Where the closures of a node hand the gradients they computed (ops/grad.cpp).
+/// Where a node's closures hand over the gradients that they computed (ops/grad.cpp).
 class GradientSink {
  public:
-  /// Adds the gradient that `op` computed to what `to` has gathered so far. An empty one is none. Throws unless it is
-  /// of the spec of the tensor behind `to`.
+  /// Adds the gradient that `op` computed to the sum for node `to`. An empty gradient adds nothing. Throws if its spec
+  /// differs from that of the tensor of `to`.
   void give(Node* to, Tensor gradient, const char* op);
-  /// Hands over the gradient of output `i` of the `n` outputs that `of` has: see Node::backward_outputs.
+  /// Hands over the gradient of output `i` of the op `of`, which has `n` outputs: see Node::backward_outputs.
   virtual void give_output(Node* of, size_t i, size_t n, Tensor gradient) = 0;
-  /// Whether a closure may leave `n` out, and give what is behind it what `n` would: nobody asks for the gradient of
-  /// n's own tensor, nor for a graph. Others may give to `n` all the same; it is released in its turn.
+  /// Whether a closure may skip node `n` and give gradients directly to the inputs of `n`: if so, nobody asks for n's
+  /// own gradient, nor for a graph. Other closures may still give to `n`; it is released in its turn.
   virtual bool passes(Node* /*n*/) { return false; }
   bool create_graph = false;
 
@@ -31,27 +31,27 @@ class GradientSink {
   virtual void add(Node* to, Tensor gradient) = 0;
 };
 
-/// A node of the tape. Leaves are plain nodes; recorded ops derive from it and hold their closures in the same
-/// allocation (core/tape.h). What a call of grad gathers stands in the call: calls may nest, and threads may share
-/// leaves. Any other node, and the graph behind it, belongs to one thread at a time.
+/// A node of the tape. Leaves are plain Nodes; recorded ops derive from Node and hold their closures in the same
+/// allocation (core/tape.h). A call of grad keeps its sums itself: calls may nest, and threads may share leaves. Any
+/// other node, and the graph behind it, belongs to one thread at a time.
 class Node {
  public:
   std::atomic<uint32_t> refs{1};
-  uint32_t bytes = 0;     ///< of the allocation
+  uint32_t bytes = 0;     ///< size of the allocation
   uint64_t sequence = 0;  ///< later ops have larger numbers; backward runs from the largest
-  TensorSpec spec;        ///< of the tensor, and so of its gradient
+  TensorSpec spec;        ///< of the tensor, hence also of its gradient
 
-  /// The node of a tensor that gradients are asked for and that no op made: nothing is behind it.
+  /// The node of a tensor that no op made but that needs a gradient: the graph ends here.
   static Ref<Node> make_leaf(const TensorSpec& spec);
   virtual void backward(const Tensor&, GradientSink&) {}
-  /// The same for an op of several outputs, whose tensors have nodes of their own (OutputNode). The gradients of those
-  /// that nobody used are empty.
+  /// The same for an op of several outputs, whose tensors have their own nodes (OutputNode). Outputs that nobody used
+  /// have empty gradients.
   virtual void backward_outputs(std::span<const Tensor>, GradientSink&) {}
-  /// Appends the nodes that backward gives gradients to.
+  /// Appends the nodes to which backward gives gradients.
   virtual void append_inputs(PoolVector<Node*>&) const {}
   /// Drops what was kept for backward.
   virtual void release() {}
-  /// Iterative: a chain a million deep must not recurse.
+  /// Iterative, since a chain a million nodes deep must not overflow the stack.
   static void destroy(Node* n);
 
  protected:

@@ -1,4 +1,4 @@
-// The handle that users hold.
+// The tensor handle that users hold.
 #pragma once
 
 #include <concepts>
@@ -12,20 +12,20 @@
 
 namespace plumb {
 
-/// A dense array of up to six dimensions: what it is (a value) and where its gradient goes (a tape node). Copies share
-/// both. The gradient edge lives in the handle: detached() is the same value without it.
+/// A dense array of up to six dimensions: its data (a value) and where its gradient goes (a tape node). Copies share
+/// both. The gradient edge belongs to the handle: detached() is the same value without it.
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(detail::Ref<detail::Value> v, detail::Ref<detail::Node> n = {})
       : value(std::move(v)), node(std::move(n)) {}
 
-  /// Uninitialised memory of a device. Never symbolic: made outside a captured step even while one is captured.
+  /// Uninitialised memory of a device. Never symbolic: it has memory even while a step is captured.
   static Tensor empty(const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation, Device d = {}) {
     return Tensor(detail::Value::make(spec, c, d, false));
   }
-  /// A copy of host data, on the host (a vector, an array, a span), in the order of the spec's layout. Throws if the
-  /// number of elements differs, if the spec's dtype is another than the data's, and while a step is captured.
+  /// A host tensor with a copy of host data (a vector, an array, a span), in the element order of the spec's layout.
+  /// Throws if the number of elements or the dtype differs from the spec's, and while a step is captured.
   template <std::ranges::contiguous_range Data>
   static Tensor from(const Data& data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
     using T = std::ranges::range_value_t<Data>;
@@ -35,7 +35,7 @@ class Tensor {
   static Tensor from(std::span<const T> data, const TensorSpec& spec, MemoryClass c = MemoryClass::kActivation) {
     return copy_of(data.data(), data.size(), dtype_of<T>, spec, c);
   }
-  /// The same for row-major data of their own dtype.
+  /// The same for row-major data, with the dtype of the data.
   template <std::ranges::contiguous_range Data, std::same_as<Shape> S>
   static Tensor from(const Data& data, const S& shape) {
     return from(data, TensorSpec(shape, dtype_of<std::ranges::range_value_t<Data>>));
@@ -48,15 +48,15 @@ class Tensor {
   static Tensor from(std::initializer_list<T> data, const Shape& shape) {
     return from(std::span<const T>(data.begin(), data.size()), shape);
   }
-  /// A tensor on memory of the caller's. `deleter` runs when the last handle is gone. Packs and tensors kept for
-  /// backward notice a write by the version alone: after writing to the memory directly, call mutable_data.
-  /// Memory of a device must be aligned to 16 bytes.
+  /// A tensor on memory that the caller owns. `deleter` runs when the last handle is gone. Packs and tensors kept for
+  /// backward notice writes only by the version: call mutable_data after writing to the memory directly. Device memory
+  /// must be aligned to 16 bytes.
   static Tensor wrap(void* data, const TensorSpec& spec, std::function<void(void*)> deleter = {}, Device d = {}) {
     return Tensor(detail::Value::wrap(data, spec, MemoryClass::kInput, std::move(deleter), d));
   }
 
   explicit operator bool() const { return static_cast<bool>(value); }
-  /// This and what follows throw on an empty tensor.
+  /// Throws on an empty tensor, as everything below does.
   const TensorSpec& spec() const& {
     if (!value) [[unlikely]]
       refuse_empty();
@@ -76,40 +76,39 @@ class Tensor {
     return value->device;
   }
 
-  /// The elements, in the order of the layout, for as long as a handle lives: not of a temporary one. Throws if T is
-  /// not the dtype, of a tensor on another device than the host (bring it with to(device)), or while it is only
-  /// captured.
+  /// The elements in memory order, valid as long as some handle lives; so not on a temporary. Throws if T is not the
+  /// dtype, if the tensor is on a device (bring it to the host with to(device)), or if it is only captured.
   template <class T>
   std::span<const T> data() const& {
     return {static_cast<const T*>(readable(dtype_of<T>)), static_cast<size_t>(numel())};
   }
   template <class T>
   std::span<const T> data() const&& = delete;
-  /// The same for writing: what was kept for backward before refuses to be used after, and packs are made anew. Both
-  /// notice this call and not the writes: after writing through the span later, call it again. Throws while a step is
-  /// captured.
+  /// The same for writing. Tensors kept for backward before this call refuse to be used afterwards, and packs are
+  /// remade. Only this call is noticed, not the writes: call it again before writing through an old span. Throws while
+  /// a step is captured.
   template <class T>
   std::span<T> mutable_data() & {
     void* p = writable(dtype_of<T>);
     return {static_cast<T*>(p), static_cast<size_t>(numel())};
   }
-  /// The only element of a tensor with one element, as a double whatever the dtype. Waits for the tensor's device, as
-  /// at does.
+  /// The only element of a one-element tensor, as a double whatever the dtype. Waits for the tensor's device, as at
+  /// does.
   double item() const;
   /// The element at these logical indices ({n, c, h, w} whatever the layout), as a double; negative ones count from the
   /// end.
   double at(std::span<const int64_t> index) const;
   double at(std::initializer_list<int64_t> index) const { return at(std::span(index.begin(), index.size())); }
 
-  /// A tensor of its own with the same elements: an op, with a gradient (ops/copy.h).
+  /// A copy with its own memory: an op, with a gradient (ops/copy.h).
   Tensor clone() const;
-  /// Writes the elements of x, which is of this spec, into this tensor's memory: an op that is seen and captured
-  /// (ops/copy.h), or, where x is on another device, a copy that is not captured. Nothing is put on the tape. Throws if
-  /// x is of another shape, dtype or layout.
+  /// Writes the elements of x into this tensor's memory. It is an op that is observed and captured (ops/copy.h), unless
+  /// x is on another device: that copy is not captured. Puts nothing on the tape. Throws if x has another shape, dtype
+  /// or layout.
   void copy_from(const Tensor& x);
 
-  /// Gradients are wanted with respect to this tensor; one that has a gradient edge keeps it. Marks this handle and
-  /// copies made of it afterwards, not those made before. Returns itself.
+  /// Asks for gradients with respect to this tensor; an existing gradient edge stays. Marks this handle and copies made
+  /// of it afterwards, but no earlier copies. Returns itself.
   Tensor& require_grad();
   bool requires_grad() const { return static_cast<bool>(node); }
   /// The same value without a gradient edge.
@@ -127,8 +126,8 @@ class Tensor {
   [[noreturn]] static void refuse_empty();
 };
 
-/// A list of tensors whose storage costs no malloc once warm. An element of a temporary list is a handle of its own, so
-/// that grad(y, {x})[0] may be held by reference.
+/// A list of tensors whose storage needs no malloc once warm. Indexing a temporary list returns a new handle, so that a
+/// reference may be bound to grad(y, {x})[0].
 class TensorList : public detail::PoolVector<Tensor> {
  public:
   using detail::PoolVector<Tensor>::vector;
@@ -142,7 +141,7 @@ class TensorList : public detail::PoolVector<Tensor> {
 
 namespace plumb::detail {
 
-/// While a step is captured, throws a sentence that begins with `what` and ends with what to do `instead`.
+/// While a step is captured, throws a sentence that begins with `what` and ends with the advice `instead`.
 void refuse_in_capture(const char* what, const char* instead);
 
 template <class T>

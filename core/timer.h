@@ -1,4 +1,4 @@
-// How long work takes on the host or on another device.
+// Measures how long work takes on the host or on a device.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace plumb {
 
-/// The time between two points in the order of a device's stream, by its events; on the host, by its clock. Made once,
-/// used any number of times.
+/// The time between two points in the order of a device's stream, by events; on the host, by its clock. Can be reused.
 class Timer {
  public:
   explicit Timer(Device device = {}) {
@@ -23,7 +22,7 @@ class Timer {
     if (runtime_) return runtime_->record(*from_, runtime_->stream());
     watch_ = {};
   }
-  /// Seconds since start(), once the work between has been done.
+  /// Seconds since start(); waits until the work in between is done.
   double stop() {
     if (!runtime_) return watch_.seconds();
     runtime_->record(*to_, runtime_->stream());
