@@ -11,7 +11,7 @@ std::unique_ptr<RuntimeGraph> captured(Runtime& runtime, const std::function<voi
   } catch (...) {
     try {
       runtime.end_capture();
-    } catch (const Error&) {  // which the first one led to
+    } catch (const Error&) {  // a consequence of the first error
     }
     throw;
   }

@@ -1,4 +1,4 @@
-// Work on a device as a graph.
+// Captures work on a device as a graph.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace plumb::detail {
 
-/// Work on the stream that it is given, as one graph of the device.
+/// The graph of the work that `work` puts on the stream it gets.
 std::unique_ptr<RuntimeGraph> captured(Runtime& runtime, const std::function<void(Runtime::Stream)>& work);
 
 }  // namespace plumb::detail

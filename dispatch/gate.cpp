@@ -18,8 +18,7 @@ namespace {
       kind.name, i, in[i].value->spec);
 }
 
-// Room for the pointers of a launch: on the stack for most ops, from the pool for those that take any number of
-// tensors.
+// Holds the pointers of a launch: on the stack for most ops, in pool memory for ops with any number of tensors.
 class Pointers {
  public:
   explicit Pointers(size_t n) {
@@ -45,7 +44,8 @@ Launch launch_of(const PreparedKernel& p, void* const* in, void* const* out) {
   return {in, out, ctx.workspace};
 }
 
-// An observer may run ops itself, for which the gate looks kernels up and the workspace grows.
+// An observer may run ops itself; the gate then looks up kernels, which could free this one, and may grow the
+// workspace.
 [[gnu::noinline, gnu::cold]] void run_observed(const Ref<PreparedKernel> p, void* const* in, void* const* out) {
   ctx.observer->before(*p);
   const Launch launch = launch_of(*p, in, out);
@@ -74,7 +74,7 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
   const KernelInfo& info = p->kernel->info();
   for (size_t i = 0; i < specs.size(); ++i) y[i] = Value::make(specs[i], ctx.memory_class, device);
 
-  // Weights in the kernel's own format, packed once a version. `hold` keeps the kernel while packers are looked up.
+  // Packs weights into the kernel's own format, once per version. `hold` keeps the kernel while packers are looked up.
   Ref<PreparedKernel> hold;
   PoolVector<Ref<Value>> packs;
   PoolVector<In> with_packs;
@@ -101,7 +101,7 @@ void dispatch(const KernelKind& kind, const void* params, Inputs in, std::span<c
         refuse_input(kind, in, i);
     }
     for (size_t i = 0; i < specs.size(); ++i) outputs[i] = y[i]->data;
-    // Before the work: what is written when an observer throws counts as written, too.
+    // Raise versions before the work, so that a write counts even if an observer throws after it.
     for (uint32_t i = writes.first; i < writes.first + writes.count; ++i) plain[i].value->bump_version();
     run_now(*p, inputs.data(), outputs.data());
   }

@@ -1,4 +1,4 @@
-// The gate: the only way to work. Finds the prepared kernel, makes the outputs, runs or records.
+// The gate: every kernel runs through it. It finds the prepared kernel, makes the outputs, and runs or records.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The inputs that a kernel writes: `count` of them from `first` on. Their versions are raised.
+/// The inputs that a kernel writes: `count` of them, starting at `first`. Their versions are raised.
 struct Writes {
   uint32_t first = 0, count = 0;
 };
@@ -38,7 +38,7 @@ Tensor run(const typename K::Params& params, std::initializer_list<detail::Input
   return Tensor(std::move(y));
 }
 
-/// The same for a number of inputs known at run time.
+/// The same if the number of inputs is known only at run time.
 template <class K>
 Tensor run(const typename K::Params& params, detail::Inputs in, const TensorSpec& out) {
   detail::Ref<detail::Value> y;
@@ -46,7 +46,7 @@ Tensor run(const typename K::Params& params, detail::Inputs in, const TensorSpec
   return Tensor(std::move(y));
 }
 
-/// The same for several outputs; `writes` names inputs that are written.
+/// The same for several outputs; `writes` names the inputs that the kernel writes.
 template <class K, size_t N>
 std::array<Tensor, N> run(const typename K::Params& params, std::initializer_list<detail::Input> in,
                           const TensorSpec (&out)[N], Writes writes = {}) {
@@ -57,7 +57,7 @@ std::array<Tensor, N> run(const typename K::Params& params, std::initializer_lis
   return tensors;
 }
 
-/// Runs kind K for what it writes to its inputs: optimizers, accumulation.
+/// Runs kind K only for what it writes to its inputs: optimizers, accumulation.
 template <class K>
 void update(const typename K::Params& params, detail::Inputs in, Writes writes) {
   detail::dispatch(detail::kind_of<K>, &params, in, {}, nullptr, writes);

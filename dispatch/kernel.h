@@ -1,4 +1,4 @@
-// One piece of work, prepared for fixed specs on one target, and then run any number of times on pointers.
+// A kernel: one piece of work, prepared for fixed specs on one target, then run any number of times on pointers.
 #pragma once
 
 #include <functional>
@@ -13,55 +13,57 @@
 
 namespace plumb {
 
-/// The pointers of one run. Inputs that the op names in Writes are written.
+/// The pointers of one run. The kernel writes the inputs that the op names in Writes.
 struct Launch {
   void* const* in;
   void* const* out;
   void* workspace;
-  void* stream = nullptr;  ///< of the device, that the work goes to
+  void* stream = nullptr;  ///< the device's stream on which to run
 };
 
-/// An input that a kernel wants in a format of its own. The gate keeps the pack on the value and renews it when stale.
+/// An input that a kernel wants in its own format. The gate keeps the pack on the value and renews it after writes.
 struct PackRequest {
   int input;
   Layout layout;
 };
 
-/// Whose code a kernel is, wherever Plumbline's own stands around it (a conversion, a ReLU behind a convolution).
+/// Whose code does a kernel's main work, even if Plumbline's code surrounds it (a conversion, a ReLU after a
+/// convolution).
 enum class Provider : uint8_t { kPlumbline, kOneDnn, kCudnn, kCublasLt, kReference };
 /// "plumbline", "onednn", "cudnn", "cublaslt", "reference".
 const char* to_string(Provider p);
-/// Whether it is the library of a processor's or a GPU's vendor: the plumb line itself (KernelSet::kVendor).
+/// Whether it is a processor or GPU vendor's library: the plumb line itself (KernelSet::kVendor).
 inline bool is_vendor(Provider p) {
   return p == Provider::kOneDnn || p == Provider::kCudnn || p == Provider::kCublasLt;
 }
 
-/// What a prepared kernel says of itself. It goes into every benchmark row and profile: what ran is never hidden.
+/// What a prepared kernel reports about itself. Every benchmark row and profile includes it, so that one sees what ran.
 struct KernelInfo {
   std::string name;                          ///< the implementation, "onednn:brgconv:avx512_core"
   std::string algorithm;                     ///< its candidate name, "direct", "winograd_f4x4"; filled in by the gate
   Provider provider = Provider::kPlumbline;  ///< filled in by the gate, from the candidate
-  std::string passed_over;  ///< what its author would rather have taken, had it the same bits from run to run
+  std::string passed_over;  ///< the candidate that comes earlier in its author's order but is not deterministic
   size_t passed_over_workspace_bytes = 0;
   bool is_offered_by_vendor = false;  ///< whether a vendor's library had a candidate; filled in by the gate
-  std::string notes;                  ///< what the vendor's library says of it: "tensor_core nondeterministic"
-  size_t workspace_bytes = 0;         ///< of Launch::workspace
+  std::string notes;                  ///< what the vendor's library says of the kernel: "tensor_core nondeterministic"
+  size_t workspace_bytes = 0;         ///< how large Launch::workspace must be
   int conversions = 0;                ///< layout conversions inside one run
-  int launches = 0;                   ///< on a device
-  double flops = 0;                   ///< arithmetic by the op's definition, 2 a multiply-add; filled in by the gate
-  double bytes = 0;                   ///< bytes that must move: inputs read and outputs written once; the
-                                      ///< gate adds that to what the kernel says of inputs that it writes
+  int launches = 0;                   ///< kernel launches of one run on a device
+  double flops = 0;                   ///< arithmetic by the op's definition, a multiply-add counts as 2; filled in by
+                                      ///< the gate
+  double bytes = 0;                   ///< bytes that must move: the kernel sets those of inputs that it writes; the
+                                      ///< gate adds those of reading every input and writing every output once
   std::vector<PackRequest> packs;
 };
 
-/// One piece of work, prepared for fixed specs on one target: what can be decided from these is decided when it is
-/// made. The gate keeps it, and runs it any number of times.
+/// A kernel decides when it is made whatever its specs and target determine. The gate keeps it and runs it any number
+/// of times.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
-  /// Never allocates or synchronises. Any number of threads may run one kernel at the same time.
+  /// Never allocates or synchronises. Several threads may run one kernel at the same time.
   virtual void run(const Launch&) const = 0;
   const KernelInfo& info() const { return info_; }
   KernelInfo& info() { return info_; }
@@ -73,7 +75,7 @@ class Kernel {
   KernelInfo info_;
 };
 
-/// A kernel whose run is a function object: what it needs to know is what that has captured.
+/// A kernel whose run is a function object; the object's captures hold what it needs.
 template <class Run>
 std::unique_ptr<Kernel> make_kernel(std::string name, Run run) {
   class FunctionKernel final : public Kernel {
@@ -87,7 +89,7 @@ std::unique_ptr<Kernel> make_kernel(std::string name, Run run) {
   return std::make_unique<FunctionKernel>(std::move(name), std::move(run));
 }
 
-/// A kernel around another: it says of itself what that one says, with something before or after its name.
+/// A kernel that wraps another. Its info is the inner kernel's, with something added before or after the name.
 class WrapperKernel : public Kernel {
  protected:
   explicit WrapperKernel(std::unique_ptr<Kernel> inner, const std::string& before = "", const std::string& after = "")
@@ -102,7 +104,7 @@ class WrapperKernel : public Kernel {
   std::unique_ptr<Kernel> inner_;
 };
 
-/// What is to be prepared. `Params` are the op's attributes as plain bytes.
+/// The work to prepare a kernel for. `Params` are the op's attributes as plain bytes.
 template <class Params>
 struct Problem {
   const Params& params;
@@ -112,7 +114,7 @@ struct Problem {
   Device device{};
 };
 
-/// The ways a backend offers to do one piece of work, in the order in which their author would try them.
+/// A backend's candidates for one piece of work, in the order in which their author would try them.
 class Candidates {
  public:
   using Make = std::function<std::unique_ptr<Kernel>()>;
@@ -120,14 +122,14 @@ class Candidates {
     Provider provider;
     std::string algorithm;
     Make make;
-    bool deterministic;  // the same bits from run to run, with the same number of threads
+    bool deterministic;  // the same bits in every run, for a fixed number of threads
   };
-  /// `algorithm` names the way within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes the
-  /// whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
+  /// `algorithm` names the candidate within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes
+  /// the whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
   void add(Provider provider, std::string algorithm, Make make, bool deterministic = true) {
     all_.push_back({provider, std::move(algorithm), std::move(make), deterministic});
   }
-  /// The same for a kernel of one's own.
+  /// The same for one of Plumbline's own kernels.
   void add(std::string algorithm, Make make, bool deterministic = true) {
     add(Provider::kPlumbline, std::move(algorithm), std::move(make), deterministic);
   }
@@ -137,7 +139,7 @@ class Candidates {
   std::vector<Candidate> all_;
 };
 
-/// Parameters of an op that has none.
+/// Parameters of an op without parameters.
 struct NoParams {};
 
 }  // namespace plumb

@@ -13,7 +13,7 @@ using detail::hash_words;
 using detail::Ref;
 namespace {
 
-// Raised when a kernel is prepared or first used by a thread; kernels are stamped with it.
+// A logical clock for eviction: it ticks when a kernel is prepared or a thread first uses it, and stamps the kernel.
 constinit std::atomic<uint64_t> clock_of_uses{1};
 void stamp(PreparedKernel& p) {
   const uint64_t now = clock_of_uses.load(std::memory_order_relaxed);
@@ -35,7 +35,7 @@ Shared& shared() {
   return *s;
 }
 
-// One a thread: an open-addressed table of shared kernels. Holds references, so that an evicted kernel lives until the
+// One per thread: an open-addressed table of shared kernels. Its references keep an evicted kernel alive until the
 // thread notices the new epoch.
 struct Front {
   std::vector<Ref<PreparedKernel>> table = std::vector<Ref<PreparedKernel>>(64);
@@ -108,7 +108,7 @@ void evict_old(Shared& s) {
 template <class SpecAt>
 Ref<PreparedKernel> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, SpecAt in) {
   Shared& s = shared();
-  const std::lock_guard lock(s.mutex);  // while measuring, too: one at a time, or they would measure each other
+  const std::lock_guard lock(s.mutex);  // held while measuring, too: two measurements at once would disturb each other
   const auto [first, last] = s.kernels.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (!same(*it->second, key, n_in, in)) continue;
@@ -120,7 +120,7 @@ Ref<PreparedKernel> find_or_prepare(const Key& key, uint64_t hash, size_t n_in, 
   p->hash = hash;
   p->policy = key.policy;
   p->n_in = static_cast<uint32_t>(n_in);
-  p->params.resize(key.kind.param_words + 1);  // never empty: the kind may take a reference to its parameters
+  p->params.resize(key.kind.param_words + 1);  // never empty, since the kind may take a reference to its parameters
   std::memcpy(p->params.data(), key.params, key.kind.param_words * 8);
   for (size_t i = 0; i < n_in; ++i) p->specs.push_back(*in(i));
   p->specs.insert(p->specs.end(), key.out.begin(), key.out.end());
@@ -146,7 +146,7 @@ Front& front() {
   Shared& s = shared();
   Ref<PreparedKernel> p = find_or_prepare(key, hash, in.size(), at);
   if (const uint64_t now = s.epoch.load(std::memory_order_acquire); f.epoch != now) {
-    f = Front();  // others were evicted: start again, keeping nothing alive that the cache has dropped
+    f = Front();  // kernels were evicted: start again, so that this table keeps none of them alive
     f.epoch = now;
   }
   f.insert(p);

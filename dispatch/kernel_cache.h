@@ -1,4 +1,4 @@
-// The kernels that are prepared, keyed by plain bytes: kind, parameters, specs and policy.
+// The cache of prepared kernels, keyed by plain bytes: kind, parameters, specs and policy.
 //
 // A kind is a struct that declares, for each backend it has, how to prepare it:
 //
@@ -46,7 +46,7 @@ Problem<typename K::Params> problem_of(const void* params, KernelKind::Specs in,
   return {*static_cast<const typename K::Params*>(params), in, out, threads, policy.math, policy.device};
 }
 
-/// Whether a function that is referred to weakly (PLUMB_IN_CUDA) is there.
+/// Whether a weakly referenced function (PLUMB_IN_CUDA) is linked in.
 template <class F>
 bool is_linked(F* function) {
   return function != nullptr;
@@ -86,7 +86,7 @@ inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>
 
 }  // namespace detail
 
-/// One prepared kernel with its key. Shared by all threads; alive while the cache, a program or a caller holds it.
+/// A prepared kernel with its key. All threads share it; it lives as long as the cache, a program or a caller holds it.
 class PreparedKernel {
  public:
   std::atomic<uint32_t> refs{1};
@@ -106,41 +106,41 @@ class PreparedKernel {
 
 namespace detail {
 class Value;
-/// A borrowed input: an initializer list of it counts no references.
+/// A borrowed input: a list of them touches no reference counts.
 struct In {
   Value* value;
 };
 using Inputs = std::span<const In>;
 
-/// The prepared kernel for these inputs and outputs under the thread's policy; prepares it if there is none. The
-/// pointer stays good until the calling thread looks up another kernel.
+/// The prepared kernel for these inputs and outputs under the thread's policy; prepares it if it is not in the cache.
+/// The pointer is valid until the calling thread looks up another kernel.
 PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
                             Device device);
 Ref<PreparedKernel> prepare_kernel(const KernelKind& kind, const void* params, std::span<const TensorSpec> in,
                                    std::span<const TensorSpec> out);
 }  // namespace detail
 
-/// Prepares kind K for specs under the thread's policy, or finds it prepared.
+/// The prepared kernel of kind K for these specs under the thread's policy; prepares it if it is not in the cache.
 template <class K>
 detail::Ref<PreparedKernel> prepare(const typename K::Params& params, std::initializer_list<TensorSpec> in,
                                     std::initializer_list<TensorSpec> out) {
   return detail::prepare_kernel(detail::kind_of<K>, &params, {in.begin(), in.size()}, {out.begin(), out.size()});
 }
 
-/// How many kernels are prepared now, and how many preparations there have been in this process.
+/// How many kernels are prepared now, and how many this process has prepared in all.
 struct CacheStats {
   int64_t kernels = 0, prepared = 0;
 };
 CacheStats cache_stats();
-/// The number of lookups of the calling thread: a captured step makes none.
+/// The number of lookups that the calling thread has made; replaying a captured step makes none.
 uint64_t cache_lookups();
-/// The largest number of kernels kept; the least recently used go first.
+/// Sets the largest number of kernels kept; the least recently used are evicted first.
 void set_cache_capacity(int64_t kernels);
-/// The most workspace that a kernel may ask for which is prepared from now on; those that ask for more are passed over,
-/// and where none is left, preparing throws. Without a limit of this kind, and with the largest size_t, a
-/// GPU gives an eighth of its memory.
+/// Limits the workspace of kernels prepared from now on. Candidates that need more are passed over; preparing throws if
+/// none is left. By default, or after set_workspace_limit of the largest size_t, the limit on a GPU is an eighth of its
+/// memory, and there is none elsewhere.
 void set_workspace_limit(size_t bytes);
-/// What it is on a device.
+/// The limit that holds on a device.
 size_t workspace_limit(Device device);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// What dispatch asks of the backends: what the results of measuring depend on, and how many threads there are.
+// What dispatch needs to know of the machine: what measured results depend on, and how many threads there are.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@ namespace plumb {
 
 /// Plumbline's version, "0.1.0".
 std::string version();
-/// The model of the processor, as the system names it.
+/// The processor's model, as the system names it.
 std::string cpu_model();
-/// The widest vector instructions of the processor that matter here, widest first: "amx_bf16 avx512_bf16 avx512f avx2".
+/// The processor's vector instructions that matter here, widest first: "amx_bf16 avx512_bf16 avx512f avx2".
 std::string cpu_isa();
 /// "oneDNN 2.6.3", "Eigen 3.4.0", ...
 std::vector<std::string> library_versions();
-/// Those of the vendor that kernels of a GPU, here or described, are taken from: "cuDNN 9.19.0". Empty for other
-/// devices.
+/// The versions of the vendor's libraries that provide a GPU's kernels, present or described: "cuDNN 9.19.0". Empty for
+/// other devices.
 std::vector<std::string> device_library_versions(Device d);
-/// A short text without spaces that differs when the processor, a library, this library's version or the instructions
-/// that it was compiled for do.
+/// A short text without spaces. It changes with the processor, with a library's or Plumbline's version, and with the
+/// instructions that Plumbline was compiled for.
 std::string machine_signature();
-/// The same for the kernels of another device: its name, as far as a file name takes it, and what the results on it
-/// depend on. For the host, machine_signature().
+/// The same for the kernels of another device: its name, in characters fit for a file name, and what its results depend
+/// on. For the host, machine_signature().
 std::string device_signature(Device d);
-/// Throws a sentence if the library was compiled for instructions that this processor does not have.
+/// Throws if the library was compiled for instructions that this processor does not have.
 void check_processor();
 
 namespace detail {
-/// How many threads the host's kernels use under a policy.
+/// How many threads the host's kernels use under this policy.
 int threads_of(const Policy& policy);
 }  // namespace detail
 

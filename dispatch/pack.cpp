@@ -14,7 +14,8 @@ using detail::Value;
 
 namespace {
 
-// From the pool, as the value is: one that lives for a step (a weight rounded to bf16) is packed in every step.
+// From the pool, as the value is: a value that lives for one step (a weight rounded to bf16) is packed again every
+// step.
 struct PacksOfValue final : Value::Packs {
   static void* operator new(size_t bytes) { return detail::ctx.pool.get(bytes); }
   static void operator delete(void* p, size_t bytes) { detail::ctx.pool.put(p, bytes); }
@@ -27,7 +28,7 @@ struct PacksOfValue final : Value::Packs {
   detail::PoolVector<Pack> all;
 };
 
-// All formats that there are.
+// All registered formats.
 struct Known {
   std::any key;
   Layout layout;
@@ -42,7 +43,7 @@ Packers& packers() {
   return *p;
 }
 
-// It stays where it is.
+// The reference stays valid, since formats are never removed.
 const PackFormat& format_of(Layout pack) {
   Packers& p = packers();
   const std::lock_guard lock(p.mutex);
@@ -106,7 +107,7 @@ Ref<Value> detail::packed(Value* plain, Layout pack) {
               plain->spec);
   PacksOfValue& packs = packs_of(plain->root());
   const std::lock_guard lock(packs.mutex);
-  // What was not renewed after the last write was not asked for between two: another layout's, or a short batch's.
+  // Drop packs that missed a renewal between two writes: nobody asks for them now (another layout, or a short batch).
   std::erase_if(packs.all, [&](const PacksOfValue::Pack& p) {
     return p.layout != pack && plain->version() - p.version > 1 && p.value.sole_owner();
   });
@@ -119,7 +120,7 @@ Ref<Value> detail::packed(Value* plain, Layout pack) {
     return p.value;
   }
   const Ref<Value> made = Value::make(spec, MemoryClass::kPack, plain->device);
-  repack_into(plain, made.get());  // known only when it is whole
+  repack_into(plain, made.get());  // listed only once it is complete
   packs.all.push_back({pack, plain->version(), made});
   return made;
 }

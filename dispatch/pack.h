@@ -1,4 +1,4 @@
-// Packs: formats that a kernel wants one of its inputs in, made by the gate and kept on the value.
+// Packs: a kernel's own format for one of its inputs, made by the gate and kept on the value.
 #pragma once
 
 #include <any>
@@ -8,9 +8,9 @@
 
 namespace plumb {
 
-/// Makes the kernel that packs a plain tensor of a spec.
+/// Makes the kernel that packs plain tensors of a given spec.
 using MakePacker = std::function<std::unique_ptr<Kernel>(const TensorSpec& plain)>;
-/// What a pack is: its name, the bytes of a tensor packed so, and who packs it.
+/// Describes a pack: its name, the size in bytes of a tensor packed so, and how to make its packer.
 struct PackFormat {
   std::string name;
   size_t bytes;
@@ -20,8 +20,8 @@ struct PackFormat {
 namespace detail {
 Layout register_pack(std::any key, bool (*same)(const std::any&, const std::any&), PackFormat format);
 }  // namespace detail
-/// The layout value for a pack. `key` is a value of the caller's own type that tells everything that the format depends
-/// on: equal keys of one type are one format.
+/// The layout value for a pack. `key` is a value of the caller's own type that contains everything the format depends
+/// on: equal keys of one type mean one format.
 template <class Key>
 Layout register_pack(const Key& key, PackFormat format) {
   const auto same = [](const std::any& a, const std::any& b) {
@@ -31,17 +31,17 @@ Layout register_pack(const Key& key, PackFormat format) {
   return detail::register_pack(key, same, std::move(format));
 }
 namespace detail {
-/// The kernel from one plain input to one packed output.
+/// The kernel that packs one plain input into one output.
 std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack);
 
-/// Packing as work of its own, through the gate: seen, counted and captured.
+/// Packing as an op of its own, through the gate: observed, counted and captured.
 struct Repack {
   static constexpr char kName[] = "repack";
   using Params = NoParams;
   static void cpu(const Problem<NoParams>&, Candidates&);
 };
 
-/// `plain` in the format `pack`: the one kept on the value, renewed if the value was written since.
+/// `plain` in the format `pack`. The value keeps the pack; it is renewed if the value was written since.
 Ref<Value> packed(Value* plain, Layout pack);
 }  // namespace detail
 

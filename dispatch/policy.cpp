@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-// What the library's own candidates are called; a test holds this against the candidates of every op.
+// The names of the library's own candidates; a test compares them with the candidates of every op.
 constexpr std::string_view kOwnAlgorithms[] = {"direct",
                                                "direct_chwn",
                                                "winograd_f2x2",
@@ -40,7 +40,7 @@ constexpr std::string_view kOwnAlgorithms[] = {"direct",
 
 struct Names {
   std::mutex mutex;
-  std::vector<const std::string*> all{new std::string};  // never freed: views of them are handed out
+  std::vector<const std::string*> all{new std::string};  // never freed, since callers hold views of the names
   Names() {
     for (const std::string_view own : kOwnAlgorithms) number_of(own);
   }

@@ -1,4 +1,4 @@
-// Filling memory with random numbers: what tensors of them, and the operands of trials, are made by.
+// Fills memory with random numbers, for random tensors and for the operands of trials.
 #pragma once
 
 #include "../core/random.h"
@@ -7,7 +7,7 @@
 namespace plumb {
 
 struct RandomParams {
-  Real first, range;  ///< of detail::Distribution
+  Real first, range;  ///< as in detail::Distribution
   int64_t is_normal;
   uint64_t seed;
 
@@ -16,7 +16,7 @@ struct RandomParams {
   }
 };
 
-/// y from nothing: the numbers of a distribution, in the order of memory.
+/// Fills y with numbers of a distribution, in memory order; has no inputs.
 struct RandomFill {
   static constexpr char kName[] = "random";
   using Params = RandomParams;

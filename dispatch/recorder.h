@@ -1,4 +1,4 @@
-// The narrow seams in the context: what the gate tells a capture, and what it tells an observer.
+// Two small interfaces in the context: the gate tells a Recorder of captured work, and an Observer of kernels that ran.
 #pragma once
 
 #include "gate.h"
@@ -6,17 +6,16 @@
 namespace plumb {
 
 namespace detail {
-/// Gathers the work of a step while it is captured, instead of running it.
+/// Collects the kernels of a step while it is captured, instead of running them.
 class Recorder {
  public:
-  /// A kernel that the gate would run now, on values that may be symbolic. `plain` are its inputs, `in` the same with
-  /// the packs that it takes in their places; those in `writes` are written, and their versions raised until the
-  /// capture ends.
+  /// Records a kernel that the gate would run now, on values that may be symbolic. `plain` are its inputs; `in` are the
+  /// same with packs in place of packed inputs. The versions of inputs in `writes` are raised until the capture ends.
   virtual void append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out,
                       Writes writes) = 0;
-  /// A pack that this capture has made of the value as it is now, or null.
+  /// The pack that this capture made of the value in its current version, or null.
   virtual Ref<Value> find_pack(Value* plain, Layout pack) = 0;
-  /// Remembers a pack of the value as it is now, for find_pack.
+  /// Remembers a pack of the value's current version, for find_pack.
   virtual void keep_pack(Value* plain, const Ref<Value>& packed) = 0;
 
  protected:
@@ -24,20 +23,21 @@ class Recorder {
 };
 }  // namespace detail
 
-/// Told of every kernel that runs on the thread, eager or captured. It may run ops of its own, but around a repack none
-/// on the value that is being packed.
+/// Is told of every kernel that runs on the thread, eager or captured. It may run ops itself, except, during a repack,
+/// ops on the value that is being packed.
 class Observer {
  public:
   /// The kernel is about to run.
   virtual void before(const PreparedKernel&) {}
-  /// The kernel has run. The pointers of the launch are its inputs as it took them (packed ones as packs) and its
-  /// outputs, and hold until this returns.
+  /// The kernel has run. The launch's pointers are the inputs as the kernel took them (packs for packed inputs) and the
+  /// outputs; they are valid until this returns.
   virtual void after(const PreparedKernel&, const Launch&) {}
 
  protected:
   ~Observer() = default;
 };
-/// While it lives, the observer (none if null) is told of what runs on the calling thread, instead of the one before.
+/// While it lives, the calling thread's kernels are reported to this observer (none if null) instead of the previous
+/// one.
 struct ObserverScope : detail::Scoped<Observer*> {
   explicit ObserverScope(Observer* o) : Scoped(detail::ctx.observer, o) {}
 };

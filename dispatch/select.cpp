@@ -58,7 +58,7 @@ struct Made {
   std::unique_ptr<Kernel> kernel;
 };
 
-// Makes candidates, within the limit of workspace.
+// Makes candidates that stay within the workspace limit.
 class Maker {
  public:
   explicit Maker(Device device) : limit_(workspace_limit(device)) {}
@@ -69,7 +69,7 @@ class Maker {
     return nullptr;
   }
   size_t limit() const { return limit_; }
-  /// The least that was asked for beyond the limit; kNoLimit where nothing was.
+  /// The smallest workspace that exceeded the limit; kNoLimit if none did.
   size_t least_beyond() const { return least_beyond_; }
 
  private:
@@ -86,8 +86,8 @@ size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
   return fastest_of(p.policy.device, runs).index;
 }
 
-// What changes from run to run goes last, unless it is asked for by its whole name: a captured step would not be what
-// the eager one was.
+// Puts nondeterministic candidates last unless their whole name was asked for: otherwise a captured step could differ
+// from the eager one.
 std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candidates& candidates) {
   std::vector<Candidates::Candidate> order = candidates.all();
   if (p.policy.search == Search::kDeterministic) {
@@ -121,15 +121,15 @@ Made by_name(const std::vector<Candidates::Candidate>& order, const std::string&
 }
 
 Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>& order, Maker& make) {
-  std::string work = describe(p) + " of";  // another version may offer other kernels, and is to measure them
+  std::string work = describe(p) + " of";  // measure again if another version offers other candidates
   for (const auto& c : order) work += " " + c.algorithm;
   Made best;
   const auto is_offered = [&](const std::string& algorithm) {
     return (best = by_name(order, algorithm, make)).kernel != nullptr;
   };
   if (find_tuned(p.policy.device, work, is_offered)) return best;
-  // The vendor's, where only they are to be, and of these the family that was asked for, as far as any apply. Plain
-  // loops only where there is nothing else.
+  // With kVendor, only the vendor's candidates compete, if any applies; among those, only the family that was asked
+  // for, if any applies. Plain loops compete only if there is nothing else.
   const std::string_view family = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
   const auto rank = [&](const auto& c) {
     const bool is_aside = p.policy.kernels == KernelSet::kVendor && !is_vendor(c.provider);
@@ -144,7 +144,7 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
     }
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
-  release_idle_memory(p.policy.device);  // measuring takes blocks of other sizes than what comes before and after
+  release_idle_memory(p.policy.device);  // measuring needs blocks of other sizes than the work before and after it
   best = std::move(made[fastest(p, made)]);
   made.clear();
   memory_of(p.policy.device).trim();
@@ -188,7 +188,7 @@ void note_offered(const Candidates& candidates) {
        has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
 }
 
-// The first candidate that would have been taken, had it the same bits from run to run.
+// Notes the candidate that the author's order puts first, if it was skipped only because it is not deterministic.
 void note_passed_over(const PreparedKernel& p, const Candidates& candidates, Maker& make, KernelInfo& info) {
   const std::string_view family = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
   for (const auto& c : candidates.all()) {

@@ -7,10 +7,10 @@
 
 namespace plumb::detail {
 
-/// Prepares the candidate that the policy of `p` picks. Throws a sentence when there is none.
+/// Prepares the candidate that the policy of `p` picks. Throws if there is none.
 std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p);
 
-/// Whether a candidate of this name or family was offered so far for any work.
+/// Whether any work so far was offered a candidate of this name or family.
 bool was_offered(std::string_view algorithm);
 
 }  // namespace plumb::detail

@@ -35,18 +35,18 @@ Timed::Timed(Device device, Run run, const TimedOptions& options)
 }
 
 void Timed::prepare_replay(const TimedOptions& options) {
-  constexpr double kLong = 500e-6;  // seconds, beside an event's half a microsecond
+  constexpr double kLong = 500e-6;  // seconds; an event's resolution is half a microsecond
   constexpr double kMost = 512;
   const Runtime::Stream stream = runtime_->stream();
   const auto repeat = [&](double seconds_of_one) {
     const auto wanted = static_cast<int>(std::min(kMost, std::ceil(kLong / std::max(1e-7, seconds_of_one))));
     times_ = std::max({options.turns, times_, wanted});
   };
-  run_(stream);  // loads what is loaded at first use
+  run_(stream);  // the first run loads libraries and kernels
   repeat(timer_.seconds_of([&] { run_(stream); }));
   if (!options.can_be_captured) return;
   capture();
-  // That one had the launch in it: now without.
+  // The first estimate included the launch; estimate again without it.
   const int before = times_;
   repeat(seconds());
   if (times_ > before) capture();
@@ -56,7 +56,7 @@ void Timed::capture() {
   graph_ = captured(*runtime_, [&](Runtime::Stream stream) {
     for (int i = 0; i < times_; ++i) run_(stream);
   });
-  seconds();  // the first replay brings the graph to the device
+  seconds();  // the first replay uploads the graph to the device
 }
 
 double Timed::seconds() {
@@ -94,9 +94,9 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
   for (size_t i = 0; i < ways.size(); ++i) {
     try {
       works[i].emplace(device, ways[i], TimedOptions{.warm_up = 0});
-      // Several runs: one slow moment, or a cold start, drops no way.
+      // Several runs, so that one slow moment or a cold start drops no way.
       least[i] = spread_of(*works[i], {{5}, {1, 0.02}}).least;
-    } catch (const Error&) {  // a plan of a vendor's library may turn out not to run
+    } catch (const Error&) {  // a plan of a vendor's library may fail only when it runs
       if (device.is_cpu()) throw;
       why_not = std::current_exception();
     }

@@ -1,4 +1,4 @@
-// How long work takes: the one way in which it is timed, for choosing among candidates, for roofs and in benchmarks.
+// Times work. Candidates, roofs and benchmarks are all timed by this code.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,25 @@
 
 namespace plumb::detail {
 
-/// Work on the stream of a device that it is given, or on null on the host; the same however often it is called.
+/// Work to put on the given stream of a device; on the host the stream is null. Every call does the same work.
 using Run = std::function<void(Runtime::Stream)>;
 
 struct TimedOptions {
-  int warm_up = 1;              ///< runs on the host before the first that is timed; a device always has some
-  int turns = 1;                ///< runs after which its buffers come round: a replay on a device has as many at least
-  bool can_be_captured = true;  ///< else a device is given the launches of a replay one by one
+  int warm_up = 1;              ///< untimed runs on the host before the first timed one; a device always has some
+  int turns = 1;                ///< runs until the work reuses its first buffers: a replay on a device has at least so
+                                ///< many
+  bool can_be_captured = true;  ///< if not, a replay on a device is a row of single launches
 };
 
-/// Work that is ready to be timed: on the host run by run, by its clock; on a device by replays of a graph of many
-/// runs, between two events. (A single short kernel between these would show how long the next launch is in coming.)
+/// Work that is ready to be timed: on the host each run by the clock; on a device replays of a graph of many runs,
+/// between two events. (Around a single short kernel, events would measure how soon the next launch arrives.)
 class Timed {
  public:
-  /// Warms up. On a device the work is captured, so many times that a replay is long beside the clock.
+  /// Warms up. On a device, captures enough runs that a replay is long compared with the clock's resolution.
   Timed(Device device, Run run, const TimedOptions& options = {});
-  /// Seconds of one run: of one that is done now, or on average in a replay that is.
+  /// Makes one run, or one replay on a device, and returns the seconds per run.
   double seconds();
-  /// How many runs that takes; 1 on the host.
+  /// How many runs one call of seconds() makes; 1 on the host.
   int times() const { return times_; }
 
  private:
@@ -41,33 +42,33 @@ class Timed {
   std::unique_ptr<RuntimeGraph> graph_;
 };
 
-/// Rounds of timing, and the seconds that they took together.
+/// Rounds of timing, and the seconds that they took in all.
 struct Spent {
   int rounds;
   double seconds = 0;
 };
-/// When timing ends: as soon as both numbers of one of these are reached. {{20}, {3, 0.3}} are 20 rounds, or, if these
-/// would take longer than 0.3 s, as many as do not, but 3 at least.
+/// When timing ends: as soon as both numbers of any one entry are reached. {{20}, {3, 0.3}} ends after 20 rounds, or
+/// after 0.3 s if at least 3 rounds are done by then.
 using Until = std::initializer_list<Spent>;
 
-/// How the seconds of single runs are spread.
+/// The distribution of the seconds of single runs.
 struct Spread {
   double least, lower_quartile, median, upper_quartile;
 };
-/// Times work by itself, in one round at least.
+/// Times work alone, in at least one round.
 Spread spread_of(Timed& work, Until until);
-/// The least seconds of a run of this work.
+/// The seconds of the fastest run.
 double least_seconds(Device device, Run run, Until until, const TimedOptions& options = {});
 
-/// One of several ways to do the same work, and its least seconds.
+/// The fastest of several ways to do the same work, and the seconds of its fastest run.
 struct Fastest {
   size_t index;
   double seconds;
 };
-/// The fastest of these ways: each is timed by itself for a moment, and then all in turn, so that a slow moment hits
-/// all alike, for a fifth of a second in all unless three rounds take longer. Those that are far behind are left out.
-/// Nothing is warmed up on the host: a way may take seconds. On a device a way that throws Error is passed over, unless
-/// all do.
+/// The fastest of these ways. Each is timed alone for a moment; then all take turns, so that a slow moment hits all
+/// alike, for a fifth of a second in all or for three rounds if these take longer. Ways that are far behind are
+/// dropped. The host gets no warm-up, since a way may take seconds. On a device, a way that throws Error is passed
+/// over, unless all throw.
 Fastest fastest_of(Device device, const std::vector<Run>& ways);
 
 }  // namespace plumb::detail

@@ -14,7 +14,8 @@ namespace plumb::detail {
 Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values, Device device)
     : device_(device) {
   for (const TensorSpec& s : in) in_.push_back(filled(s, values));
-  for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // no page faults in the first timed run
+  for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // filled as well, so that the first timed run has
+                                                                      // no page faults
 }
 
 void* Scratch::block(size_t bytes) {
@@ -37,7 +38,7 @@ void* Scratch::filled(const TensorSpec& s, Values values) {
   return data;
 }
 
-// By the device's own kernel. Not by way of the cache, which may wait for this very measurement.
+// Uses the device's own kernel, but not through the cache, which may be locked by the measurement that this serves.
 void Scratch::fill_there(void* data, const TensorSpec& s, const Distribution& d, uint64_t seed) const {
   const RandomParams params{d.first, d.range, d.is_normal, seed};
   Policy policy;
@@ -73,7 +74,7 @@ std::vector<Trial> Trial::in_turn(Scratch& scratch, std::span<const TensorSpec> 
     most = std::max(most, trials.back().bytes());
   }
   void* memory = scratch.block(most);
-  if (scratch.device().is_cpu()) std::memset(memory, 0, most);  // or the first one would pay for the page faults of all
+  if (scratch.device().is_cpu()) std::memset(memory, 0, most);  // or the first trial would pay the page faults for all
   for (Trial& t : trials) t.bind(memory);
   return trials;
 }

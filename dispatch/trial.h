@@ -1,4 +1,4 @@
-// A prepared kernel on scratch memory of its own: what is timed when candidates are measured, and by benchmarks.
+// A prepared kernel with its own scratch memory, to be timed by measuring and by benchmarks.
 #pragma once
 
 #include "../core/block.h"
@@ -8,23 +8,24 @@
 
 namespace plumb::detail {
 
-/// The random numbers that operands are filled with: floating ones are from U[low, high), integers from {0, ..., most}.
+/// The random numbers that fill operands: floating ones from U[low, high), integers from {0, ..., most}.
 struct Values {
   double low = -1, high = 1;
-  int64_t most = 1;  ///< labels, masks and positions that always exist
+  int64_t most = 1;  ///< by default 1: labels, masks and positions that are always valid
 };
 
-/// Inputs and outputs of a piece of work on a device, filled with random numbers: timing on zeros flatters.
+/// Inputs and outputs of a piece of work on a device, filled with random numbers, since zeros run faster than real
+/// data.
 class Scratch {
  public:
   Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values = {}, Device device = {});
 
   Device device() const { return device_; }
-  /// Uninitialised memory of the device that lives as long as the scratch.
+  /// Uninitialised device memory that lives as long as the scratch.
   void* block(size_t bytes);
   const std::vector<void*>& in() const { return in_; }
   const std::vector<void*>& out() const { return out_; }
-  /// All bytes that it holds.
+  /// The total size of its memory.
   size_t bytes() const;
 
  private:
@@ -36,23 +37,24 @@ class Scratch {
   uint64_t seed_ = 0;
 };
 
-/// A kernel bound to scratch memory. Packing what it wants packed is part of a run: in training the weights have
-/// changed since the last one.
+/// A kernel bound to scratch memory. A run includes packing the inputs that the kernel wants packed, since in training
+/// the weights change between runs.
 class Trial {
  public:
-  /// `in` are the plain specs of the kernel's inputs. Scratch and kernel must outlive it.
+  /// `in` are the plain specs of the kernel's inputs. Scratch and kernel must outlive the trial.
   Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel);
-  /// Trials that run one at a time, and so have the memory of the largest for their packs and workspaces together.
+  /// Trials that run one at a time, so that they share one block, as large as the largest needs, for packs and
+  /// workspaces.
   static std::vector<Trial> in_turn(Scratch& scratch, std::span<const TensorSpec> in,
                                     std::span<const Kernel* const> kernels);
-  /// Makes the packs anew.
+  /// Packs the inputs again.
   void pack() const { pack(stream_); }
   void pack(Runtime::Stream stream) const;
-  /// One run on the packs as they are.
+  /// Runs the kernel on the packs as they are.
   void compute() const { compute(stream_); }
-  /// Both.
+  /// Packs, then runs the kernel.
   void run() const { run(stream_); }
-  /// Both, on another stream of the device: one on which work is captured.
+  /// The same on another stream of the device, one on which work is captured.
   void run(Runtime::Stream stream) const {
     pack(stream);
     compute(stream);
@@ -76,7 +78,7 @@ class Trial {
   std::vector<void*> in_, out_;
   std::vector<Packer> packers_;
   void* workspace_ = nullptr;
-  Runtime::Stream stream_ = nullptr;  // of a device
+  Runtime::Stream stream_ = nullptr;  // null on the host
 };
 
 }  // namespace plumb::detail

@@ -21,15 +21,15 @@ namespace fs = std::filesystem;
 
 struct Table {
   std::mutex mutex;
-  std::map<std::string, TunedAlgorithms> known;  // on disk, by the name of the file
-  TunedAlgorithms in_use;                        // decided or adopted in this process
+  std::map<std::string, TunedAlgorithms> known;  // on disk, by file name
+  TunedAlgorithms in_use;                        // measured or adopted in this process
 };
 Table& table() {
   static Table* t = new Table;
   return *t;
 }
 
-// PLUMB_CACHE names the folder; "off" keeps nothing. The file is named by what the results depend on.
+// PLUMB_CACHE names the folder; "off" disables the files. A file's name contains what its results depend on.
 fs::path file_of_results(Device device) {
   const char* set = std::getenv("PLUMB_CACHE");
   if (set && std::string_view(set) == "off") return {};
@@ -46,10 +46,10 @@ fs::path file_of_results(Device device) {
   return folder / ("measured-" + device_signature(device) + ".txt");
 }
 
-// Its first line: whose results they are. A file that was copied from another machine says so.
+// The first line of the file: whose results they are. It exposes a file that was copied from another machine.
 std::string title_of(Device device) { return "plumbline measured on " + device_signature(device); }
 
-// The beginning of a line of any file, as it may be printed.
+// The beginning of a line of any file, safe to print.
 std::string printable(std::string line) {
   line.resize(std::min<size_t>(line.size(), 80));
   for (char& c : line) c = c >= ' ' && c <= '~' ? c : '?';
@@ -72,7 +72,7 @@ TunedAlgorithms read_choices(const fs::path& file, Device device) {
   PLUMB_CHECK(line == title_of(device), "{} does not hold what was measured on this machine: it begins with {}; {}",
               file.string(), detail::in_quotes(printable(line)), kWayOut);
   for (int64_t number = 2; std::getline(in, line); ++number) {
-    if (in.eof()) break;  // without its end: it is being written
+    if (in.eof()) break;  // a line without a line break: another process is writing it
     const size_t tab = line.find('\t');
     PLUMB_CHECK(tab != std::string::npos && tab > 0 && tab + 1 < line.size() && line.find('\t', tab + 1) == line.npos,
                 "{} is damaged in line {}; {}", file.string(), number, kWayOut);
@@ -96,7 +96,7 @@ bool write_all(const fs::path& file, int flags, const std::string& text) {
   return is_whole;
 }
 
-// Takes away a last line without its end, which a process left that was ended while it wrote.
+// Removes an incomplete last line, left by a process that was killed while it wrote.
 void mend_end(const fs::path& file) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   const std::streamoff size = in.tellg();
@@ -109,8 +109,8 @@ void mend_end(const fs::path& file) {
   if (size > 0 && end > 0 && end < size) fs::resize_file(file, static_cast<uintmax_t>(end), ignored);
 }
 
-// One line, one write: several processes may append to the same file, which is there with its title or not at all. A
-// cache that cannot be written is no error.
+// Appends one line with one write, since several processes may append to the same file. A new file appears together
+// with its title. A cache that cannot be written is no error.
 void append_to_file(Device device, const std::string& work, const std::string& algorithm) {
   const fs::path file = file_of_results(device);
   if (file.empty()) return;

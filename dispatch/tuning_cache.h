@@ -1,4 +1,4 @@
-// What measuring has found out: in this process, and on the disk for this machine, or device, and these libraries.
+// The results of measuring: in this process, and on disk by machine or device and by library versions.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,22 @@
 
 namespace plumb {
 
-/// A description of a piece of work -> the algorithm that was fastest.
+/// Maps a description of a piece of work to its fastest algorithm.
 using TunedAlgorithms = std::map<std::string, std::string>;
 
 namespace detail {
-/// What is remembered of a piece of work on a device, by this process or by the disk, and is still valid: the file may
-/// have been cut short, and algorithms go. Nothing if it was never measured. The file is the device's.
+/// The algorithm stored for a piece of work on a device, in this process or in the device's file, if `is_valid` accepts
+/// it: a stored algorithm may no longer exist. Nothing if the work was never measured.
 std::optional<std::string> find_tuned(Device device, const std::string& work,
                                       const std::function<bool(const std::string&)>& is_valid);
-/// Remembers what measuring has found, here and on the disk.
+/// Stores a result of measuring, in this process and on disk.
 void keep_tuned(Device device, const std::string& work, const std::string& algorithm);
 }  // namespace detail
 
-/// What measuring has decided, or was told, in this process. A checkpoint records it, so that a resumed run is bitwise
-/// the same.
+/// The choices that this process measured or adopted. A checkpoint records them, so that a resumed run has the same
+/// bits.
 TunedAlgorithms tuning_in_use();
-/// Decides by this table instead of measuring anew. Kernels that are already prepared stay.
+/// Chooses by this table instead of measuring again. Kernels that are already prepared stay.
 void adopt_tuning(const TunedAlgorithms& choices);
 
 }  // namespace plumb
