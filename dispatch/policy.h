@@ -1,4 +1,4 @@
-// What a program says of how kernels are picked, and the names of algorithms that it says it by.
+// How a program says which kernels to pick, and the names of algorithms.
 #pragma once
 
 #include <string_view>
@@ -12,25 +12,25 @@ inline constexpr KernelSet kKernelSets[] = {KernelSet::kAll, KernelSet::kVendor}
 const char* to_string(KernelSet s);
 
 /// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Policy::algorithm; 0 for "". The same
-/// name gives the same number. Throws on a name with which none begins that the library or register_algorithm knows.
+/// name has the same number. Throws if no algorithm that the library or register_algorithm knows begins with the name.
 uint16_t algorithm_id(std::string_view name);
-/// Makes the name of one of a program's own algorithms known, and returns its number. Preparing a kernel does the same
-/// for the names of all its candidates.
+/// Registers the name of a program's own algorithm and returns its number. Preparing a kernel registers the names of
+/// all its candidates.
 uint16_t register_algorithm(std::string_view name);
-/// The name behind a number; throws on a number that was never given.
+/// The name of a number; throws on a number that was never given out.
 std::string_view algorithm_name(uint16_t id);
-/// Whether an algorithm is the one that is named, or of the family of that name: "winograd_f2x2" is of "winograd", and
-/// "cudnn_e38" of "cudnn" but not of "cudnn_e3". All are of "".
+/// Whether an algorithm has the name `family` or belongs to that family: "winograd_f2x2" is of "winograd", and
+/// "cudnn_e38" of "cudnn" but not of "cudnn_e3". Every algorithm is of "".
 inline bool is_of_family(std::string_view algorithm, std::string_view family) {
   return algorithm.starts_with(family) &&
          (family.empty() || algorithm.size() == family.size() || algorithm[family.size()] == '_');
 }
 
-/// While it lives, kernels are picked this way, by as many threads and on the device as before: these belong to
-/// set_threads and DeviceScope.
+/// While it lives, kernels are picked by this policy. Its threads and device are ignored: only set_threads and
+/// DeviceScope set them.
 class PolicyScope {
  public:
-  /// Throws on values that are none of the enumerators', and on the number of an algorithm that was never given.
+  /// Throws on values outside the enumerations, and on an algorithm number that was never given out.
   explicit PolicyScope(Policy c);
   ~PolicyScope() { set(old_); }
   PolicyScope(const PolicyScope&) = delete;

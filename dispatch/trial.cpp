@@ -14,8 +14,7 @@ namespace plumb::detail {
 Scratch::Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values, Device device)
     : device_(device) {
   for (const TensorSpec& s : in) in_.push_back(filled(s, values));
-  for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // filled as well, so that the first timed run has
-                                                                      // no page faults
+  for (const TensorSpec& s : out) out_.push_back(filled(s, values));  // spares the first timed run page faults
 }
 
 void* Scratch::block(size_t bytes) {
