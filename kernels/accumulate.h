@@ -1,4 +1,4 @@
-// Adding one gradient into another.
+// Adds one gradient into another.
 #pragma once
 
 #include "../dispatch/kernel.h"

@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// What may be applied to the output of a convolution or a linear layer inside its kernel.
+/// The activation that a convolution or linear kernel may apply to its output.
 enum class Activation : int32_t { kNone = 0, kRelu = 1 };
 
 }  // namespace plumb

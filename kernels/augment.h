@@ -1,4 +1,4 @@
-// Images of bytes into a batch: crop, flip, normalise.
+// Turns images of bytes into a batch: crops, flips, normalises.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// Writes the last of {pixels, windows, table, y}: pixels u8 (N, C, H, W), windows i32 (N, 3) as functors::Window, the
-/// value of every byte in every channel f32 (C, 256), y (N, C, H, W) of f32 or bf16 in any layout.
+/// Writes the last of {pixels, windows, table, y}: pixels u8 (N, C, H, W); windows i32 (N, 3), see functors::Window;
+/// table f32 (C, 256), the value of every byte in every channel; y (N, C, H, W), f32 or bf16, in any layout.
 struct Augment {
   static constexpr char kName[] = "augment";
   using Params = NoParams;

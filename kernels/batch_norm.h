@@ -1,4 +1,4 @@
-// Batch normalisation over all dimensions but the channels.
+// Batch normalisation over all dimensions except the channels.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -9,12 +9,12 @@ namespace plumb {
 struct BatchNormParams {
   Real epsilon = 1e-5;
   Real momentum = 0.1;
-  int32_t unbiased_running_variance = 1;  ///< the running variance is of n / (n - 1) times the batch's
+  int32_t unbiased_running_variance = 1;  ///< 1: the running variance takes the batch's variance times n / (n - 1)
   int32_t train = 1;                      ///< 1: statistics of the batch; 0: running statistics
 };
 
-/// Training: {y, mean, inv_std} from {x, gamma, beta, running_mean, running_var}, of which the last two are written.
-/// Otherwise {y} from the same. x is (N, C) or (N, C, H, W), the others (C); inv_std = 1 / sqrt(var + epsilon).
+/// Training: {y, mean, inv_std} from {x, gamma, beta, running_mean, running_var}; the running statistics are written,
+/// too. Otherwise {y} from the same. x is (N, C) or (N, C, H, W), the others (C); inv_std = 1 / sqrt(var + epsilon).
 struct BatchNormForward {
   static constexpr char kName[] = "batch_norm_forward";
   using Params = BatchNormParams;
@@ -23,8 +23,8 @@ struct BatchNormForward {
   PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
-/// {dgamma, dbeta} or {dgamma, dbeta, dx} from {dy, x, gamma, mean, spread}; spread is inv_std from training, and
-/// otherwise the running variance.
+/// {dgamma, dbeta} or {dgamma, dbeta, dx} from {dy, x, gamma, mean, spread}; spread is inv_std if the forward pass was
+/// in training, and the running variance if not.
 struct BatchNormBackward {
   static constexpr char kName[] = "batch_norm_backward";
   using Params = BatchNormParams;

@@ -6,8 +6,8 @@
 namespace plumb {
 
 /// y from {x} of another dtype. To a floating dtype: rounded once, to nearest even. From a floating dtype to an
-/// integer: towards zero; what is too large or too small becomes the largest or smallest integer, and NaN becomes 0.
-/// Between integers: modulo 2^bits.
+/// integer: towards zero; values out of range become the largest or smallest integer, and NaN becomes 0. Between
+/// integers: modulo 2^bits.
 struct Cast {
   static constexpr char kName[] = "cast";
   using Params = NoParams;

@@ -1,4 +1,4 @@
-// What kernels of every device ask of a dtype: in which type it is computed with, and what holds its bytes.
+// For each dtype: the type that kernels of every device compute in, and the unsigned integer of the same size.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct ComputeOf<Float16> {
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
-/// Calls f.template operator()<T>() for f32, f64 and bf16, the dtypes that floating kernels compute on; false
-/// otherwise.
+/// Calls f.template operator()<T>() if t is f32, f64 or bf16, the dtypes that floating-point kernels compute on;
+/// otherwise returns false.
 template <class F>
 bool dispatch_compute(DType t, F&& f) {
   switch (t) {
@@ -36,7 +36,7 @@ bool dispatch_compute(DType t, F&& f) {
   }
 }
 
-/// Calls f.template operator()<T>() with the unsigned integer of `bytes` bytes, the size of some dtype.
+/// Calls f.template operator()<T>() with T the unsigned integer of `bytes` bytes, the size of some dtype.
 template <class F>
 decltype(auto) dispatch_size(size_t bytes, F&& f) {
   switch (bytes) {

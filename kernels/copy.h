@@ -1,11 +1,11 @@
-// The same elements once more.
+// Copies of tensors.
 #pragma once
 
 #include "../dispatch/kernel.h"
 
 namespace plumb {
 
-/// y from {x}, of one spec, bit for bit. Any dtype and layout.
+/// y from {x}, bit for bit; both of one spec. Any dtype and layout.
 struct Copy {
   static constexpr char kName[] = "copy";
   using Params = NoParams;
@@ -14,7 +14,7 @@ struct Copy {
   PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
-/// Input 0 = input 1, both of one spec and apart in memory. Writes input 0.
+/// Input 0 = input 1; both of one spec, without overlap in memory. Writes input 0.
 struct CopyInto {
   static constexpr char kName[] = "copy_into";
   using Params = NoParams;

@@ -9,10 +9,10 @@ struct DropoutParams {
   Real p = 0.5;  ///< the probability that an element is dropped, in [0, 1)
 };
 
-/// {y} or {y, mask} from {x, state}; state is i64 (2): seed and offset, and the offset is written. Whatever the layout,
-/// with i an element's index in the row-major order of the logical shape, word i % 4 of
-/// Philox::block(seed, offset + i / 4, kDropoutStream) decides: the element is kept, times 1 / (1 - p), if the word is
-/// at least the whole part of p 2^32. The offset grows by the number of blocks used.
+/// {y} or {y, mask} from {x, state}; state is i64 (2): seed and offset; the offset is written. In any layout, let i be
+/// an element's index in the row-major order of the logical shape. The element is kept, times 1 / (1 - p), if word i %
+/// 4 of Philox::block(seed, offset + i / 4, kDropoutStream) is at least the integer part of p 2^32. The offset grows by
+/// the number of blocks used.
 struct DropoutForward {
   static constexpr char kName[] = "dropout_forward";
   using Params = DropoutParams;
@@ -20,7 +20,7 @@ struct DropoutForward {
   static void cpu(const Problem<Params>&, Candidates&);
   PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
-/// Apart from the streams that fill parameters, which may have the same seed.
+/// A stream of its own: the streams that fill parameters may have the same seed.
 inline constexpr uint64_t kDropoutStream = uint64_t{0xD} << 60;
 
 /// dx from {dy, mask}: dy / (1 - p) where kept, 0 elsewhere.

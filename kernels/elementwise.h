@@ -8,8 +8,8 @@ namespace plumb {
 
 namespace detail {
 
-/// Offers a backend's kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not templates: this is
-/// where the border to a backend's own compiler runs.
+/// Offers a backend's kernel of functor number `functor` of UnaryFunctors or BinaryFunctors. Not a template, so that a
+/// backend's own compiler can compile it.
 using OfferFunctor = void(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates&);
 OfferFunctor offer_unary_cpu, offer_binary_cpu, offer_unary_reference, offer_binary_reference;
 PLUMB_IN_CUDA OfferFunctor offer_unary_cuda;
@@ -37,7 +37,7 @@ inline constexpr auto& stage_suffix<Stage::kSecondBB> = "_second_bb";
 template <class F, Stage S>
 inline constexpr auto stage_name = joined_name(F::kName, stage_suffix<S>);
 
-/// Forward {x} -> y; backward {dy, v} -> dx; second {g, dy, v} -> the gradient by v. All of one spec.
+/// Forward {x} -> y; backward {dy, v} -> dx; second {g, dy, v} -> the gradient with respect to v. All have one spec.
 template <class F, Stage S>
 struct Unary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
@@ -54,7 +54,7 @@ struct Unary {
 };
 
 /// Forward {a, b} -> y; backward {dy, a, b}; second {g, dy, a, b}. Operands broadcast to the output: shapes align at
-/// the right, extents are equal or 1; those of the output's rank have its layout, the others are row-major.
+/// the right, extents are equal or 1. Operands of the output's rank have its layout; the others are row-major.
 template <class F, Stage S>
 struct Binary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();

@@ -1,4 +1,4 @@
-// Filling memory with one value.
+// Fills memory with one value.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -9,7 +9,7 @@ struct FillParams {
   Real value = 0.0;
 };
 
-/// y from nothing.
+/// y = the value; has no inputs.
 struct Fill {
   static constexpr char kName[] = "fill";
   using Params = FillParams;

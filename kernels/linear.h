@@ -1,5 +1,5 @@
-// The fully connected layer: y = x w^T + b with w as (OUT, IN), the three products of a training step, those that bring
-// the work of their neighbours along, and the two of backward in one pass.
+// The fully connected layer: y = x w^T + b with w as (OUT, IN). There are the three products of a training step,
+// variants that include a neighbour's work (db, ReLU's mask), and both products of backward in one pass.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -42,8 +42,8 @@ struct LinearBackwardWeight {
   static double flops(const Problem<Params>&);
 };
 
-/// {dw, db} from {dy, x}: the gradient by the bias (OUT) sums the rows of dy. On devices whose products bring it along;
-/// the host has it from a reduction.
+/// {dw, db} from {dy, x}; db (OUT) is the sum of the rows of dy. Only on devices whose products can compute db as well;
+/// the host uses a reduction.
 struct LinearBackwardWeightBias {
   static constexpr char kName[] = "linear_backward_weight_bias";
   using Params = LinearParams;
@@ -52,9 +52,9 @@ struct LinearBackwardWeightBias {
   static double flops(const Problem<Params>&);
 };
 
-/// {y, mask} from {x, w} or {x, w, b}, with ReLU. The mask (u8, mask_of) has a bit for each element of y, which is 1
-/// where y > 0: of y[n][j], bit j % 8 of byte j / 8 in row n. Bits past OUT are 0. Only on devices: there the next
-/// layer's backward applies the mask itself, and ReLU's own backward is not run.
+/// {y, mask} from {x, w} or {x, w, b}, with ReLU. The mask (u8, mask_of) has one bit per element of y, 1 where y > 0:
+/// the bit of y[n][j] is bit j % 8 of byte j / 8 in row n. Bits past OUT are 0. Only on devices: there the next layer's
+/// backward applies the mask, and ReLU's own backward does not run.
 struct LinearForwardMask {
   static constexpr char kName[] = "linear_forward_mask";
   using Params = NoParams;
@@ -63,8 +63,8 @@ struct LinearForwardMask {
   static double flops(const Problem<Params>&);
 };
 
-/// The gradient by what was before the ReLU that made x (N, IN), from {dy, w, mask}: dx where the mask has a one, and 0
-/// elsewhere.
+/// From {dy, w, mask}, the gradient (N, IN) with respect to the input of the ReLU that made x: dx where the mask is 1,
+/// and 0 elsewhere.
 struct LinearBackwardInputMask {
   static constexpr char kName[] = "linear_backward_input_mask";
   using Params = NoParams;
@@ -83,16 +83,16 @@ struct LinearBackward {
 };
 
 namespace detail {
-/// The spec of the mask of y (N, OUT): a bit an element, and rows of whole 128 bits, as cuBLASLt wants them.
+/// The spec of the mask of y (N, OUT): one bit per element, in rows of whole 128 bits, as cuBLASLt requires.
 inline TensorSpec mask_of(const TensorSpec& y) {
   return TensorSpec(Shape{y.shape[0], (y.shape[1] + 127) / 128 * 16}, DType::kU8);
 }
-/// The most rows of it: the factors of two rows by four columns stay in registers.
+/// The most rows for one pass: the factors of two rows by four columns stay in registers.
 inline constexpr int64_t kMostJointRows = 2;
-/// The least bytes of w: less stays in the caches between the two products (docs/measured.md).
+/// The smallest w for one pass: a smaller one stays in the caches between the two products (docs/measured.md).
 inline constexpr size_t kLeastJointBytes = 16 << 20;
-/// Whether one pass is the better way: with few rows each product costs the passage of a large matrix, and memory reads
-/// the one while it takes the other.
+/// Whether one pass is faster. With few rows, each product takes as long as moving a large matrix through memory; one
+/// pass reads w while it writes dw.
 constexpr bool prefers_joint_backward(const TensorSpec& x, const TensorSpec& w) {
   constexpr int64_t kLeastColumns = 1024;
   return x.dtype == DType::kF32 && x.shape[0] >= 1 && x.shape[0] <= kMostJointRows && w.shape[1] >= kLeastColumns &&

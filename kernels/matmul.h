@@ -10,8 +10,8 @@ struct MatmulParams {
   int32_t transpose_b = 0;
 };
 
-/// y (..., M, N) from {a, b}: a is (..., M, K), or (..., K, M) if transposed, b (..., K, N) or (..., N, K). Leading
-/// dimensions are batches; an extent of 1 is broadcast. Row-major.
+/// y (..., M, N) from {a, b}: a is (..., M, K), or (..., K, M) if transposed; b is (..., K, N), or (..., N, K) if
+/// transposed. Leading dimensions are batches; an extent of 1 broadcasts. Row-major.
 struct Matmul {
   static constexpr char kName[] = "matmul";
   using Params = MatmulParams;

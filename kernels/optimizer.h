@@ -1,9 +1,10 @@
 // One step of an optimizer over all parameters at once.
 //
-// Inputs: the learning rate (a number of the weights' dtype), the number of steps done (i64), then for n parameters
-// n weights, n of each state and n gradients, every one of its parameter's spec. All between the rate and the gradients
-// is written. What varies between steps is an input, so that a captured step replays right. With has_copies, the
-// gradients are those of n copies of the weights in bf16, which stand before them and are written, too.
+// Inputs: the learning rate (a number of the weights' dtype), the number of steps done (i64), then for n parameters n
+// weights, n of each state and n gradients, each with its parameter's spec. Everything between the rate and the
+// gradients is written. Whatever changes between steps is an input, so that a captured step replays correctly. With
+// has_copies, n bf16 copies of the weights precede the gradients and are written, too; the gradients are those of the
+// copies.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -11,7 +12,7 @@
 
 namespace plumb {
 
-/// The inputs of an update in lists of n: weights, each state, copies, gradients.
+/// Indices of an update's inputs, which come in lists of n: weights, each state, copies, gradients.
 struct UpdateLists {
   bool has_copies;
   size_t n, states;
@@ -25,7 +26,7 @@ struct UpdateLists {
   size_t copy(size_t i) const { return at(1 + states, i); }
   size_t gradient(size_t i) const { return at(1 + states + has_copies, i); }
   std::span<const TensorSpec> weights(std::span<const TensorSpec> in) const { return in.subspan(2, n); }
-  /// What is written, but for the number of steps.
+  /// The inputs that are written, except the number of steps.
   std::span<const TensorSpec> written(std::span<const TensorSpec> in) const {
     return in.subspan(2, n * (1 + states + has_copies));
   }

@@ -9,7 +9,7 @@ struct PermuteParams {
   int32_t dims[kMaxRank] = {0, 1, 2, 3, 4, 5};  ///< dimension d of y is dimension dims[d] of x
 };
 
-/// y from {x}, of any dtype. x and y may be in different layouts: with the identity this is a conversion of layout.
+/// y from {x}, of any dtype. x and y may have different layouts: with the identity permutation, this converts layouts.
 struct Permute {
   static constexpr char kName[] = "permute";
   using Params = PermuteParams;

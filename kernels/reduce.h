@@ -12,8 +12,8 @@ struct ReduceParams {
   uint32_t dims = 0;  ///< bit d is set if dimension d of x is reduced
 };
 
-/// y from {x}; y has the extents of x, 1 where reduced (the op drops them if asked to), and x's layout. A maximum is
-/// NaN where any element is.
+/// y from {x}. y has x's layout, and x's extents with 1 for reduced dimensions (the op drops them if asked to). A
+/// maximum is NaN if any element is.
 struct Reduce {
   static constexpr char kName[] = "reduce";
   using Params = ReduceParams;
@@ -23,12 +23,12 @@ struct Reduce {
 };
 
 struct ArgmaxParams {
-  uint32_t dims = 0;  ///< one bit, or all
+  uint32_t dims = 0;  ///< one bit is set, or all
   uint32_t unused = 0;
 };
 
-/// y (i64) from {x}, of the extents that Reduce gives: the index of the first maximum within the one reduced dimension,
-/// or within the row-major order of all. The first NaN counts as more than any number.
+/// y (i64) from {x}, with the extents that Reduce gives: the index of the first maximum along the one reduced
+/// dimension, or in the row-major order of all dimensions. NaN counts as the maximum; the first NaN wins.
 struct Argmax {
   static constexpr char kName[] = "argmax";
   using Params = ArgmaxParams;
@@ -37,7 +37,7 @@ struct Argmax {
   PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
-/// dx from {dy, x, y} of a maximum: dy shared equally among the elements equal to it. dy and y broadcast to x.
+/// dx from {dy, x, y} of a maximum: all elements equal to the maximum share dy equally. dy and y broadcast to x.
 struct MaxBackward {
   static constexpr char kName[] = "max_backward";
   using Params = NoParams;
@@ -46,7 +46,7 @@ struct MaxBackward {
   PLUMB_IN_CUDA static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
-/// y of a larger shape from {x}, by broadcasting.
+/// y from {x}, broadcast to y's larger shape.
 struct Expand {
   static constexpr char kName[] = "expand";
   using Params = NoParams;

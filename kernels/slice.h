@@ -1,4 +1,4 @@
-// Parts of tensors: cutting out, putting into a larger one, and joining.
+// Parts of tensors: cutting one out, padding to a larger one, and joining several.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -6,10 +6,10 @@
 namespace plumb {
 
 struct SliceParams {
-  int64_t begin[kMaxRank] = {};  ///< the element of x that becomes the first of y
+  int64_t begin[kMaxRank] = {};  ///< the index in x of the first element of y
 };
 
-/// y from {x}: the part of y's extents that starts at `begin`. Any dtype and layout, the same for x and y.
+/// y from {x}: the part of x that starts at `begin` and has y's extents. Any dtype and layout, the same for x and y.
 struct Slice {
   static constexpr char kName[] = "slice";
   using Params = SliceParams;
@@ -19,11 +19,11 @@ struct Slice {
 };
 
 struct PadParams {
-  int64_t begin[kMaxRank] = {};  ///< the element of y that the first of x becomes
-  Real value = 0.0;              ///< of all other elements of y
+  int64_t begin[kMaxRank] = {};  ///< the index in y of the first element of x
+  Real value = 0.0;              ///< of all elements of y outside x
 };
 
-/// y from {x}, which is put into it at `begin`. Any dtype and layout, the same for x and y.
+/// y from {x}: x is placed in y at `begin`. Any dtype and layout, the same for x and y.
 struct Pad {
   static constexpr char kName[] = "pad";
   using Params = PadParams;
@@ -36,7 +36,7 @@ struct ConcatParams {
   int64_t dim = 0;
 };
 
-/// y from {x...}, one behind the other along `dim`. Any dtype and layout, the same for all.
+/// y from {x...}, joined one after another along `dim`. Any dtype and layout, the same for all.
 struct Concat {
   static constexpr char kName[] = "concat";
   using Params = ConcatParams;

@@ -10,7 +10,7 @@ struct SoftmaxParams {
   int32_t log = 0;  ///< 1: logarithms of the probabilities
 };
 
-/// y from {x}, of one spec: e^x / sum e^x, or x - log sum e^x, with the maximum subtracted first.
+/// y from {x}, both of one spec: e^x / sum e^x, or x - log sum e^x; the maximum is subtracted from x first.
 struct SoftmaxForward {
   static constexpr char kName[] = "softmax_forward";
   using Params = SoftmaxParams;

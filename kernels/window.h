@@ -1,4 +1,4 @@
-// The numbers of a window that moves over an image.
+// Sizes, strides and padding of a window that moves over an image.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// A height and a width. One number is both.
+/// A height and a width. A single number means both.
 struct Size2d {
   int32_t of[2];
   constexpr Size2d(int32_t both) : of{both, both} {}
@@ -16,8 +16,8 @@ struct Size2d {
   bool operator==(const Size2d&) const = default;
 };
 
-/// What stands around an image: top, bottom, left, right. One number is all four, two are (height, width) on both
-/// sides.
+/// One value for each side of an image: top, bottom, left, right. A single value is for all sides; two values are for
+/// (top and bottom, left and right).
 template <class T>
 struct Sides {
   T of[4];
@@ -34,7 +34,7 @@ struct Sides {
 };
 using Padding2d = Sides<int32_t>;
 
-/// The stride of a pooling that is not given: the window's own size.
+/// The default stride of a pooling: the window's own size.
 inline constexpr Size2d kKernelSize{std::numeric_limits<int32_t>::min()};
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// Loading and storing elements in the type that arithmetic is done in.
+// Loads and stores elements in the type used for arithmetic.
 #pragma once
 
 #include "kernels/compute.h"

@@ -1,4 +1,4 @@
-// Writing large results past the caches, so that their memory is not read before it is overwritten.
+// Writes large results past the caches, so that memory is not read before it is overwritten.
 #pragma once
 
 #include <immintrin.h>
@@ -12,13 +12,13 @@
 
 namespace plumb::cpu {
 
-/// Results of this size and more have left the caches by the time they are read. Tests, whose main() is the only one to
-/// change it, have smaller ones.
+/// Results at least this large have left the caches before they are read again. Only the main() of tests changes it, to
+/// a smaller value.
 inline int64_t nontemporal_bytes = 16 << 20;
-/// What is written past the caches at once, and fetched ahead meanwhile.
+/// Bytes that are written past the caches at once, while the next inputs are prefetched.
 inline constexpr int64_t kStageBytes = 4 << 10;
 
-/// Copies past the caches. The thread that did it must call nontemporal_fence() before others may read.
+/// Copies past the caches. The copying thread must call nontemporal_fence() before other threads may read.
 inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes) {
   const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % 64));
   std::memcpy(to, from, static_cast<size_t>(head));
@@ -40,14 +40,14 @@ inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes) {
   std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
 }
 
-/// An operand that is read from its beginning to its end: `rate` bytes of it for every byte of the result.
+/// An operand that is read from beginning to end: `rate` bytes for every byte of the result.
 struct Source {
   const void* data;
   double rate = 1;
 };
 
-/// The same, and meanwhile fetches into the caches what the next part of the result will be made of: the part of each
-/// source that belongs to the bytes of the result from `next` on. Sources may end before that.
+/// The same, but also prefetches the sources of the next part of the result: in each source, the bytes that belong to
+/// the result's bytes from `next` on. Sources may end before that.
 inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources,
                              int64_t next) {
   constexpr int64_t kPart = 256, kLine = 64;
@@ -61,8 +61,8 @@ inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, st
   }
 }
 
-/// Writes a vector past the caches where `to` is a multiple of its size, and into them otherwise. Its neighbours must
-/// follow at once: lines that are written in parts are slow.
+/// Writes a vector, past the caches if `to` is a multiple of its size. The neighbouring vectors must follow at once,
+/// since partly written lines are slow.
 template <class V>
 void copy_nontemporal(float* to, V v) {
   if (reinterpret_cast<uintptr_t>(to) % sizeof(V) == 0) {
@@ -76,7 +76,7 @@ void copy_nontemporal(float* to, V v) {
   }
   std::memcpy(to, &v, sizeof v);
 }
-/// The same for a vector without neighbours: past the caches only if it is a whole line of them.
+/// The same for a vector whose neighbours do not follow: past the caches only if it fills a whole line.
 template <class V>
 void stream_alone(float* to, V v) {
   constexpr size_t kLine = 64;
@@ -86,8 +86,8 @@ void stream_alone(float* to, V v) {
 
 inline void nontemporal_fence() { _mm_sfence(); }
 
-/// Writes the n elements of y on all threads: write(begin, end, to) writes the elements [begin, end) to the memory at
-/// `to`, which is y's own, or a small buffer that is then streamed into y. The sources are fetched ahead of their use.
+/// Writes the n elements of y on all threads. write(begin, end, to) must write the elements [begin, end) to `to`, which
+/// is in y or in a small buffer that is then streamed into y. The sources are prefetched.
 template <class T, class Write>
 void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kStaged = kStageBytes / kSize;

@@ -1,4 +1,4 @@
-// Lists of candidates as tables: what there is, whose it is, and when it comes before the others.
+// Candidates as tables: which exist, who provides them, and when one precedes the others.
 #pragma once
 
 #include <initializer_list>
@@ -7,11 +7,11 @@
 
 namespace plumb::cpu {
 
-/// Where a candidate stands in the order that the heuristic tries: the list's own, the first before all, the last
-/// behind.
+/// Where the heuristic's order has a candidate: kListed keeps the list's order, kFirst precedes all others, kLast
+/// follows them.
 enum class Place : uint8_t { kFirst, kListed, kLast };
 
-/// A row of a list of candidates. Nothing is offered where `make` is null.
+/// A row of a list of candidates. A null `make` offers nothing.
 struct Offer {
   std::string_view algorithm;
   Provider provider;
@@ -19,7 +19,7 @@ struct Offer {
   Place place = Place::kListed;
 };
 
-/// Adds the candidates of a list, by their places and then as they are listed.
+/// Adds the candidates of a list, sorted by place and then in the list's order.
 inline void offer_in_order(Candidates& candidates, std::initializer_list<Offer> list) {
   for (const Place place : {Place::kFirst, Place::kListed, Place::kLast}) {
     for (const Offer& o : list) {

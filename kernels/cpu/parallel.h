@@ -1,4 +1,4 @@
-// The one place where loops are spread over threads.
+// The only place where loops are spread over threads.
 #pragma once
 
 #include <omp.h>
@@ -17,15 +17,17 @@ inline constexpr bool kParallel = false;
 inline constexpr bool kParallel = true;
 #endif
 
-/// Work below this many bytes costs less than waking the other threads.
+/// Work on fewer bytes than this costs less than waking the other threads.
 inline constexpr int64_t kGrainBytes = 64 << 10;
 
-/// body(begin, end) over [0, n) in contiguous pieces, one a thread; pieces start at multiples of `multiple`. On the
-/// calling thread alone when n <= grain: branched here, since `omp parallel if(false)` costs more than many ops.
+/// Calls body(begin, end) over [0, n) in contiguous pieces, one per thread; pieces start at multiples of `multiple`.
+/// Runs on the calling thread alone if n <= grain; the branch is here since `omp parallel if(false)` costs more than
+/// many ops.
 template <class Body>
 void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) {
   grain = std::max<int64_t>(grain, 1);          // a unit may be larger than the grain
-  const bool alone = !kParallel || n <= grain;  // OpenMP is asked nothing for a few elements: it takes longer than they
+  const bool alone = !kParallel || n <= grain;  // for few elements, even a question to OpenMP takes longer than the
+                                                // work
   const int wanted = alone || omp_in_parallel() ? 1 : omp_get_max_threads();
   if (wanted == 1) {
     if (n > 0) body(int64_t{0}, n);
@@ -46,7 +48,7 @@ void parallel_for(int64_t n, int64_t grain, const Body& body) {
   parallel_for(n, grain, 1, body);
 }
 
-/// body(thread, threads) once on each of `team` threads; the pieces of work are the body's own affair.
+/// Calls body(thread, threads) once on each of `team` threads; the body divides the work itself.
 template <class Body>
 void parallel_team(int team, const Body& body) {
   if (!kParallel || team <= 1 || omp_in_parallel()) {
@@ -55,7 +57,7 @@ void parallel_team(int team, const Body& body) {
   }
 #pragma omp parallel num_threads(team)
   {
-    // Fewer threads than asked for is allowed; every piece is still done.
+    // OpenMP may give fewer threads than asked for; every piece is still done.
     for (int t = omp_get_thread_num(); t < team; t += omp_get_num_threads()) body(t, team);
   }
 }

@@ -1,4 +1,4 @@
-// Ranges of indices, and cutting them.
+// Ranges of indices, and how to cut them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// Piece i of n things in `pieces` contiguous pieces of nearly equal size.
+/// Piece i of n things that are cut into `pieces` contiguous pieces of nearly equal size.
 inline Range piece(int64_t n, int64_t i, int64_t pieces) { return {n * i / pieces, n * (i + 1) / pieces}; }
 
 /// a / b rounded up, for a >= 0 and b > 0; 0 for a negative a.

@@ -1,6 +1,6 @@
-// Vectors of elements in f32, the type that arithmetic is done in, whatever they are stored as; and of small integers.
-// Loads and stores come whole (kLanes elements) or in part (the first n, 0 <= n <= kLanes; nothing behind is touched,
-// and the other lanes are zero).
+// Vectors of elements in f32, the type used for arithmetic whatever the elements are stored as; and of small integers.
+// Loads and stores handle kLanes elements, or the first n (0 <= n <= kLanes): then memory past them is not touched, and
+// loads set the other lanes to zero.
 #pragma once
 
 #include <bit>
@@ -68,7 +68,7 @@ void store(void* p, V v, int64_t n) {
 #endif
 }
 
-// How elements of a type are stored, and the way to and from vectors to compute with.
+// How elements of a type are stored, and how they convert to and from vectors for arithmetic.
 template <class T>
 struct Stored;
 template <>
@@ -81,7 +81,7 @@ template <>
 struct Stored<Bfloat16> {
   using Bits = U16;
   static Vec widen(U16 v) { return std::bit_cast<Vec>(__builtin_convertvector(v, U32) << 16); }
-  static U16 narrow(Vec v) {  // to nearest even, as Bfloat16(float)
+  static U16 narrow(Vec v) {  // rounds to nearest even, as Bfloat16(float) does
     const U32 u = std::bit_cast<U32>(v), even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     return __builtin_convertvector(v != v ? U32{} + 0x7fc0u : even, U16);
   }
@@ -95,7 +95,7 @@ struct Stored<int32_t> {
 template <>
 struct Stored<uint8_t> {
   using Bits = U8;
-  // g++ 12 takes large steps element by element.
+  // g++ 12 does conversions to much wider types element by element.
   static IntVec widen(U8 v) {
 #if defined(__AVX512F__)
     return std::bit_cast<IntVec>(_mm512_maskz_cvtepu8_epi32(0xffff, std::bit_cast<__m128i>(v)));
@@ -118,7 +118,7 @@ using Bits = typename Stored<T>::Bits;
 
 }  // namespace bytes
 
-/// Elements at p as Vec (float, Bfloat16) or IntVec (int32_t, uint8_t).
+/// The elements at p as Vec (float, Bfloat16) or IntVec (int32_t, uint8_t).
 template <class T>
 auto load(const T* p) {
   return bytes::Stored<T>::widen(plumb::detail::load_bytes<bytes::Bits<T>>(p));
@@ -135,7 +135,7 @@ inline Vec broadcast(const Bfloat16* p) {
   return std::bit_cast<Vec>(std::bit_cast<bytes::U32>(p->bits - Pairs{}) & 0xffff0000u);
 }
 
-/// The inverse; floats are rounded to nearest even, integers cut off.
+/// Stores v at p; floats are rounded to nearest even, integers truncated.
 template <class T, class V>
 void store(T* p, V v) {
   plumb::detail::store_bytes(p, bytes::Stored<T>::narrow(v));
@@ -145,11 +145,11 @@ void store(T* p, V v, int64_t n) {
   bytes::store(p, bytes::Stored<T>::narrow(v), n);
 }
 
-/// max(v, 0), with NaN kept.
+/// max(v, 0); a NaN stays a NaN.
 inline Vec relu(Vec v) { return v < Vec{} ? Vec{} : v; }
 
-/// Fetches the line of the byte that is `bytes` behind p, which need not exist, ahead of its use. Locality as in
-/// __builtin_prefetch. (Always inlined: g++ 12 takes a call that does nothing else for one without effect.)
+/// Prefetches the cache line of the byte that is `bytes` after p, which need not exist. Locality as in
+/// __builtin_prefetch. (Always inlined: g++ 12 removes calls of a function that it thinks has no effect.)
 template <int locality = 3>
 [[gnu::always_inline]] inline void fetch(const void* p, int64_t bytes) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(bytes);

@@ -1,4 +1,4 @@
-// Loops over several operands that broadcast to one shape, with as few dimensions as they allow.
+// Loops over several operands that broadcast to one shape, with as few dimensions as possible.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct StridedLoop {
   int64_t extent[kMaxRank] = {};
   std::array<int64_t, kMaxRank> stride[N] = {};
 
-  /// Runs along dimension 0.
+  /// The number of runs along dimension 0.
   int64_t rows() const {
     int64_t n = 1;
     for (int d = 1; d < rank; ++d) n *= extent[d];

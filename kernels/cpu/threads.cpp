@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-// Throws if the system would not run so many threads at once; OpenMP would end the process.
+// Throws if the system cannot run so many threads at once; without this check, OpenMP would end the process.
 void check_team(int n) {
   static std::atomic<int> known{1};
   if (n <= known.load(std::memory_order_relaxed)) return;

@@ -1,6 +1,6 @@
-// Forward and backward input are one kernel: each element of the result gathers products over the channels of the other
-// tensor, the source, and over the places there that the window connects it to. A block of channels of the result stays
-// in registers, two vectors of images wide, while the source streams by and w is read as it lies.
+// One kernel does both forward and backward input. The tensor that it writes is the result, the one that it reads the
+// source. Each element of the result sums products over the source's channels and over all places that the window
+// connects it to. A block of the result's channels, two vectors of images wide, stays in registers; w is not repacked.
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 
 #include <algorithm>
@@ -20,14 +20,14 @@ constexpr int kMostVectors = 2;
 constexpr int kMostChannels = (simd::kRegisters - 4) / kMostVectors;
 constexpr int64_t kMostImages = kMostVectors * kLanes;
 
-// A row of the window as a row of the result meets it, by offsets in the source and in w; or a column.
+// One row (or column) of the window for a given row (column) of the result: its offsets in the source and in w.
 struct Tap {
   int64_t source, weight;
 };
-// The taps of each row, or column, of the result, in the order of the source.
+// The taps of every row (or column) of the result, ordered by their offset in the source.
 class Taps {
  public:
-  // source_at(i, k) is the place in the source that element k of the window connects i with, or -1 if there is none.
+  // source_at(i, k) is the source index that window element k connects to result index i, or -1 if it is outside.
   template <class SourceAt>
   Taps(int64_t extent, int64_t window, int64_t source_step, int64_t weight_step, const SourceAt& source_at) {
     for (int64_t i = 0; i < extent; ++i) {
@@ -51,15 +51,16 @@ class Taps {
 
 struct Plan {
   int64_t N, groups, height, width;      // of the result
-  int64_t channels, source_channels;     // in a group
-  int64_t plane, source_plane;           // elements of a channel
-  int64_t w_channel, w_source, w_group;  // steps in w: of a channel of the result, of the source, and of a group
-  int64_t next;                          // from a column of the source to the one that the next pixel adds
+  int64_t channels, source_channels;     // per group
+  int64_t plane, source_plane;           // elements per channel
+  int64_t w_channel, w_source, w_group;  // strides in w: per channel of the result, per channel of the source, per
+                                         // group
+  int64_t next;                          // from a source column to the one that the next pixel adds
   Taps rows, columns;
   bool bias = false, relu = false;
 };
 
-// What one block is computed from: pointers to its first channel and image.
+// The operands of one block: pointers to its first channel and image.
 template <class T>
 struct Operands {
   const T *source, *w, *b;
@@ -95,7 +96,7 @@ void block(const Plan& p, const Operands<T>& o) {
           for (int v = 0; v < kVectors; ++v) sum[c][v] += f * e[v];
         }
       }
-      // Channels and rows are far apart, and no processor foresees what comes next.
+      // Channels and rows are far apart, and the processor does not prefetch across such gaps.
       constexpr int64_t kBytes = kVectors * kLanes * static_cast<int64_t>(sizeof(T));
       for (int64_t byte = 0; byte < kBytes; byte += 64) {
         simd::fetch(source + row.source, next * static_cast<int64_t>(sizeof(T)) + byte);
@@ -120,7 +121,7 @@ template <class T, int kVectors, bool kWhole, int... channels>
 constexpr std::array<Block<T>, sizeof...(channels)> blocks_of(std::integer_sequence<int, channels...>) {
   return {&block<T, channels + 1, kVectors, kWhole>...};
 }
-// kBlocks<...>[channels - 1]
+// Indexed by the number of channels - 1.
 template <class T, int kVectors, bool kWhole>
 constexpr auto kBlocks = blocks_of<T, kVectors, kWhole>(std::make_integer_sequence<int, kMostChannels>());
 
@@ -139,7 +140,7 @@ class GatherKernel final : public Kernel {
   void run(const Launch& l) const override {
     const int64_t chunks = ceil_div(p_.N, kMostImages);
     const int64_t blocks = ceil_div(p_.channels, kMostChannels);
-    // Blocks of channels innermost: what they read of the source stays in a cache.
+    // Blocks of channels are innermost, so that the part of the source they share stays in a cache.
     parallel_for(p_.groups * p_.height * chunks * blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i % blocks, chunk = i / blocks % chunks, row = i / blocks / chunks;

@@ -1,6 +1,6 @@
 // Backward weight: for each element of the window, the products of all channels of dy with all channels of x, summed
-// over pixels and images. The sums of one block of channels stay in registers, a vector of images wide, and are added
-// up last.
+// over pixels and images. The sums of a block of channels stay in registers, a vector of images wide; their lanes are
+// added up at the end.
 #include <array>
 #include <utility>
 
@@ -15,25 +15,25 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-// Channels of dy and of x in a block: their products are in registers, beside the vectors of x and one of dy.
+// A block's channels of dy and of x: their products fit in registers, beside the vectors of x and one of dy.
 constexpr int kMostOut = simd::kRegisters == 32 ? 5 : 3;
 constexpr int kMostIn = simd::kRegisters == 32 ? 5 : 4;
-// Elements of the window whose sums are kept at the same time.
+// How many elements of the window are summed at the same time.
 constexpr int64_t kMostTaps = 9;
-// Elements of a row that are worked on for all taps of a row of the window, so that they stay in the first cache.
+// Elements of a row that are processed for all taps of a window row, so that they stay in the first-level cache.
 constexpr int64_t kTile = 512;
 
 struct Plan {
-  int64_t N, groups, OC, IC, IH, IW, OH, OW, KH, KW;  // OC and IC in a group
+  int64_t N, groups, OC, IC, IH, IW, OH, OW, KH, KW;  // OC and IC per group
   Conv2dParams p;
 };
 
-// Neighbouring elements of dy and of x: `runs` of `length` each.
+// Elements of dy and x to multiply: `runs` contiguous runs of `length` each.
 struct Runs {
   int64_t runs, length, out_step, in_step;
 };
 
-// total[i][j] += the sum over the runs of out[i] * in[j]; channels are a plane apart.
+// total[i][j] += the sum over the runs of out[i] * in[j]; channels are one plane apart.
 template <class T, int kOut, int kIn>
 void multiply(const T* out, int64_t out_plane, const T* in, int64_t in_plane, const Runs& r, Vec* total) {
   Vec sum[kOut][kIn] = {};
@@ -67,7 +67,7 @@ template <class T, int... sizes>
 constexpr std::array<Multiply<T>, sizeof...(sizes)> multiplies_of(std::integer_sequence<int, sizes...>) {
   return {&multiply<T, sizes / kMostIn + 1, sizes % kMostIn + 1>...};
 }
-// kMultiplies<T>[(channels of dy - 1) * kMostIn + channels of x - 1]
+// Indexed by (channels of dy - 1) * kMostIn + channels of x - 1.
 template <class T>
 constexpr auto kMultiplies = multiplies_of<T>(std::make_integer_sequence<int, kMostOut * kMostIn>());
 
@@ -121,14 +121,14 @@ class WeightKernel final : public Kernel {
       }
     }
   }
-  // The columns of [begin, end) of dy that meet x inside of it.
+  // Those of dy's columns [begin, end) that meet an element inside x.
   Range inside(int64_t shift, int64_t begin, int64_t end) const {
     const int64_t s = p_.p.stride[1];
     if (shift < 0) begin = std::max(begin, ceil_div(-shift, s));
     return {begin, p_.IW <= shift ? begin : std::min(end, ceil_div(p_.IW - shift, s))};
   }
   Runs runs(int64_t columns) const {
-    if (p_.p.stride[1] == 1) return {1, columns * p_.N, 0, 0};  // neighbours in dy are neighbours in x
+    if (p_.p.stride[1] == 1) return {1, columns * p_.N, 0, 0};  // neighbours in dy are also neighbours in x
     return {columns, p_.N, p_.N, p_.p.stride[1] * p_.N};
   }
   Plan p_;

@@ -7,7 +7,7 @@
 namespace plumb::cpu {
 namespace {
 
-// A convolution as a product: windows (pixels, taps) times w (OC, taps)^T is pixels (pixels, OC).
+// A convolution as a matrix product: windows (pixels, taps) times w (OC, taps)^T is pixels (pixels, OC).
 struct Windows {
   Shape x, y;
   Strides xs, ys;
@@ -21,7 +21,7 @@ struct Windows {
   int64_t channels() const { return y[1]; }
   int64_t taps() const { return x[1] * KH * KW; }
 
-  /// body(offset in x, or -1 outside of it; tap) for the window of pixel i over channel ic.
+  /// Calls body(at, tap) for pixel i's window in channel ic; `at` is the offset in x, or -1 if outside x.
   template <class Body>
   void each_tap(int64_t i, int64_t ic, const Body& body) const {
     const int64_t n = i / (y[2] * y[3]), oh = i / y[3] % y[2], ow = i % y[3];
@@ -45,7 +45,7 @@ struct Windows {
       }
     });
   }
-  /// The adjoint of gather: every element of x is the sum of what windows hold of it.
+  /// The adjoint of gather: adds every window element to its element of x.
   void scatter(const float* windows, float* to) const {
     parallel_for(x[1], grain(), [&](int64_t begin, int64_t end) {
       for (int64_t ic = begin; ic < end; ++ic) {
@@ -59,15 +59,15 @@ struct Windows {
       }
     });
   }
-  /// Whether the pixels of y, as they stand in memory, are the rows of the product.
+  /// Whether y's memory is already a matrix with one row per pixel.
   bool y_is_rows() const { return (ys[1] == 1 || y[1] == 1) && ys[0] == y[1] * y[2] * y[3]; }
-  /// The rows of pixels in y: where they stand, or copied to `rows`.
+  /// y as a matrix with one row per pixel: y itself if its memory is one, else a copy in `rows`.
   const float* pixel_rows(float* rows, const float* from) const {
     if (y_is_rows()) return from;
     each_output([&](int64_t at, int64_t i) { rows[i] = from[at]; });
     return rows;
   }
-  /// The inverse, with the activation; `rows` may be `to`.
+  /// The inverse of pixel_rows, with the activation; `rows` may be `to`.
   void put_pixels(const float* rows, float* to) const {
     const bool relu = p.activation == Activation::kRelu;
     if (rows == to && !relu) return;

@@ -1,4 +1,4 @@
-// Convolutions with few output pixels, as of a small image and a batch of one, as skinny products over plain weights.
+// Convolutions with few output pixels (a small image, a batch of one) as skinny products with plain weights.
 #pragma once
 
 #include "dispatch/kernel.h"
@@ -6,9 +6,9 @@
 
 namespace plumb::cpu {
 
-/// What a window sees of x is gathered into a row of a matrix (im2col); weights are read as they are, once. Any layout
-/// of x and y, stride, dilation and padding; a y whose pixels are no rows of its memory is converted, and counted. Null
-/// unless f32, of one group and of few output pixels.
+/// The elements of x under each window become a row of a matrix (im2col); weights are read once, in place. Any layout
+/// of x and y, any stride, dilation and padding. If the pixels of y are not rows in memory, y is converted, and the
+/// conversion counted. Null unless f32, one group and few output pixels.
 std::unique_ptr<Kernel> conv2d_im2col_forward(const Problem<Conv2dParams>& problem);
 std::unique_ptr<Kernel> conv2d_im2col_backward_input(const Problem<Conv2dParams>& problem);
 std::unique_ptr<Kernel> conv2d_im2col_backward_weight(const Problem<Conv2dParams>& problem);

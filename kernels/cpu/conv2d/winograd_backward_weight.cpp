@@ -13,10 +13,10 @@ struct Task {
   int64_t top, left;  // padding of x
 };
 
-// dy's tiles and their windows of x are transformed to points; for each point, the product over the tiles is summed
-// into a matrix of IC x OC; and the sums are transformed to taps at the end. Either each thread sums some of the tiles
-// into sums of its own that stay in its cache, or, where these are large, all work at one block of tiles and each has
-// some of the sums.
+// Transforms tiles of dy and their windows of x to points. For each point, sums the product over the tiles in a matrix
+// of IC x OC, and at the end transforms these sums to taps. If the sums fit in a thread's cache, each thread keeps its
+// own sums over some of the tiles; otherwise all threads work on one block of tiles, and each computes a part of the
+// sums.
 template <int m>
 class BackwardWeight final : public Kernel {
  public:
@@ -55,7 +55,7 @@ class BackwardWeight final : public Kernel {
   }
 
   void plan(int threads) {
-    constexpr int64_t kSmall = 20000;  // vector instructions, less than which is not worth other threads
+    constexpr int64_t kSmall = 20000;  // vector instructions; less work is not worth starting threads
     constexpr int64_t kLeastTiles = 32, kLeastShare = 8;
     const bool small = kPoints * grid_.count() * sums_.rows * sums_.vectors < kSmall;
     const bool cached = kPoints * sums_.floats() * 4 <= l2_bytes();
@@ -65,7 +65,7 @@ class BackwardWeight final : public Kernel {
     if (cached) {
       block_ = l2_bytes() / 2 / (kPoints * tile_floats * 4);
     } else {
-      // Points that take as much memory as the sums: neither is then moved more than the other.
+      // A block whose points take as much memory as the sums balances the traffic of both.
       block_ = sums_.floats() / tile_floats;
     }
     block_ = std::max(block_, groups_ > 1 ? kLeastTiles : kLeastShare * threads_);
@@ -95,7 +95,7 @@ class BackwardWeight final : public Kernel {
     }
   }
 
-  // Tiles `part` of the `count` of a block that starts with tile `first`.
+  // Transforms tiles `part` of a block of `count` tiles that starts at tile `first`.
   void transform_tiles(const Launch& l, float* x_points, float* dy_points, int64_t first, int64_t count,
                        Range part) const {
     const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]);
@@ -109,7 +109,7 @@ class BackwardWeight final : public Kernel {
     });
   }
 
-  // Taps of the input channels from c0 on, for the output channels of panel p.
+  // Writes the taps of up to kChunk input channels from c0 on, for the output channels of panel p.
   void write_taps(const Launch& l, int64_t p, int64_t c0) const {
     float taps[kChunk][kTaps][kPanel];
     const int64_t depth = std::min(kChunk, sums_.rows - c0), width = sums_.width(p);
@@ -139,10 +139,10 @@ class BackwardWeight final : public Kernel {
   Task task_;
   TileGrid grid_;
   Panels sums_;
-  int64_t x_row_;  // floats of a transformed window of x, at one point
+  int64_t x_row_;  // floats per transformed window of x, at one point
   int threads_;
-  int64_t groups_;  // of threads, each with sums of its own
-  int64_t block_;   // tiles
+  int64_t groups_;  // of threads; each group has its own sums
+  int64_t block_;   // tiles per block
   int64_t x_distance_, dy_distance_, sum_distance_;
 };
 

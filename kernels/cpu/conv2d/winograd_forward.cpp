@@ -11,13 +11,13 @@ namespace {
 struct Task {
   int64_t n;
   Image in, out;
-  int64_t top, left;  // padding of the input; where it is negative, the input is cropped
+  int64_t top, left;  // padding of the input; a negative value crops the input
   bool bias, relu;
 };
 
 int64_t output_bytes(const Task& task) { return task.n * task.out.h * task.out.w * task.out.c * 4; }
 
-// The algorithm as it is: m x m outputs from a window of the input.
+// The plain algorithm: m x m outputs from a window of the input.
 template <int M>
 struct Straight {
   using Input = InputRule<M>;
@@ -26,7 +26,7 @@ struct Straight {
   static constexpr bool kAdjoint = false;
   static constexpr char kName[] = "";
 };
-// Its adjoint: a window of the output from m x m inputs, to be added to what its neighbours give.
+// Its adjoint: each tile of m x m inputs gives a window of the output; overlapping windows are summed.
 template <int M>
 struct Adjoint {
   using Input = OutputAdjoint<M>;
@@ -36,8 +36,8 @@ struct Adjoint {
   static constexpr char kName[] = "_adjoint";
 };
 
-// Forward, and backward input as the forward of dy or as its adjoint. Each thread transforms a block of tiles to
-// points, multiplies the points with the packed weights and transforms the products to outputs, all of it in its
+// Forward, and backward input either as the forward of dy or as the adjoint. Each thread transforms a block of tiles to
+// points, multiplies the points by the packed weights and transforms the products to outputs; a block fits in its
 // second-level cache.
 template <class Algorithm>
 class Convolution final : public Kernel {
@@ -54,7 +54,7 @@ class Convolution final : public Kernel {
     split(threads);
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
-    // Less than two blocks of rows would read the weights too often.
+    // With less than two blocks of rows, the weights would be read too often.
     block_ = std::min(std::max(fits, 2 * kBlockRows), ceil_div(grid_.count(), tile_parts_));
     points_distance_ = odd_lines(block_ * points_row_);
     products_distance_ = odd_lines(block_ * outputs_ * kLanes);
@@ -85,11 +85,11 @@ class Convolution final : public Kernel {
 
   int64_t part_floats() const { return kPoints * (points_distance_ + products_distance_); }
 
-  // Cuts the work into tile_parts_ x panel_parts_, one part a thread, by an estimate of its time. To cut the tiles
-  // costs nothing, but few tiles a thread are bound by reading the weights; to cut the panels of output channels
-  // repeats the transform of the tiles.
+  // Cuts the work into tile_parts_ x panel_parts_, one part per thread, so as to minimise the estimated time. Cutting
+  // the tiles costs nothing, but with few tiles per thread, reading the weights dominates. Cutting the panels of output
+  // channels repeats the transform of the tiles.
   void split(int threads) {
-    constexpr double kStart = 10000;  // starts the threads; in vector instructions, as below
+    constexpr double kStart = 10000;  // the cost of starting threads, in vector instructions as below
     const int64_t panels = weights_.panels().count();
     double least = part_time(grid_.count(), panels);
     for (int64_t p = 1; p <= std::min<int64_t>(threads, panels); ++p) {
@@ -133,8 +133,8 @@ class Convolution final : public Kernel {
     });
   }
 
-  // Vector v of the output channels of a tile, which in the adjoint overlaps by two pixels with the one above it and
-  // the one beside it, if there are such: they were written before.
+  // Writes vector v of a tile's output channels. In the adjoint, a tile overlaps the tiles above and beside it by two
+  // pixels each; those are written before it, so it adds to their values.
   void write_vector(const Launch& l, const Window& w, int64_t v, const float* products, bool above, bool beside) const {
     const int64_t channels = task_.out.c - v * kLanes;
     float* y = static_cast<float*>(l.out[0]) + v * kLanes;
@@ -172,13 +172,13 @@ class Convolution final : public Kernel {
 
   Task task_;
   TileGrid grid_;
-  int64_t unit_;  // tiles that one thread must do: in the adjoint, those of an image
+  int64_t unit_;  // one thread's tiles are a multiple of this: in the adjoint, those of an image
   WeightPack weights_;
   int64_t outputs_;     // vectors of output channels
-  int64_t points_row_;  // floats of a transformed tile, at one point
+  int64_t points_row_;  // floats per transformed tile, at one point
   bool stream_;         // write the output past the caches
   int64_t tile_parts_ = 1, panel_parts_ = 1;
-  int64_t block_;  // tiles
+  int64_t block_;  // tiles per block
   int64_t points_distance_, products_distance_;
 };
 
@@ -207,7 +207,7 @@ std::unique_ptr<Kernel> winograd_backward_input(const Problem<Conv2dParams>& p, 
   if (!applies(p.params, dx, w, dy, m)) return nullptr;
   const int64_t n = dy.shape[0], top = p.params.padding[0], left = p.params.padding[2];
   const Image from(dy), to(dx);
-  // Without padding dx is larger than dy, and the adjoint, which cuts dy into tiles, has fewer of them.
+  // Without padding, dx is larger than dy; the adjoint cuts dy into tiles, and so has fewer of them.
   if (TileGrid(n, from, m).count() < TileGrid(n, to, m).count()) {
     return make<Adjoint>({n, from, to, top, left, false, false}, WeightPack(m, Use::kAdjoint, w), p.threads);
   }

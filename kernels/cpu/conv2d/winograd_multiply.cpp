@@ -40,7 +40,7 @@ template <Left left, int kWidth, int... rows>
 constexpr std::array<Block, sizeof...(rows)> blocks_of(std::integer_sequence<int, rows...>) {
   return {&block<left, rows + 1, kWidth>...};
 }
-// kBlocks<left, width>[rows - 1]
+// Indexed by the number of rows - 1.
 template <Left left, int kWidth>
 constexpr auto kBlocks = blocks_of<left, kWidth>(std::make_integer_sequence<int, kBlockRows>());
 
@@ -52,7 +52,7 @@ void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, 
   const auto& blocks = width == 1 ? kBlocks<left, 1> : kBlocks<left, kPanelVectors>;
   const int64_t groups = ceil_div(rows, kBlockRows);
   for (int64_t g = 0, begin = 0; g < groups; ++g) {
-    const int64_t end = rows * (g + 1) / groups;  // groups of nearly equal size: none is left with a row or two
+    const int64_t end = rows * (g + 1) / groups;  // groups of nearly equal size, so that none has only a row or two
     blocks[static_cast<size_t>(end - begin - 1)](depth, a + begin * (left == Left::kByRow ? stride : 1), stride, b,
                                                  c + begin * width * kLanes, accumulate);
     begin = end;

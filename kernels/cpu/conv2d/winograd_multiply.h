@@ -1,4 +1,4 @@
-// Products of small matrices for the Winograd kernels, on operands in panels.
+// Products of small matrices for the Winograd kernels, with operands stored in panels.
 //
 // A panel is up to kPanel columns of a matrix, stored row by row without gaps; panels stand one behind the other. The
 // inner loop then reads consecutive memory only, and columns are padded with zeros to whole vectors.
@@ -20,10 +20,10 @@ using simd::vectors_of;
 
 inline constexpr int64_t kPanelVectors = 2;
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
-/// Rows of C that fit into registers at once, beside the vectors of one row of B and an element of A.
+/// Rows of C that fit in registers at once, beside one row of B and an element of A.
 inline constexpr int64_t kBlockRows = (kRegisters - 4) / kPanelVectors;
 
-/// Where things stand in a matrix of `rows` x `vectors` * kLanes, in panels.
+/// The offsets in a matrix of `rows` x `vectors` * kLanes that is stored in panels.
 struct Panels {
   int64_t rows, vectors;
 
@@ -40,13 +40,13 @@ struct Panels {
   }
 };
 
-/// Which way the left operand stands in memory.
+/// How the left operand is stored.
 enum class Left {
   kByRow,     ///< element (r, k) at r * stride + k
   kByColumn,  ///< element (r, k) at k * stride + r
 };
 
-/// C = A B, or C += A B, for one panel of `width` vectors of B and C. A is `rows` x `depth` and stands as `left` says.
+/// C = A B, or C += A B, for one panel of `width` vectors of B and C. A is `rows` x `depth`, stored as `left` says.
 /// Each element is summed in the order of `depth`.
 template <Left left>
 void multiply_panel(int64_t rows, int64_t depth, int64_t width, const float* a, int64_t stride, const float* b,

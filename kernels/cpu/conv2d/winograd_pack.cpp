@@ -27,7 +27,7 @@ class Packer final : public Kernel {
   }
 
  private:
-  // Row `lane` of w, which belongs to an output channel, becomes column `lane` of the taps.
+  // Row `lane` of w, which holds one output channel, becomes column `lane` of the taps.
   void transpose(const float* w, int64_t lanes, int64_t n, float* taps) const {
     int64_t from[kPanel], to[kChunk * kTaps];
     for (int64_t lane = 0; lane < lanes; ++lane) from[lane] = lane * pack_.ic * kTaps;
@@ -38,7 +38,7 @@ class Packer final : public Kernel {
     transpose_tiles(x, y, {}, true);
   }
 
-  // Input channels from k0 on, for the output channels of panel p.
+  // Packs up to kChunk input channels from k0 on, for the output channels of panel p.
   void pack_chunk(const float* w, float* u, int64_t p, int64_t k0) const {
     float taps[kChunk][kTaps][kPanel];
     const Panels panels = pack_.panels();

@@ -1,4 +1,4 @@
-// The weights of a Winograd convolution, transformed once a version of w.
+// The weights of a Winograd convolution, transformed once per version of w.
 #pragma once
 
 #include "dispatch/kernel.h"
@@ -6,15 +6,15 @@
 
 namespace plumb::cpu::winograd {
 
-/// What weights are transformed for.
+/// The purpose of the transformed weights.
 enum class Use {
   kForward,
-  kTurned,   ///< backward input by the forward kernel: taps in reverse, and dy's channels are the input
+  kTurned,   ///< backward input by the forward kernel: taps reversed, dy's channels are the input
   kAdjoint,  ///< backward input by the adjoint: dy's channels are the input
 };
 
-/// U = G g G^T for every pair of channels: for each of the (m + 2)^2 points a matrix in panels, its rows the channels
-/// of the input and its columns those of the output.
+/// U = G g G^T for every pair of channels. Each of the (m + 2)^2 points has a matrix in panels: rows are the input's
+/// channels, columns the output's.
 struct WeightPack {
   int m;
   Use use;
@@ -24,13 +24,13 @@ struct WeightPack {
   int64_t inputs() const { return use == Use::kForward ? ic : oc; }
   int64_t outputs() const { return use == Use::kForward ? oc : ic; }
   Panels panels() const { return {inputs(), vectors_of(outputs())}; }
-  /// Floats from one point's matrix to the next.
+  /// Floats between the matrices of two neighbouring points.
   int64_t distance() const;
   size_t bytes() const;
   bool operator==(const WeightPack&) const = default;
 };
 
-/// The layout of the pack; packing it is a kernel from plain w.
+/// The layout of the pack; its packer takes plain w.
 Layout pack_layout(const WeightPack& pack);
 
 }  // namespace plumb::cpu::winograd

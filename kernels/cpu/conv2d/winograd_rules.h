@@ -1,4 +1,4 @@
-// The small matrices of Winograd's algorithm as straight-line code, and their application to both sides of a square.
+// The small matrices of Winograd's algorithm as straight-line code, and how to apply one from both sides of a square.
 //
 // With tiles of M outputs and 3 taps (alpha = M + 2 points): y = A^T [(G g) * (B^T d)] A in two dimensions. InputRule
 // is B^T, WeightRule is G and OutputRule is A^T. Backward weights exchanges the parts of taps and outputs: M taps are

@@ -1,4 +1,4 @@
-// How an image is cut into tiles, and what the Winograd kernels share besides.
+// How an image is cut into tiles, and what else the Winograd kernels share.
 #pragma once
 
 #include <algorithm>
@@ -15,31 +15,31 @@ using simd::kLanes;
 using simd::load;
 using simd::store;
 
-/// True if the problem is one that the kernels here can do: f32, NHWC, 3x3 and dense, and nothing empty.
+/// Whether these kernels can do the problem: f32, NHWC, 3x3, stride and dilation 1, nothing empty.
 bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m);
 
 inline constexpr int64_t kTaps = 9;
-/// Input channels whose taps are brought together from w, or to dw, at a time.
+/// The number of input channels whose taps are collected from w, or written to dw, at a time.
 inline constexpr int64_t kChunk = 16;
 
-/// Bytes of the second-level cache of a core.
+/// The size in bytes of a core's second-level cache.
 int64_t l2_bytes();
 
-/// n floats as a whole, odd number of cache lines: arrays at multiples of this distance do not meet in one cache set.
+/// n floats rounded up to an odd number of cache lines: arrays at multiples of this distance use different cache sets.
 constexpr int64_t odd_lines(int64_t n) { return ((n + 15) / 16 | 1) * 16; }
 
-/// An NHWC tensor without its batch.
+/// The extents of an NHWC tensor without its batch.
 struct Image {
   int64_t h, w, c;
 
   explicit Image(const TensorSpec& s) : h(s.shape[2]), w(s.shape[3]), c(s.shape[1]) {}
 };
 
-/// A square of pixels of an image that may lie partly or wholly outside of it, where zeros are.
+/// A square of pixels of an image. It may lie partly or wholly outside the image, where pixels are zero.
 struct Window {
-  int64_t offset;       ///< of pixel (0, 0) of the square, even where that is outside
-  int64_t row, column;  ///< distances in memory
-  Range rows, columns;  ///< the part of the square that is inside
+  int64_t offset;       ///< of pixel (0, 0) of the square, even if that is outside the image
+  int64_t row, column;  ///< distances in memory between rows and between columns
+  Range rows, columns;  ///< the part of the square that is inside the image
 
   template <int kSize>
   bool is_inside() const {
@@ -48,7 +48,7 @@ struct Window {
   bool has(int i, int j) const { return i >= rows.begin && i < rows.end && j >= columns.begin && j < columns.end; }
   int64_t at(int i, int j) const { return offset + i * row + j * column; }
 };
-/// The square of `size` pixels a side with its first pixel at (y, x) of image n.
+/// The square with sides of `size` pixels and its first pixel at (y, x) of image n.
 inline Window window(const Image& image, int64_t n, int64_t y, int64_t x, int size) {
   return {((n * image.h + y) * image.w + x) * image.c,
           image.w * image.c,
@@ -57,7 +57,7 @@ inline Window window(const Image& image, int64_t n, int64_t y, int64_t x, int si
           {std::max<int64_t>(0, -x), std::min<int64_t>(size, image.w - x)}};
 }
 
-/// The tiles of m x m pixels of an image, row after row and image after image; the last ones may reach over the edge.
+/// The tiles of m x m pixels of all images, row by row and image by image; tiles at the edges may extend beyond them.
 struct TileGrid {
   int64_t n, rows, columns;
   int m;
@@ -66,7 +66,7 @@ struct TileGrid {
       : n(batch), rows(ceil_div(output.h, tile)), columns(ceil_div(output.w, tile)), m(tile) {}
   int64_t count() const { return n * rows * columns; }
 
-  /// body(t - tiles.begin, n, y, x) for each tile t of a range, its first pixel being (y, x) of image n.
+  /// Calls body(t - tiles.begin, n, y, x) for each tile t of a range; its first pixel is (y, x) of image n.
   template <class Body>
   void for_each(Range tiles, const Body& body) const {
     int64_t column = tiles.begin % columns, rest = tiles.begin / columns, row = rest % rows, image = rest / rows;
@@ -81,7 +81,7 @@ struct TileGrid {
   }
 };
 
-/// Applies a rule to a window, for all channels: vector v of each point goes to to(v) + point * distance. Lanes behind
+/// Applies a rule to a window, for all channels: vector v of each point goes to to(v) + point * distance. Lanes past
 /// the last channel become zero.
 template <class Rule, class To>
 void transform_window(const float* image, const Window& window, int64_t channels, int64_t distance, const To& to) {

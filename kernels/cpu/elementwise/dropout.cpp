@@ -9,11 +9,11 @@
 namespace plumb::cpu {
 namespace {
 
-// Random words, a group of blocks at a time so that the arithmetic is vectorised.
+// Random words, made for a group of blocks at a time so that the arithmetic is vectorised.
 
 constexpr int64_t kBlocks = 32, kGroup = 4 * kBlocks;
 
-// Philox::block for counters counter, ..., counter + kBlocks - 1; word[j] are the words j of the blocks.
+// Philox::block of counter, ..., counter + kBlocks - 1; word[j] holds word j of each block.
 void philox_group(uint64_t key, uint64_t counter, uint32_t (&word)[4][kBlocks]) {
   for (int64_t k = 0; k < kBlocks; ++k) {
     const uint64_t c = counter + static_cast<uint64_t>(k);
@@ -28,7 +28,7 @@ void philox_group(uint64_t key, uint64_t counter, uint32_t (&word)[4][kBlocks]) 
   }
 }
 
-// Which elements are kept: a function of the state and of the element's logical index alone.
+// Decides which elements are kept; depends only on the state and the element's logical index.
 struct Decision {
   uint64_t seed, offset;
   uint32_t threshold;
@@ -42,9 +42,9 @@ struct Decision {
   }
 };
 
-// The order of memory against the logical order.
+// How the memory order relates to the logical order.
 
-// Memory holds `batch` matrices (columns, rows) whose transposes are in logical order. Row-major tensors are one row.
+// Memory is `batch` matrices (columns, rows), each the transpose of the logical order. Row-major tensors have one row.
 struct Order {
   int64_t batch = 1, rows = 1, columns;
   explicit Order(const TensorSpec& x) : columns(x.numel()) {
@@ -60,7 +60,7 @@ template <class T>
 void scale_kept(const T* x, const uint8_t* keep, int64_t n, Compute<T> scale, T* y) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const Compute<T> v = load(x + i) * scale;  // loaded in any case: a branch would stay scalar
+    const Compute<T> v = load(x + i) * scale;  // loaded even if dropped: a branch would prevent vectorisation
     store(y + i, keep[i] ? v : Compute<T>(0));
   }
 }
@@ -89,7 +89,7 @@ class Forward final : public Kernel {
     uint8_t* mask;
     Decision keep;
   };
-  static constexpr int64_t kRows = 128, kWidth = kGroup - 4;  // of a tile; a group may start up to 3 elements before it
+  static constexpr int64_t kRows = 128, kWidth = kGroup - 4;  // of a tile; a group may start up to 3 elements earlier
 
   void in_order(const Work& w) const {
     parallel_for(ceil_div(n_, kGroup), 64, [&](int64_t begin, int64_t end) {

@@ -10,7 +10,7 @@ class ElementwiseKernel final : public Kernel {
   using Loop = StridedLoop<kMaxOperands>;
   ElementwiseKernel(const RowFunction& f, const Loop& loop, size_t element_bytes)
       : Kernel("plumb:elementwise"), f_(f), loop_(loop), bytes_(static_cast<int64_t>(element_bytes)) {
-    // A single element has no stride; any will do, and 1 is what functions of one operand have a row for.
+    // With an extent of 1 the stride does not matter; use 1, which every function has a row for.
     bool dense = true;
     for (size_t k = 0; k < kMaxOperands; ++k) stride_[k] = loop_.extent[0] == 1 ? 1 : loop_.stride[k][0];
     for (size_t k = 0; k + 1 < f.inputs; ++k) dense &= stride_[k] == 1;
@@ -18,7 +18,7 @@ class ElementwiseKernel final : public Kernel {
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
     const int64_t row_bytes = loop_.extent[0] * bytes_;
     streams_ = loop_.rows() * row_bytes >= nontemporal_bytes && row_bytes >= kStageBytes;
-    // Once, for a division takes as long as an op on one element.
+    // Computed here, not in run: a division takes as long as an op on one element.
     grain_ = kGrainBytes / (loop_.rank == 1 ? bytes_ : std::max(row_bytes, bytes_));
   }
   [[gnu::aligned(64)]] void run(const Launch& l) const override {
@@ -45,7 +45,7 @@ class ElementwiseKernel final : public Kernel {
     auto* out = static_cast<uint8_t*>(l.out[0]) + out_at * bytes_;
     streams_ ? stream_row(in, out, n) : row_(f_.op.data(), out, in, stride_.data(), n);
   }
-  // Large results go past the caches, by way of a stage. While one piece is written, what the next is made of is read.
+  // Writes large results past the caches through a small buffer. Writing one piece prefetches the inputs of the next.
   void stream_row(const void** in, uint8_t* out, int64_t n) const {
     alignas(64) uint8_t stage[kStageBytes];
     for (int64_t left = n, now; left > 0; left -= now) {
@@ -63,7 +63,7 @@ class ElementwiseKernel final : public Kernel {
   }
   RowFunction f_;
   Loop loop_;
-  int64_t bytes_, grain_;  // elements of one row, or rows, that one thread takes at least
+  int64_t bytes_, grain_;  // the least that one thread takes: elements of one row, or rows
   std::array<int64_t, kMaxOperands> stride_;
   Row row_;
   bool streams_;

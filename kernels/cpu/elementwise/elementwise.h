@@ -1,4 +1,4 @@
-// The loop around elementwise functions. One kernel class for all: only the innermost row is compiled for each
+// The loop around elementwise functions. All share one kernel class; only the innermost row is compiled for each
 // function, dtype and pattern of strides.
 #pragma once
 
@@ -14,11 +14,11 @@ namespace plumb::cpu {
 
 inline constexpr size_t kMaxOperands = 4;
 
-/// One row of n elements: op on in[k] + i * stride[k], to out[i].
+/// One row of n elements: out[i] = op applied to in[k] + i * stride[k] for all k.
 using Row = void (*)(const void* op, void* out, const void* const* in, const int64_t* stride, int64_t n);
 
-/// What is to be run: the function's attributes as bytes, and its rows for operands that are all dense, dense but for a
-/// constant last one, and anything.
+/// A function: its attributes as bytes, and its rows for three patterns of operands: all dense, all dense except a
+/// constant last one, and any strides.
 struct RowFunction {
   std::array<std::byte, 16> op;
   Row dense, last_constant, any;
@@ -30,8 +30,8 @@ std::unique_ptr<Kernel> elementwise_kernel(const RowFunction& f, std::span<const
 
 namespace rows {
 
-// Each begins a line of the instruction cache: otherwise an op on one element takes up to a nanosecond longer, by where
-// the linker happens to put it.
+// Each row function starts at an instruction cache line: otherwise an op on one element takes up to a nanosecond
+// longer, depending on where the linker puts it.
 
 template <class Op, class T, class StrideOf>
 void row_of(const void* op_bytes, void* out_data, const void* const* in_data, int64_t n, StrideOf stride) {
@@ -62,8 +62,8 @@ template <class Op, class T>
 
 }  // namespace rows
 
-/// Op has kInputs and operator()(std::array<C, kInputs>). kBroadcasts: its operands may have other strides than 1;
-/// kRare: one row for all strides will do (second derivatives), which compiles in a fraction of the time.
+/// Op has kInputs and operator()(std::array<C, kInputs>). kBroadcasts: its operands may have strides other than 1.
+/// kRare (second derivatives): one row function handles all strides, which compiles much faster.
 template <class Op, class T>
 RowFunction row_function(const Op& op) {
   static_assert(sizeof(Op) <= 16 && std::is_trivially_copyable_v<Op>);
@@ -81,7 +81,7 @@ RowFunction row_function(const Op& op) {
   return f;
 }
 
-/// The offer of a function's loop.
+/// Offers a function's loop.
 inline Offer loop_of(const RowFunction& f, const Problem<NoParams>& p) {
   return {"loop", Provider::kPlumbline, [f, in = std::vector<TensorSpec>(p.in.begin(), p.in.end()), out = p.out[0]] {
             return elementwise_kernel(f, in, out);

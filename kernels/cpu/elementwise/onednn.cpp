@@ -10,7 +10,7 @@ namespace {
 using detail::Stage;
 using Algorithm = dnnl::algorithm;
 
-// alpha or beta: a number, or an attribute of the functor.
+// A value of alpha or beta: a number, or an attribute of the functor.
 struct Attribute {
   double number = 0;
   int member = -1;
@@ -21,7 +21,7 @@ struct Attribute {
 constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kOne{1}, kMinusOne{-1};
 constexpr Stage kForward = Stage::kForward, kBackward = Stage::kBackward, kBackwardB = Stage::kBackwardB;
 
-// Where it is the faster one on large tensors (docs/measured.md): the loops of our own round to bf16 in more steps.
+// When oneDNN is faster on large tensors (docs/measured.md): our own loops round to bf16 in more steps.
 enum class Faster : uint8_t { kNever, kInBf16, kAlways };
 
 struct Eltwise {
@@ -32,8 +32,9 @@ struct Eltwise {
   Attribute alpha = {}, beta = {};
 };
 
-// What is not here differs from ours (2.6): ReLU, exp, and the gradients of ReLU and abs at NaN; pow, and the gradients
-// of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus and log beside small results.
+// Functors that are not listed differ from ours in oneDNN 2.6: ReLU, exp, and the gradients of ReLU and abs at NaN;
+// pow, and the gradients of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus and log
+// near small results.
 constexpr Eltwise kEltwise[] = {
     {"leaky_relu", kForward, Algorithm::eltwise_relu, Faster::kInBf16, kFirst},
     {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kAlways},
@@ -59,7 +60,7 @@ struct Binary {
   size_t a, b;  // its operands among the inputs
 };
 
-// Its maximum and minimum pass over a NaN in front.
+// Not listed: its maximum and minimum ignore a NaN in the first operand.
 constexpr Binary kBinary[] = {
     {"add", kForward, Algorithm::binary_add, 0, 1},   {"sub", kForward, Algorithm::binary_sub, 0, 1},
     {"mul", kForward, Algorithm::binary_mul, 0, 1},   {"mul", kBackward, Algorithm::binary_mul, 0, 2},
@@ -70,13 +71,14 @@ constexpr Binary kBinary[] = {
 bool computes_in(const TensorSpec& y) { return (y.dtype == DType::kF32 || y.dtype == DType::kBf16) && y.numel() > 0; }
 
 Place place_of(Faster faster, const TensorSpec& y) {
-  const bool is_large = static_cast<int64_t>(y.bytes()) > kGrainBytes;  // otherwise the call is what it takes
+  const bool is_large = static_cast<int64_t>(y.bytes()) > kGrainBytes;  // a small one takes only as long as the call
+                                                                        // itself
   const bool is_faster = faster == Faster::kAlways || (faster == Faster::kInBf16 && y.dtype == DType::kBf16);
   return is_large && is_faster ? Place::kFirst : Place::kListed;
 }
 
 std::unique_ptr<Kernel> eltwise(const Eltwise& e, Keeps keeps, const TensorSpec& y, float alpha, float beta) {
-  if (e.algorithm == Algorithm::eltwise_relu && alpha == 0) return nullptr;  // there NaN becomes 0
+  if (e.algorithm == Algorithm::eltwise_relu && alpha == 0) return nullptr;  // it would turn NaN into 0
   const MemoryDesc data({y.numel()}, dnnl_dtype(y.dtype), memory::format_tag::a);
   if (e.stage == kForward) {
     return single_primitive<dnnl::eltwise_forward>(
@@ -116,7 +118,7 @@ Offer dnnl_binary(std::string_view functor, Stage stage, const Problem<NoParams>
   const TensorSpec& y = p.out[0];
   const auto loop = strided_loop<3>(
       y, {broadcast_strides(p.in[e->a], y.shape), broadcast_strides(p.in[e->b], y.shape), strides_of(y)});
-  constexpr int64_t kLongRow = 64;  // shorter ones, of a few channels, are slow in oneDNN
+  constexpr int64_t kLongRow = 64;  // oneDNN is slow on shorter rows, such as a few channels
   return dnnl_offer([=, dtype = y.dtype] { return binary(*e, loop, dtype); },
                     place_of(loop.extent[0] < kLongRow ? Faster::kNever : Faster::kInBf16, y));
 }

@@ -1,4 +1,4 @@
-// oneDNN's elementwise primitives beside the loops of our own.
+// oneDNN's elementwise primitives as alternatives to our own loops.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace plumb::cpu {
 
-/// The offer of oneDNN's eltwise for a stage of the functor of that name, whose attributes begin at `f`, where it
-/// computes the same: rounding apart, for every number, infinity and NaN. Empty where it does not.
+/// Offers oneDNN's eltwise for a stage of the named functor, whose attributes begin at `f`. Empty unless oneDNN
+/// computes the same, except for rounding, for every number, infinity and NaN.
 Offer dnnl_unary(std::string_view functor, Keeps keeps, detail::Stage stage, const Problem<NoParams>& p, const void* f);
-/// The same of oneDNN's binary.
+/// The same for oneDNN's binary.
 Offer dnnl_binary(std::string_view functor, detail::Stage stage, const Problem<NoParams>& p);
 
 }  // namespace plumb::cpu

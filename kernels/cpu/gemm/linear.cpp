@@ -1,5 +1,5 @@
-// The three products of linear. Which formulation wins depends on shape and machine: all are candidates. Their order
-// is the heuristic's, and comes from measurements (docs/measured.md).
+// The three products of linear. The fastest method depends on shape and machine, so all are candidates. Their order is
+// the heuristic's, from measurements (docs/measured.md).
 #include "kernels/linear.h"
 
 #include "kernels/cpu/gemm/product.h"
@@ -14,7 +14,7 @@ using cpu::InnerProduct;
 using cpu::Place;
 using cpu::Product;
 
-// Whether w passes by faster in ours than in oneDNN's, for so many rows.
+// Whether, with so many rows, our kernel streams w faster than oneDNN's.
 bool is_skinny(InnerProduct which, int64_t rows, const TensorSpec& w) {
   switch (which) {
     case InnerProduct::kForward: return cpu::is_passage(rows, w);

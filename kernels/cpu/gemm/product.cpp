@@ -14,7 +14,7 @@ memory::dims dims_of(const Shape& batch, int64_t rows, int64_t columns) {
   return d;
 }
 
-// A row-major (..., rows, columns) tensor, or the same memory seen transposed.
+// The description of a row-major (..., rows, columns) tensor, or of the transpose of that memory.
 MemoryDesc matrix(DType t, const Shape& batch, int64_t rows, int64_t columns, bool transposed) {
   const memory::dims dims = dims_of(batch, rows, columns);
   memory::dims strides(dims.size());
@@ -28,12 +28,12 @@ MemoryDesc matrix(DType t, const Shape& batch, int64_t rows, int64_t columns, bo
   return {dims, dnnl_dtype(t), strides};
 }
 
-// Columns of c below which a thread has too little to do.
+// The number of columns of c below which a thread has too little work.
 constexpr int64_t kColumnsAThread = 64;
 
 bool is_gemm(const Product& p) { return p.dtype == DType::kF32 && p.batch_c.numel() == 1 && !p.bias; }
 
-// The columns [begin, end) of c.
+// Computes the columns [begin, end) of c.
 dnnl_status_t gemm(const Product& p, const Launch& l, int64_t begin, int64_t end) {
   const auto *a = static_cast<const float*>(l.in[0]), *b = static_cast<const float*>(l.in[1]);
   const int64_t lda = p.transpose_a ? p.m : p.k, ldb = p.transpose_b ? p.k : p.n;
@@ -72,7 +72,7 @@ std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
 std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p) {
   if (!is_gemm(p) || p.threads == 1 || p.n < kColumnsAThread * p.threads) return nullptr;
   return make_kernel("onednn:sgemm:columns", [p](const Launch& l) {
-    std::atomic<dnnl_status_t> status = dnnl_success;  // an exception may not leave a parallel loop
+    std::atomic<dnnl_status_t> status = dnnl_success;  // an exception must not leave a parallel loop
     parallel_for(p.n, kColumnsAThread, 16, [&](int64_t begin, int64_t end) {
       if (const dnnl_status_t said = gemm(p, l, begin, end); said != dnnl_success) status = said;
     });

@@ -1,14 +1,14 @@
-// One matrix product in the ways that oneDNN offers, for matmul and linear.
+// The ways in which oneDNN computes a matrix product, for matmul and linear.
 #pragma once
 
 #include "kernels/cpu/onednn/dnnl.h"
 
 namespace plumb::cpu {
 
-/// c = a b (+ bias) for row-major tensors in memory, seen as matrices that may be transposed.
+/// c = a b (+ bias) for row-major tensors, viewed as matrices that may be transposed.
 struct Product {
   DType dtype;
-  Shape batch_a, batch_b, batch_c;  ///< leading extents, of one rank; 1 is broadcast
+  Shape batch_a, batch_b, batch_c;  ///< leading extents, all of the same rank; 1 broadcasts
   int64_t m, n, k;
   bool transpose_a = false, transpose_b = false;
   bool bias = false;  ///< a third input of n elements
@@ -18,16 +18,15 @@ struct Product {
   bool fits() const { return dnnl_has(dtype) && is_floating(dtype) && m && n && k && batch_c.numel(); }
 };
 
-/// oneDNN's matmul primitive on the tensors as they are. Null if it has only plain loops for them.
+/// oneDNN's matmul primitive on unpacked tensors. Null if it has only plain loops for them.
 std::unique_ptr<Kernel> matmul_kernel(const Product& p);
 /// dnnl_sgemm: f32, one batch, no bias; null otherwise.
 std::unique_ptr<Kernel> gemm_kernel(const Product& p);
-/// The same with every thread calling it for columns of its own. By itself oneDNN splits the rows as well, and then
-/// each thread copies all of b: with few rows and a large b that is an eighth of the time. Null if there is nothing to
-/// split.
+/// The same, but each thread calls it for its own columns. oneDNN itself also splits the rows, and then each thread
+/// copies all of b: an eighth of the time with few rows and a large b. Null if there is nothing to split.
 std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p);
 
-/// linear's products by the inner_product primitive with the weights in a format of its choice.
+/// linear's products by the inner_product primitive, which chooses the format of the weights.
 enum class InnerProduct { kForward, kBackwardInput, kBackwardWeight };
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
                                              const TensorSpec& y, bool bias, MathMode math);

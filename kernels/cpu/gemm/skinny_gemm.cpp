@@ -10,7 +10,7 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-// Rows of w, and of the skinny matrix, that are worked on at once: their products, and a vector of each, fit into the
+// The rows of w, and of the skinny matrix, that are processed at once: their products and one vector of each fit in the
 // registers.
 constexpr int kStreams = 4, kRows = std::min(4, (simd::kRegisters - kStreams - 1) / kStreams);
 
@@ -65,7 +65,7 @@ void add_rows(float* y, const float* a, const float* w, int64_t n, int64_t k, Ra
   }
 }
 
-// to[j] = the sum of a[r][0] b[r][j] over R rows, for n numbers; added to what is there unless `first`.
+// to[j] = the sum of a[r][0] b[r][j] over R rows, for n numbers; unless `first`, adds to the old value of to[j].
 template <int R>
 void combine(float* to, const float* a, int64_t a_step, const float* b, int64_t b_step, int64_t n, bool first) {
   Vec factors[R];
@@ -84,8 +84,8 @@ void combine(float* to, const float* a, int64_t a_step, const float* b, int64_t 
   }
 }
 
-// Both gradients for S rows of w, for j in a range: dw_s[j] = the sum of dy[r][s] x_r[j] over R rows, and
-// dx_r[j] += the sum of dy[r][s] w_s[j].
+// Both gradients for S rows of w and a range of columns j: dw_s[j] = the sum of dy[r][s] x_r[j] over R rows, and
+// dx_r[j] += the sum of dy[r][s] w_s[j] over S rows.
 template <int R, int S>
 void both_gradients(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t n, int64_t k,
                     Range columns, bool past_caches) {
@@ -123,7 +123,7 @@ void both_gradients(float* dx, float* dw, const float* dy, const float* x, const
   }
 }
 
-// f.template operator()<R, S>() with R from 1 to kRows and S from 1 to kStreams.
+// Calls f.template operator()<R, S>() with R and S from r and s: R from 1 to kRows, S from 1 to kStreams.
 template <class F>
 void with_counts(int64_t r, int64_t s, const F& f) {
   const auto with_streams = [&]<int R>() {
@@ -149,7 +149,7 @@ void skinny_gemm_forward(float* y, const float* a, const float* w, const float* 
   parallel_for(blocks, kGrainBytes / (kStreams * 4 * std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       const int64_t s = block * kStreams;
-      for (int64_t r = 0; r < m; r += kRows) {  // the rows of w are in the caches after the first
+      for (int64_t r = 0; r < m; r += kRows) {  // after the first, the rows of w are in the caches
         with_counts(std::min<int64_t>(m - r, kRows), std::min<int64_t>(n - s, kStreams), [&]<int R, int S>() {
           dots<R, S>(y + r * n + s, n, a + r * k, w + s * k, bias ? bias + s : nullptr, k);
         });
@@ -159,7 +159,7 @@ void skinny_gemm_forward(float* y, const float* a, const float* w, const float* 
 }
 
 void skinny_gemm_backward_input(float* y, const float* a, const float* w, int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kColumns = 2048;  // of w at once: a row of y stays in the first-level cache
+  constexpr int64_t kColumns = 2048;  // processed at once, so that a row of y stays in the first-level cache
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
   parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j += kColumns) {
@@ -191,7 +191,7 @@ void skinny_gemm_backward_weight(float* w, const float* a, const float* b, int64
 
 void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
                           int64_t k) {
-  constexpr int64_t kColumns = 4096;  // of w at once: a row of dx stays in the first-level cache
+  constexpr int64_t kColumns = 4096;  // processed at once, so that a row of dx stays in the first-level cache
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
   const bool past_caches = n * k * 4 >= nontemporal_bytes && k % kLanes == 0;  // every row begins on a cache line
   parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {

@@ -28,7 +28,7 @@ std::unique_ptr<Kernel> augment_kernel(const TensorSpec& y) {
       functors::write_images(y, begin, end, image, window, tables, static_cast<T*>(l.in[3]));
     });
   });
-  kernel->info().bytes = static_cast<double>(y.bytes());  // of what is written; the gate adds what is read
+  kernel->info().bytes = static_cast<double>(y.bytes());  // bytes written; the gate adds those read
   if (kRounds) kernel->info().workspace_bytes = static_cast<size_t>(y.shape[1] * functors::kPixelValues) * sizeof(T);
   return kernel;
 }

@@ -1,4 +1,4 @@
-// Converting one element to another dtype, in a way that loops over elements become vectors.
+// Converts one element to another dtype, in a form that compilers vectorise in loops.
 #pragma once
 
 #include <limits>
@@ -11,12 +11,13 @@ namespace plumb::cpu {
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 
-/// v as a float whose last bit is set if anything was lost: rounding it further is like rounding v once.
+/// v rounded to odd: a float whose last bit is set if v was inexact, so that rounding it again equals rounding v once.
 constexpr float narrow_odd(double v) {
   const float nearest = static_cast<float>(v);
   const auto back = static_cast<double>(nearest);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
-  const bool too_large = (back < 0 ? -back : back) > (v < 0 ? -v : v);  // infinity, too, becomes the largest number
+  const bool too_large = (back < 0 ? -back : back) > (v < 0 ? -v : v);  // infinity becomes the largest number in the
+                                                                        // same way
   const uint32_t odd = (bits - too_large) | 1u;
   return std::bit_cast<float>(back == v || v != v ? bits : odd);
 }
@@ -26,7 +27,7 @@ constexpr float narrow_odd(int64_t v) {
   return narrow_odd(static_cast<double>((v >> 11) | ((v & 2047) != 0)) * 2048);
 }
 
-/// v in the type To, as kernels/cast.h says.
+/// v converted to the type To, as kernels/cast.h defines.
 template <class To, class From>
 constexpr To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
@@ -46,7 +47,7 @@ constexpr To convert(From v) {
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     constexpr To kLeast = std::numeric_limits<To>::min(), kMost = std::numeric_limits<To>::max();
     constexpr auto kLow = static_cast<From>(kLeast);                    // a power of two, or zero: exact
-    constexpr auto kHigh = static_cast<From>(kMost / 2 + 1) * From(2);  // the first number that is too large
+    constexpr auto kHigh = static_cast<From>(kMost / 2 + 1) * From(2);  // the smallest number that is too large
     const bool fits = v > kLow && v < kHigh;                            // false for NaN
     const To limit = v >= kHigh ? kMost : (v <= kLow ? kLeast : To(0));
     return fits ? static_cast<To>(fits ? v : From(0)) : limit;

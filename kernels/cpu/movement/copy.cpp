@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-// From the last input to the output, or to the first input where there is none.
+// Copies the last input to the output, or to the first input if there is no output.
 std::unique_ptr<Kernel> copy_kernel(int64_t bytes, bool is_into) {
   return make_kernel("plumb:copy", [=](const Launch& l) {
     auto* to = static_cast<uint8_t*>(is_into ? l.in[0] : l.out[0]);

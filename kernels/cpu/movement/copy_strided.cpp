@@ -7,7 +7,7 @@
 namespace plumb::cpu {
 namespace {
 
-// x and y have the same innermost dimension, or none of x's steps is one element: rows of y, one after the other.
+// For x and y with the same innermost dimension, or an x without a step of one element: writes y row by row.
 template <class T>
 std::unique_ptr<Kernel> rows_kernel(const StridedLoop<1>& loop, int64_t offset, int64_t count) {
   return make_kernel("plumb:copy_strided:rows", [=](const Launch& l) {
@@ -35,8 +35,8 @@ std::unique_ptr<Kernel> rows_kernel(const StridedLoop<1>& loop, int64_t offset, 
 }  // namespace
 
 void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
-  // What follows by this much is fetched into the second-level cache: the processor's own prefetching stops at every
-  // gap.
+  // How far ahead to prefetch into the second-level cache: the processor's own prefetcher stops at every gap between
+  // runs.
   constexpr int64_t kAhead = 16 << 10;
   const auto copy_by = [&]<int64_t kBlock>(std::integral_constant<int64_t, kBlock>) {
     const int64_t last = bytes - kBlock, ahead = (kAhead / bytes + 1) * from_step;
@@ -73,7 +73,7 @@ void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, in
 }
 
 Offer copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y) {
-  int j = 0;  // where x's elements are neighbours
+  int j = 0;  // the dimension along which x's elements are neighbours
   for (int d = loop.rank - 1; d > 0; --d) j = loop.stride[0][static_cast<size_t>(d)] == 1 ? d : j;
   const bool rows = j == 0 || loop.stride[0][0] == 1;
   return {rows ? "rows" : "transpose", Provider::kPlumbline, [=, y = y]() -> std::unique_ptr<Kernel> {

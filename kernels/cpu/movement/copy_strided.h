@@ -1,4 +1,4 @@
-// Kernels that move elements without looking at them: permute, slice, and what they share with pad and concat.
+// Kernels that move elements unchanged: permute, slice, and what they share with pad and concat.
 #pragma once
 
 #include "kernels/compute.h"
@@ -10,20 +10,21 @@ namespace plumb::cpu {
 
 using detail::dispatch_size;
 
-/// Copies `rows` runs of `bytes` bytes that are the given steps (in bytes) apart. Short runs cost a few instructions
-/// each.
+/// Copies `rows` runs of `bytes` bytes each; the steps between runs are in bytes, too. Short runs cost a few
+/// instructions each.
 void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows);
 
-/// The same, past the caches (stream.h). For runs of some kilobytes.
+/// The same past the caches (nontemporal.h), for runs of some kilobytes.
 void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes,
                            int64_t rows);
 
-/// Writes the n elements of y, made of runs of `run` elements, on all threads: write(begin, end, to, copy) writes the
-/// elements [begin, end) to the memory at `to` by copy, which is copy_rows or copy_rows_nontemporal.
+/// Writes the n elements of y, which consist of runs of `run` elements, on all threads. write(begin, end, to, copy)
+/// must write the elements [begin, end) to `to` by `copy`, which is copy_rows or copy_rows_nontemporal.
 template <class T, class Write>
 void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kLongRun = 2 << 10;
-  const bool streams = n * kSize >= nontemporal_bytes && run * kSize >= kLongRun;  // short runs would be staged first
+  const bool streams = n * kSize >= nontemporal_bytes && run * kSize >= kLongRun;  // short runs would need a buffer
+                                                                                   // first
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin, copy_rows);
     write(begin, end, y + begin, copy_rows_nontemporal);
@@ -31,14 +32,14 @@ void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
   });
 }
 
-/// Where one row of a strided loop (a run along its dimension 0) stands.
+/// The position of one row of a strided loop (a run along its dimension 0).
 struct RowPlace {
-  int64_t index[kMaxRank] = {};  ///< from dimension 1 on
+  int64_t index[kMaxRank] = {};  ///< indices from dimension 1 on
   int64_t at = 0;                ///< offset in the operand
 };
 
-/// Cuts the elements [begin, end) of a strided loop into runs: body(place, i, n, rows) stands for the elements [i, i +
-/// n) of the row at `place` and of the rows - 1 next ones along dimension 1. Runs come in order.
+/// Cuts the elements [begin, end) of a strided loop into runs, in order. body(place, i, n, rows) handles the elements
+/// [i, i + n) of the row at `place` and of the next rows - 1 rows along dimension 1.
 template <class Body>
 void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body& body) {
   const int64_t width = loop.extent[0];
@@ -72,10 +73,9 @@ void for_runs(const StridedLoop<1>& loop, int64_t begin, int64_t end, const Body
   if (begin < end) body(place, 0, end - begin, 1);
 }
 
-/// The kernel for a loop in which x's elements are neighbours along dimension j and not along dimension 0.
+/// The kernel for a loop in which x's elements are neighbours along dimension j but not along dimension 0.
 std::unique_ptr<Kernel> transpose_kernel(const StridedLoop<1>& loop, int j, int64_t offset, const TensorSpec& y);
-/// The offer to write y, whose memory order `loop` runs over, from the elements of x at the loop's strides plus
-/// `offset`.
+/// Offers kernels that write y from x. `loop` runs over y's memory order with x's strides; x starts at `offset`.
 Offer copy_strided(const StridedLoop<1>& loop, int64_t offset, const TensorSpec& y);
 
 }  // namespace plumb::cpu

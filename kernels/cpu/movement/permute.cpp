@@ -10,7 +10,7 @@ void Permute::cpu(const Problem<Params>& p, Candidates& candidates) {
   const Strides of_x = strides_of(p.in[0]);
   Strides strides;
   for (int d = 0; d < y.rank(); ++d) strides.of[d] = of_x[p.params.dims[d]];
-  // Ours is 1.1 to 12 times as fast on most (docs/measured.md).
+  // Our kernel is mostly 1.1 to 12 times as fast (docs/measured.md).
   cpu::offer_in_order(candidates, {cpu::copy_strided(cpu::strided_loop<1>(y, {strides}), 0, y),
                                    cpu::reorder_offer(p.in[0], strides, y)});
 }

@@ -6,8 +6,8 @@
 namespace plumb::cpu {
 namespace {
 
-// Extents of y in memory order, innermost first, and where x stands in each. A dimension that x fills is merged with
-// the next outer one.
+// The extents of y in memory order, innermost first, and the range that x fills in each. A dimension that x fills
+// completely is merged with the next outer one.
 struct Box {
   int rank = 0;
   int64_t extent[kMaxRank] = {}, begin[kMaxRank] = {}, length[kMaxRank] = {};
@@ -32,7 +32,7 @@ template <class T>
 class PadKernel final : public Kernel {
  public:
   PadKernel(const Box& box, T value, int64_t n) : Kernel("plumb:pad"), box_(box), value_(value), n_(n) {
-    // Over y's rows, with x's strides.
+    // The loop runs over y's rows, with x's strides.
     int64_t stride = 1;
     for (int d = 0; d < box.rank; ++d) {
       const auto i = static_cast<size_t>(d);
@@ -48,7 +48,7 @@ class PadKernel final : public Kernel {
     const auto* x = static_cast<const T*>(l.in[0]);
     const auto write = [&](int64_t begin, int64_t end, T* to, const auto& copy) {
       for_runs(loop_, begin, end, [&](const RowPlace& row, int64_t i, int64_t n, int64_t rows) {
-        // Of the rows, those in [first, last) hold elements of x.
+        // Rows [first, last) contain elements of x.
         int64_t first = 0, last = rows;
         if (box_.rank > 1) {
           first = std::clamp<int64_t>(box_.begin[1] - row.index[1], 0, rows);
@@ -67,7 +67,8 @@ class PadKernel final : public Kernel {
  private:
   static constexpr int64_t kSize = sizeof(T), kFew = 16;
 
-  // The elements [i, i + n) of rows that hold elements of x; `at` is where in x element 0 of the first would be.
+  // Writes the elements [i, i + n) of rows that contain elements of x; `at` is the offset in x that element 0 of the
+  // first row corresponds to.
   template <class Copy>
   void write_rows(const T* x, int64_t at, int64_t i, int64_t n, int64_t rows, T* to, const Copy& copy) const {
     const int64_t from = std::clamp(box_.begin[0] - i, int64_t{0}, n);
@@ -93,11 +94,11 @@ class PadKernel final : public Kernel {
   StridedLoop<1> loop_;
   int64_t origin_ = 0;
   T value_;
-  T few_[kFew];  // all of them the value
+  T few_[kFew];  // filled with the value
   int64_t n_;
 };
 
-// A row of y is one run of each input.
+// A row of y consists of one run from each input.
 class ConcatKernel final : public Kernel {
  public:
   ConcatKernel(std::vector<int64_t> runs, int64_t rows) : Kernel("plumb:concat"), runs_(std::move(runs)), rows_(rows) {
@@ -110,7 +111,7 @@ class ConcatKernel final : public Kernel {
       sources[k] = {l.in[k], static_cast<double>(runs_[k]) / static_cast<double>(width_)};
     }
     const auto write = [&](int64_t begin, int64_t end, uint8_t* to) {
-      int64_t run_begin = 0;  // within the row
+      int64_t run_begin = 0;  // offset within the row
       for (size_t k = 0; k < runs_.size(); ++k) {
         write_run(static_cast<const uint8_t*>(l.in[k]), run_begin, runs_[k], begin, end, to);
         run_begin += runs_[k];
@@ -120,7 +121,8 @@ class ConcatKernel final : public Kernel {
   }
 
  private:
-  // What of the run of one input falls into the bytes [begin, end) of y: whole runs between two that may be cut.
+  // Writes the part of one input's runs that lies in bytes [begin, end) of y: whole runs; the first and last may be
+  // cut.
   void write_run(const uint8_t* x, int64_t run_begin, int64_t length, int64_t begin, int64_t end, uint8_t* to) const {
     const auto write_cut = [&](int64_t row) {
       const int64_t at = row * width_ + run_begin, first = std::max(at, begin), last = std::min(at + length, end);
@@ -135,7 +137,7 @@ class ConcatKernel final : public Kernel {
     if (last > first) write_cut(last);
   }
 
-  static constexpr size_t kFetched = 8;  // inputs, for which room is on the stack
+  static constexpr size_t kFetched = 8;  // this many inputs have room on the stack
   std::vector<int64_t> runs_;            // bytes
   int64_t rows_, width_ = 0;
 };

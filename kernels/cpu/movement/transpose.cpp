@@ -5,7 +5,7 @@
 namespace plumb::cpu {
 namespace {
 
-// Dimensions whose elements are neighbours in one operand, seen as one; and where they are in the other operand.
+// Dimensions that are contiguous in one operand, treated as a single one, with their steps in the other operand.
 struct Chain {
   int rank = 0;
   int64_t extent[kMaxRank] = {}, step[kMaxRank] = {}, total = 1;
@@ -29,7 +29,7 @@ struct Chain {
   }
 };
 
-// A chain cut into pieces of `size`. What is left over is a piece, or part of the last one if it is less than a tile.
+// A chain cut into pieces of `size`. The rest is a piece of its own, or joins the last piece if smaller than a tile.
 struct Pieces {
   int64_t extent = 0, size = 0, count = 0;
   Pieces() = default;
@@ -39,8 +39,8 @@ struct Pieces {
   int64_t length(int64_t i) const { return i + 1 == count ? extent - begin(i) : size; }
 };
 
-// Dimension 0 of the loop is innermost in y, dimension `j` in x. With their neighbours, if they are short, they span
-// matrices that are transposed, panel by panel; the other dimensions enumerate the matrices.
+// Dimension 0 of the loop is innermost in y, dimension `j` in x. These two dimensions, extended by their neighbours if
+// they are short, span matrices, which are transposed panel by panel. The other dimensions enumerate the matrices.
 template <class T>
 class TransposeKernel final : public Kernel {
  public:
@@ -56,13 +56,13 @@ class TransposeKernel final : public Kernel {
     };
     take(of_i_, 0, x_stride(0));
     take(of_j_, j, y_stride[j]);
-    for (int d = 1; d < loop.rank; ++d) {  // the next dimension of x, wherever it is in y
+    for (int d = 1; d < loop.rank; ++d) {  // find the next dimension of x, wherever it is in y
       for (int e = 1; e < loop.rank; ++e) {
         if (!taken[e] && x_stride(e) == of_j_.total && of_j_.total < kTile<T>) take(of_j_, e, y_stride[e]);
       }
     }
     for (int d = 1; d < loop.rank && !taken[d] && of_i_.total < kTile<T>; ++d) take(of_i_, d, x_stride(d));
-    // The scattered writes of a transposition wait for memory sooner than runs do.
+    // Scattered writes are limited by memory sooner than contiguous ones, hence the lower threshold.
     streams_ = n * kSize >= (is_narrow() ? nontemporal_bytes : nontemporal_bytes / 4);
     cut();
     panels_ = i_.count * j_.count;
@@ -90,16 +90,16 @@ class TransposeKernel final : public Kernel {
  private:
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kSegment = 256 / kSize;        // a piece of a long row
-  static constexpr int64_t kShort = 2048 / kSize;         // rows up to here are not cut
-  static constexpr int64_t kPanel = (16 << 10) / kSize;   // worth the overhead of a panel
-  static constexpr int64_t kStaged = (64 << 10) / kSize;  // the largest panel, before last pieces grow
+  static constexpr int64_t kShort = 2048 / kSize;         // longer rows are cut
+  static constexpr int64_t kPanel = (16 << 10) / kSize;   // elements that are worth the overhead of a panel
+  static constexpr int64_t kStaged = (64 << 10) / kSize;  // the largest panel, before last pieces absorb a rest
 
   struct Outer {
     int64_t extent, x_stride, y_stride;
   };
   struct Panel {
-    int64_t x, y;            // offsets of its matrix
-    int64_t i, j, i_n, j_n;  // its corner and its extents
+    int64_t x, y;            // offsets of the panel's matrix
+    int64_t i, j, i_n, j_n;  // the panel's corner and extents in it
   };
 
   bool is_narrow() const { return std::min(of_i_.total, of_j_.total) < kTile<T> && of_i_.rank == 1 && of_j_.rank == 1; }
@@ -172,7 +172,7 @@ class TransposeKernel final : public Kernel {
 
   int64_t offset_;
   bool streams_ = false, along_x_ = false;
-  Chain of_i_, of_j_;  // neighbours in y, with their steps in x; and neighbours in x, with their steps in y
+  Chain of_i_, of_j_;  // contiguous in y, with steps in x; and contiguous in x, with steps in y
   Pieces i_, j_;
   Outer outer_[kMaxRank];
   int outer_rank_ = 0;

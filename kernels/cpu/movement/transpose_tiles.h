@@ -1,4 +1,4 @@
-// Transposing small matrices in registers, and larger ones by them.
+// Transposes small matrices in registers, and larger ones tile by tile.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-/// T is an unsigned integer of the size of an element. A tile is this many rows of as many elements: one vector each.
+/// T is an unsigned integer as large as an element. A tile has this many rows and columns; a row is one vector.
 template <class T>
 inline constexpr int kTile = std::min(16, kVectorBytes / static_cast<int>(sizeof(T)));
 
@@ -28,7 +28,7 @@ using TileRow __attribute__((vector_size(kTile<T> * sizeof(T)))) = T;
 template <class T>
 using UnalignedTileRow __attribute__((vector_size(kTile<T> * sizeof(T)), aligned(1), may_alias)) = T;
 
-// Swaps the right half of each 2 D wide block of a with the left half of that of b.
+// For each block of 2 D columns, swaps the right half of a's with the left half of b's.
 template <class T, int D, size_t... Lane>
 void swap_halves(TileRow<T>& a, TileRow<T>& b, std::index_sequence<Lane...>) {
   constexpr int kWidth = kTile<T>;
@@ -37,7 +37,7 @@ void swap_halves(TileRow<T>& a, TileRow<T>& b, std::index_sequence<Lane...>) {
   b = __builtin_shufflevector(old, b, ((Lane & D) ? kWidth + static_cast<int>(Lane) : static_cast<int>(Lane) + D)...);
 }
 
-// Transposes 2 D x 2 D blocks into blocks of D x D that change places, down to single elements.
+// Transposes blocks of 2 D x 2 D by swapping their D x D quarters, then recursively down to single elements.
 template <class T, int D>
 void transpose_blocks(TileRow<T>* row) {
   if constexpr (D > 0) {
@@ -59,7 +59,7 @@ void transpose_tile(const T* x, const int64_t* x_rows, T* y, const int64_t* y_ro
   for (int r = 0; r < kTile<T>; ++r) *reinterpret_cast<UnalignedTileRow<T>*>(y + y_rows[r]) = row[r];
 }
 
-// Calls body(i, j) for the corners of tiles that cover I x J; the last of a row or column overlaps its neighbour.
+// Calls body(i, j) for the corners of tiles that cover I x J; the last tile of a row or column overlaps its neighbour.
 template <class T, class Body>
 void for_tiles(int64_t I, int64_t J, bool j_inner, const Body& body) {
   const int64_t inner = j_inner ? J : I, outer = j_inner ? I : J;
@@ -72,7 +72,7 @@ void for_tiles(int64_t I, int64_t J, bool j_inner, const Body& body) {
   }
 }
 
-// One extent is a few elements: known at compile time, so that the loop becomes vectors and shuffles.
+// One extent is small and known at compile time, so that the loop becomes vector instructions.
 template <class T, int N>
 void interleave(const T* __restrict x, int64_t x_step, T* __restrict y, int64_t y_step, int64_t n) {
   if (y_step == N) {
@@ -100,7 +100,7 @@ void deinterleave(const T* __restrict x, int64_t x_step, T* __restrict y, int64_
 
 }  // namespace tiles
 
-/// Part of an operand: what starts at `rows[k]` elements behind `data`, for k < count, are rows of it.
+/// Part of an operand: its row k, for k < count, starts `rows[k]` elements after `data`.
 template <class T>
 struct Rows {
   T* data;
@@ -108,9 +108,9 @@ struct Rows {
   int64_t count;
 };
 
-/// Row j of y becomes column j of x, both extents being at least those of a tile. While it works on x it fetches the
-/// same part of `next` into the second-level cache: matrices with long rows defeat the processor's own prefetching.
-/// `along_x` walks along the rows of x, otherwise along those of y.
+/// Row j of y becomes column j of x; both extents are at least a tile's. While it works on x, it prefetches the same
+/// part of `next` into the second-level cache, since long rows defeat the processor's own prefetcher. With `along_x` it
+/// walks along the rows of x, else along those of y.
 template <class T>
 void transpose_tiles(const Rows<const T>& x, const Rows<T>& y, const Rows<const T>& next, bool along_x) {
   tiles::for_tiles<T>(x.count, y.count, along_x, [&](int64_t i, int64_t j) {
@@ -130,7 +130,7 @@ void transpose_elements(const Rows<const T>& x, const Rows<T>& y) {
   }
 }
 
-/// y[j * y_step + i] = x[i * x_step + j] for i < I and j < J, one of which is small.
+/// y[j * y_step + i] = x[i * x_step + j] for i < I and j < J; I or J is small.
 template <class T>
 void transpose_narrow(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t I, int64_t J) {
   switch (I) {

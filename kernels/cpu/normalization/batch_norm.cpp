@@ -9,7 +9,7 @@
 namespace plumb::cpu {
 namespace {
 
-// What a map does to the elements of each channel: (x - centre) slope + shift [+ dy scale]. Stored for every column.
+// The coefficients of a map of each channel: (x - centre) slope + shift [+ dy scale]. One set per column.
 template <class C>
 struct Coefficients {
   C *centre, *slope, *shift, *scale;
@@ -74,8 +74,8 @@ class Forward final : public Kernel {
   }
 
  private:
-  // The statistics of one channel from its pieces, and what follows from them. Chan, Golub, LeVeque: Algorithms for
-  // computing the sample variance, 1983.
+  // Combines the pieces of one channel into its statistics, and computes what depends on them. Chan, Golub, LeVeque:
+  // Algorithms for computing the sample variance, 1983.
   void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
     double n = 0, mean = 0, m2 = 0;
     for (int64_t piece = 0; piece < v_.pieces; ++piece) {
@@ -97,7 +97,7 @@ class Forward final : public Kernel {
     update(l.in[4], c, p_.unbiased_running_variance ? var * n / (n - 1) : var);
     static_cast<C*>(l.out[1])[c] = static_cast<C>(mean);
     static_cast<C*>(l.out[2])[c] = static_cast<C>(inv_std);
-    // What the mean loses by rounding goes into the shift: it matters where the mean is large.
+    // The shift compensates the rounding of the mean, which matters if the mean is large.
     const double slope = inv_std * at<C>(l.in[1], c), lost = mean - at<C>(l.out[1], c);
     k.set(v_, c, mean, slope, at<C>(l.in[2], c) - lost * slope);
   }
@@ -130,7 +130,7 @@ class Backward final : public Kernel {
     if (!needs_dx_) return;
     auto* dx = static_cast<T*>(l.out[2]);
     const Source sources[] = {{dy}, {x}};
-    if (!p_.train) {  // y is linear in x, whose own numbers do not matter, NaN or not
+    if (!p_.train) {  // y is linear in x, so dx does not depend on x, not even on a NaN
       map_channels(v_, dx, std::span(sources).first(1),
                    [=](int64_t j) { return [=, scale = k.scale[j]](int64_t i) { return load(dy + i) * scale; }; });
       return;
@@ -165,7 +165,7 @@ class Backward final : public Kernel {
   int64_t partial_;
 };
 
-// Without elements there are no sums to cut: y is empty, gradients of gamma and beta are zero.
+// Without elements there is nothing to sum: y is empty, and the gradients of gamma and beta are zero.
 class NoElements final : public Kernel {
  public:
   NoElements(const TensorSpec& parameter, bool backward)

@@ -10,13 +10,13 @@ namespace {
 using dnnl::normalization_flags;
 using dnnl::prop_kind;
 
-// With gamma and beta, and with the statistics as well where they are not the batch's.
+// Flags for gamma and beta, and for given statistics if they are not computed from the batch.
 normalization_flags flags_of(const BatchNormParams& p) {
   const auto affine = normalization_flags::use_scale | normalization_flags::use_shift;
   return p.train ? affine : affine | normalization_flags::use_global_stats;
 }
 
-// All but its compiled kernels are loops that take several times as long as ours, and whose sums lose digits.
+// oneDNN's implementations other than its compiled kernels take several times as long as ours, and lose digits in sums.
 bool is_taken(const dnnl::primitive_desc_base& pd) {
   return std::string_view(pd.impl_info_str()).find("jit") != std::string_view::npos;
 }
@@ -25,7 +25,7 @@ std::unique_ptr<DnnlKernel> kernel_for(const dnnl::primitive_desc_base& pd) {
   return std::make_unique<DnnlKernel>(std::string("onednn:batch_norm:") + pd.impl_info_str());
 }
 
-// oneDNN gives the mean and the variance of the batch: the rest of the statistics is a pass over the channels.
+// oneDNN computes the mean and variance of the batch; a pass over the channels computes the remaining statistics.
 class Training final : public WrapperKernel {
  public:
   Training(std::unique_ptr<Kernel> kernel, const BatchNormParams& p, int64_t channels, int64_t per_channel)
@@ -51,7 +51,7 @@ class Training final : public WrapperKernel {
   double n_;
 };
 
-// From inv_std follows a variance that needs no epsilon.
+// Derives from inv_std a variance to be used with an epsilon of 0.
 class TrainingBackward final : public WrapperKernel {
  public:
   TrainingBackward(std::unique_ptr<Kernel> kernel, size_t var_at, int64_t channels)

@@ -5,9 +5,9 @@
 
 namespace plumb::cpu {
 
-/// Each is null where oneDNN has nothing but loops: in all layouts but NHWC, and for channels that fill no vectors.
+/// Both functions return null where oneDNN has only loops: in layouts other than NHWC, and if channels fill no vectors.
 std::unique_ptr<Kernel> onednn_batch_norm_forward(const Problem<BatchNormParams>& p);
-/// Null as well where no dx is asked for.
+/// Also null if no dx is asked for.
 std::unique_ptr<Kernel> onednn_batch_norm_backward(const Problem<BatchNormParams>& p);
 
 }  // namespace plumb::cpu

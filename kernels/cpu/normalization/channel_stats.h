@@ -1,9 +1,9 @@
 // Sums over every channel of a tensor (N, C, ...) and maps with one set of coefficients a channel, in any layout.
 //
-// In memory the tensor is (outer, C, inner). Where inner is long, each channel is gathered from runs; otherwise rows of
-// (C, inner), several of them together if they are short, are added up column by column. Either way there are `rows` by
-// `columns` blocks of elements. Sums are cut into pieces of rows that depend on the shape alone, so that their bits do
-// not depend on the number of threads.
+// In memory the tensor is (outer, C, inner). If inner is long, each channel is gathered from runs; otherwise rows of
+// (C, inner), several together if they are short, are added up column by column. Either way there are `rows` by
+// `columns` blocks of elements. Sums are cut into pieces of rows by the shape alone, so that their bits do not depend
+// on the number of threads.
 #pragma once
 
 #include <bit>
@@ -14,10 +14,10 @@
 
 namespace plumb::cpu {
 
-/// How a tensor is cut. `pieces` times `columns` partial sums of each kind are made.
+/// How a tensor is cut. Each sum has `pieces` times `columns` partial sums.
 struct Channels {
   static constexpr int64_t kCut = kShortSum;  ///< elements of a block of a run
-  static constexpr int64_t kTile = 256;       ///< columns that are worked on side by side
+  static constexpr int64_t kTile = 256;       ///< columns that are processed together
   static constexpr int64_t kRuns = 32;        ///< the same for channels in runs
 
   int64_t numel, channels, inner, per_channel;
@@ -41,17 +41,17 @@ struct Channels {
       rows = ceil_div(numel, columns);
       tile = kTile / inner * inner;  // whole channels
     }
-    // A power of two, to be shared evenly among threads.
+    // A power of two divides evenly among threads.
     const int64_t most = std::clamp<int64_t>(rows / (runs ? 4 : 64), 1, 64);
     pieces = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
   }
 
   int64_t first_row(int64_t piece) const { return rows * piece / pieces; }
-  /// How many elements each channel has in a piece.
+  /// The number of elements of each channel in a piece.
   int64_t count(int64_t piece) const {
     return elements_before(first_row(piece + 1)) - elements_before(first_row(piece));
   }
-  /// f(column) for each column of a channel.
+  /// Calls f(column) for each column of a channel.
   template <class F>
   void for_columns(int64_t channel, const F& f) const {
     const int64_t width = runs ? 1 : inner;
@@ -60,7 +60,7 @@ struct Channels {
     }
   }
   int64_t channel_of(int64_t column) const { return runs ? column : column / inner % channels; }
-  /// The elements of a row of columns; the last one may be short.
+  /// The number of elements in a row of columns; the last row may be short.
   int64_t width_of(int64_t row) const { return std::min(columns, numel - row * columns); }
 
  private:
@@ -69,9 +69,9 @@ struct Channels {
   }
 };
 
-/// Partial sums of first(i, d) and first(i, d) d over the elements i of each column, d being x[i] less the pivot of the
-/// piece and channel. Pivots are `mean` if it is given, and else means of few elements, returned in `pivots`: close to
-/// the data, so that squares of differences keep their digits. `pivots`, `sums`, `products` are (pieces, columns).
+/// Partial sums of first(i, d) and first(i, d) d over the elements i of each column; d is x[i] minus the pivot of the
+/// piece and channel. A pivot is the given `mean`, or else the mean of few elements, returned in `pivots`: close to the
+/// data, so that squared differences keep their digits. `pivots`, `sums`, `products` are (pieces, columns).
 template <class T, class First>
 class ChannelSums {
  public:
@@ -154,7 +154,7 @@ class ChannelSums {
       }
     }
   }
-  // One for all columns of a channel, so that their sums add up.
+  // All columns of a channel have one pivot, so that their sums can be added.
   void find_pivots(int64_t begin, int64_t end, int64_t column, int64_t width, C* pivot) const {
     if (mean_) {
       for (int64_t j = 0; j < width; ++j) pivot[j] = mean_[v_.channel_of(column + j)];
@@ -181,8 +181,8 @@ class ChannelSums {
   double *pivots_, *sums_, *products_;
 };
 
-/// Sets every y[i] to f(j)(i), where j is the channel of i if the tensor is cut into runs, and else its column. The
-/// sources are what it reads, element i for y[i].
+/// Sets every y[i] to f(j)(i). j is the channel of i if the tensor is cut into runs, and its column otherwise. f reads
+/// element i of each of the sources.
 template <class T, class F>
 void map_channels(const Channels& v, T* y, std::span<const Source> sources, const F& f) {
   const int64_t width = v.runs ? v.inner : v.columns;

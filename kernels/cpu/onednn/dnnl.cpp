@@ -50,7 +50,7 @@ Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain) {
   const auto make = [chosen, plain](const TensorSpec&) -> std::unique_ptr<Kernel> {
     auto kernel = std::make_unique<DnnlKernel>("onednn:reorder");
     kernel->append_reorder({0, plain, DnnlArg::kIn, 0}, {0, chosen, DnnlArg::kOut, 0});
-    kernel->info().conversions = 0;  // the gate counts a pack as work of its own
+    kernel->info().conversions = 0;  // the gate counts packing as an op of its own
     return kernel;
   };
   return register_pack(PackKey{chosen, plain}, {"onednn_pack", chosen.get_size(), make, Provider::kOneDnn});

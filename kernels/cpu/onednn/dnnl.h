@@ -1,4 +1,4 @@
-// The wrapper around oneDNN that serves its 2.x and its 3.x API. Every dnnl:: name stays in kernels/cpu.
+// The wrapper around oneDNN's 2.x and 3.x APIs. All dnnl:: names stay in kernels/cpu.
 #pragma once
 
 #include <dnnl.hpp>
@@ -21,31 +21,31 @@ using dnnl::memory;
 using MemoryDesc = dnnl::memory::desc;
 
 dnnl::engine& dnnl_engine();
-dnnl::stream& dnnl_stream();  // one a thread
+dnnl::stream& dnnl_stream();  // one per thread
 
-/// The dtype in oneDNN's words; throws for what it does not have.
+/// The dtype as oneDNN names it; throws if oneDNN lacks it.
 memory::data_type dnnl_dtype(DType t);
 bool dnnl_has(DType t);
 memory::dims dnnl_dims(const Shape& s);
-/// A tensor in one of the public layouts, by strides.
+/// The descriptor of a tensor in a public layout, by strides.
 MemoryDesc dnnl_desc(const TensorSpec& s);
-/// The same shape and dtype with the format left to oneDNN.
+/// The same, but oneDNN chooses the format.
 MemoryDesc dnnl_any(const TensorSpec& s);
-/// The layout value for a weight format that oneDNN chose for a row-major tensor that it knows as `plain` (grouped
-/// weights have five dimensions there); packing is its reorder. If the two are equal, the layout is kNchw.
+/// The layout value for a weight format that oneDNN chose; its packer is oneDNN's reorder. `plain` is how oneDNN
+/// describes the row-major tensor (grouped weights have five dimensions there). If both are equal, the layout is kNchw.
 Layout dnnl_pack(const MemoryDesc& chosen, const MemoryDesc& plain);
 
-/// Throws unless the library did what it was asked for.
+/// Throws unless the call succeeded.
 void check_ran(std::string_view name, dnnl_status_t status);
 
-/// Attributes with the scratchpad in the kernel's workspace: the library's own is wrong when several threads run one
-/// primitive, and is allocated behind our back.
+/// Attributes that put the scratchpad in the kernel's workspace: oneDNN's own scratchpad is wrong when several threads
+/// run one primitive, and its memory is not accounted for.
 dnnl::primitive_attr dnnl_attr(MathMode math = MathMode::kStrict);
 
-/// Whether what oneDNN has for this are its plain loops, which take hundreds of times as long as anything else.
+/// Whether oneDNN has only plain loops for this, which take hundreds of times as long as anything else.
 bool is_plain_loops(const dnnl::primitive_desc_base& pd);
 
-/// How a primitive is described, whichever of the two APIs there is: the arguments are those of both.
+/// Describes a primitive through either API; the arguments are the same for both.
 template <class Primitive, class... Args>
 typename Primitive::primitive_desc primitive_desc(const dnnl::primitive_attr& attr, const Args&... args) {
 #if PLUMB_DNNL_V3
@@ -54,7 +54,7 @@ typename Primitive::primitive_desc primitive_desc(const dnnl::primitive_attr& at
   return {typename Primitive::desc(args...), attr, dnnl_engine()};
 #endif
 }
-/// The same for a backward primitive, which is to fit the forward one of `hint`.
+/// The same for a backward primitive, which must match the forward primitive of `hint`.
 template <class Primitive, class Hint, class... Args>
 typename Primitive::primitive_desc backward_desc(const dnnl::primitive_attr& attr, const Hint& hint,
                                                  const Args&... args) {
@@ -65,7 +65,7 @@ typename Primitive::primitive_desc backward_desc(const dnnl::primitive_attr& att
 #endif
 }
 
-/// make(), or null where oneDNN says (by an exception) that it has no implementation.
+/// make(), or null if oneDNN throws because it has no implementation.
 template <class Make>
 std::unique_ptr<Kernel> declining(Make make) {
   try {
@@ -84,18 +84,18 @@ struct DnnlArg {
   size_t at;  ///< index of the input or output, or offset in the workspace
 };
 
-/// A sequence of oneDNN primitives on bound memory. Memory objects are mutable, so each thread has its own set.
+/// A sequence of oneDNN primitives with bound memory. Memory objects are mutable, so each thread has its own set.
 class DnnlKernel final : public Kernel {
  public:
   explicit DnnlKernel(std::string name);
   ~DnnlKernel() override;
-  /// Appends a primitive. Arguments with an empty desc are left out.
+  /// Appends a primitive. Skips arguments with an empty desc.
   void append(dnnl::primitive primitive, std::vector<DnnlArg> args);
-  /// Appends a reorder between two formats and counts it as a conversion.
+  /// Appends a reorder between two formats, counted as a conversion.
   void append_reorder(DnnlArg from, DnnlArg to);
   /// Reserves `bytes` of the workspace and returns their offset.
   size_t reserve(size_t bytes);
-  /// Reserves the scratchpad of a primitive, which is one of its arguments.
+  /// Reserves a primitive's scratchpad and returns it as an argument.
   DnnlArg scratchpad(const dnnl::primitive_desc_base& pd);
   void run(const Launch&) const override;
 

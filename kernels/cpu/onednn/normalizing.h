@@ -1,4 +1,4 @@
-// What oneDNN 2.6 and 3.x call differently in pooling, batch normalisation and softmax: one name for both.
+// Pooling, batch normalisation and softmax under one name each, where oneDNN 2.6 and 3.x name them differently.
 #pragma once
 
 #include "kernels/cpu/onednn/dnnl.h"
@@ -10,14 +10,14 @@ using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
 using DnnlSoftmaxForward = dnnl::softmax_forward;
 using DnnlSoftmaxBackward = dnnl::softmax_backward;
-#else  // the second versions of 2.x take what the only ones of 3.x take
+#else  // the second versions in 2.x take the same arguments as the only ones in 3.x
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 using DnnlSoftmaxForward = dnnl::softmax_v2_forward;
 using DnnlSoftmaxBackward = dnnl::softmax_v2_backward;
 #endif
 
-/// Batch normalisation of x of the desc `data`, and of y and the gradients in the same.
+/// Batch normalisation; x, y and the gradients all have the desc `data`.
 inline dnnl::batch_normalization_forward::primitive_desc batch_norm_desc(dnnl::prop_kind kind, const MemoryDesc& data,
                                                                          float epsilon,
                                                                          dnnl::normalization_flags flags) {
@@ -27,7 +27,7 @@ inline dnnl::batch_normalization_forward::primitive_desc batch_norm_desc(dnnl::p
   return primitive_desc<dnnl::batch_normalization_forward>(dnnl_attr(), kind, data, epsilon, flags);
 #endif
 }
-/// The desc of the shift that a backward primitive is given: 2.x asks for one, and reads nothing of it; 3.x refuses it.
+/// The desc of the shift for a backward primitive: 2.x requires one, though it reads none of it; 3.x refuses it.
 inline MemoryDesc backward_shift_desc(const MemoryDesc& channels) { return PLUMB_DNNL_V3 ? MemoryDesc() : channels; }
 
 inline dnnl::batch_normalization_backward::primitive_desc batch_norm_backward_desc(

@@ -1,4 +1,4 @@
-// What descriptions of oneDNN's primitives differ in between 2.x and 3.x, and loops over strided tensors in its words.
+// Descriptions of primitives whose arguments differ between oneDNN 2.x and 3.x, and descriptors of strided loops.
 #pragma once
 
 #include "kernels/cpu/offer.h"
@@ -7,7 +7,7 @@
 
 namespace plumb::cpu {
 
-/// How an eltwise primitive is described for tensors of one format; alpha and beta are the algorithm's attributes.
+/// Describes an eltwise primitive for tensors of one format; alpha and beta are the algorithm's attributes.
 inline dnnl::eltwise_forward::primitive_desc eltwise_desc(dnnl::algorithm algorithm, const MemoryDesc& data,
                                                           float alpha, float beta) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
@@ -28,7 +28,7 @@ inline dnnl::eltwise_backward::primitive_desc eltwise_backward_desc(dnnl::algori
 #endif
 }
 
-/// ReLU behind a primitive.
+/// ReLU after a primitive.
 inline dnnl::post_ops relu_after() {
   dnnl::post_ops ops;
 #if PLUMB_DNNL_V3
@@ -46,7 +46,7 @@ inline bool is_f32(const MemoryDesc& d) {
 #endif
 }
 
-/// Operand k of a loop, with the loop's dimensions, the outermost first; 1 where it is broadcast.
+/// Descriptor of operand k of a loop: the loop's dimensions, outermost first, with an extent of 1 where it broadcasts.
 template <size_t N>
 MemoryDesc dnnl_desc(const StridedLoop<N>& loop, size_t k, DType dtype) {
   const auto rank = static_cast<size_t>(loop.rank);
@@ -61,13 +61,13 @@ MemoryDesc dnnl_desc(const StridedLoop<N>& loop, size_t k, DType dtype) {
   return {dims, dnnl_dtype(dtype), strides};
 }
 
-/// The offer of a kernel of one primitive, which `make` makes; it declines where oneDNN has none.
+/// Offers a kernel of one primitive, made by `make`; declines if oneDNN has none.
 template <class Make>
 Offer dnnl_offer(const Make& make, Place place = Place::kListed) {
   return {"onednn", Provider::kOneDnn, [make] { return declining(make); }, place};
 }
 
-/// The kernel of one primitive; null where its description is of plain loops.
+/// The kernel of one primitive; null if its implementation is plain loops.
 template <class Primitive>
 std::unique_ptr<Kernel> single_primitive(const typename Primitive::primitive_desc& pd, std::vector<DnnlArg> args) {
   if (is_plain_loops(pd)) return nullptr;

@@ -9,7 +9,7 @@
 namespace plumb::cpu {
 namespace {
 
-// Without branches in the loop, so that it is vectorised. No comparison with NaN is true.
+// The loop has no branches, so that it is vectorised. A comparison with NaN is false, so NaN is refused.
 template <class T, Takes takes>
 bool are_taken(const T* x, int64_t n) {
   std::atomic<bool> taken = true;

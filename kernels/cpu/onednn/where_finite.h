@@ -1,15 +1,15 @@
-// A kernel of oneDNN's that loses NaN or infinity.
+// A wrapper for kernels of oneDNN that lose NaN or infinity.
 #pragma once
 
 #include "dispatch/kernel.h"
 
 namespace plumb::cpu {
 
-/// What a kernel takes for an ordinary number.
-enum class Takes { kFinite, kMinusInfinity };  // the second: that as well
+/// Which values a kernel computes correctly.
+enum class Takes { kFinite, kMinusInfinity };  // finite values; or these and -infinity
 
-/// `kernel` where it takes every element of input number `input`, of f32 or bf16, and else `own`, which computes the
-/// same: the input is read once more. Null if `kernel` is null.
+/// Runs `kernel` if it takes every element of input number `input` (f32 or bf16), else `own`, which computes the same.
+/// The check reads the input once more. Null if `kernel` is null.
 std::unique_ptr<Kernel> where_finite(std::unique_ptr<Kernel> kernel, std::unique_ptr<Kernel> own, size_t input,
                                      const TensorSpec& spec, Takes takes = Takes::kFinite);
 

@@ -15,7 +15,7 @@ std::unique_ptr<Kernel> accumulate_kernel(int64_t n) {
       for (int64_t i = begin; i < end; ++i) cpu::store(to + i, cpu::load(to + i) + cpu::load(from + i));
     });
   });
-  kernel->info().bytes = static_cast<double>(n) * sizeof(T);  // of what is written
+  kernel->info().bytes = static_cast<double>(n) * sizeof(T);  // bytes written; the gate adds those read
   return kernel;
 }
 

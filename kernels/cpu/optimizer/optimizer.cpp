@@ -8,8 +8,8 @@
 namespace plumb {
 namespace {
 
-// The parameters laid end to end, each from a multiple of kMultiple on: pieces for threads are cut by elements,
-// wherever a tensor ends, and the vectors of a tensor are the same for any number of threads.
+// The parameters laid end to end, each starting at a multiple of kMultiple. Threads get equal numbers of elements,
+// whatever tensors they belong to, and a tensor's vectors are the same for any number of threads.
 struct Line {
   static constexpr int64_t kMultiple = 64;
   std::vector<int64_t> sizes, starts{0};
@@ -25,11 +25,11 @@ struct Line {
   }
 };
 
-// G: of the gradients, and of the weights' copies where that is another type than T.
+// G is the type of the gradients; if it differs from T, the weights have copies of type G.
 template <class Rule, class T, class G>
 [[gnu::noinline]] void update_range(const Rule& shared, T* w, G* copy, const G* g, std::array<T*, Rule::kStates> s,
                                     int64_t begin, int64_t end) {
-  const Rule rule = shared;  // a copy that the stores below cannot change, so that its numbers stay in registers
+  const Rule rule = shared;  // the stores below cannot alias a local copy, so its numbers stay in registers
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
     T weight = w[i];
@@ -71,7 +71,7 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
     auto kernel = make_kernel(message("plumb:{}", name), [=, params = p.params, line = Line(lists.weights(p.in))](
                                                              const Launch& l) { update(params, lists, line, l); });
     for (const TensorSpec& s : lists.written(p.in)) kernel->info().bytes += static_cast<double>(s.bytes());
-    kernel->info().bytes += sizeof(int64_t);  // the number of steps; the gate adds what is read
+    kernel->info().bytes += sizeof(int64_t);  // for the number of steps; the gate adds what is read
     return kernel;
   });
 }

@@ -26,14 +26,15 @@ class ArgmaxOffsets {  // offsets of the reduced elements in row-major order of 
   int64_t operator()(int64_t i) const {
     return axes_.size() == 1 ? i * axes_[0].x_stride : offset_of(axes_, i, &Axis::x_stride);
   }
-  // From one to the next, where that is always the same; otherwise 0.
+  // The distance between consecutive elements if it is constant; otherwise 0.
   int64_t step() const { return axes_.size() == 1 ? axes_[0].x_stride : 0; }
 
  private:
   std::vector<Axis> axes_;
 };
 
-// The first of the largest of n neighbours, or the first NaN: how large it is, and then where it stands.
+// The index of the largest of n neighbours (the first if several), or of the first NaN: finds the value, then its
+// index.
 template <class T>
 int64_t argmax_of_row(int64_t n, const T* x) {
   using C = Compute<T>;
@@ -48,7 +49,7 @@ int64_t argmax_of_row(int64_t n, const T* x) {
   return first;
 }
 
-// The same for up to kColumns neighbours side by side, `step` from one to the next along the dimension.
+// The same for up to kColumns neighbouring columns; `step` is the distance along the reduced dimension.
 template <class T, class I>
 void argmax_of_columns(I n, int64_t step, int64_t width, const T* x, I* best) {
   using C = Compute<T>;
@@ -65,7 +66,7 @@ void argmax_of_columns(I n, int64_t step, int64_t width, const T* x, I* best) {
   }
 }
 
-// Kinds of walks. Along anything else elements are looked at one by one.
+// How elements are visited. If neither rows nor columns are contiguous, they are visited one by one.
 enum class Access : uint8_t { kElements, kRows, kColumns };
 
 template <class T>

@@ -11,7 +11,7 @@
 namespace plumb::cpu {
 namespace {
 
-constexpr int64_t kRunLanes = 64;  // twice as many as elsewhere: with fewer, additions wait for each other
+constexpr int64_t kRunLanes = 64;  // twice as many as elsewhere, since with fewer the additions wait for each other
 
 template <class T>
 struct Sum {
@@ -36,7 +36,7 @@ struct Max {
   }
 };
 
-// The innermost dimension is reduced: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
+// For a reduced innermost dimension: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
 // so that the result does not depend on the number of threads.
 template <class T, class Op>
 class RunsKernel final : public Kernel {
@@ -106,9 +106,9 @@ class RunsKernel final : public Kernel {
   int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
 
-// The innermost dimension is reduced in short runs, and so is the outermost: sums over all but the channels of NCHW.
-// One output after the other would jump through memory. Here pieces of x are read as they stand, into outputs of their
-// own.
+// For an innermost dimension that is reduced in short runs, with the outermost reduced as well: sums over all but the
+// channels of NCHW. Computing one output after another would jump through memory, so pieces of x are read in memory
+// order, each into outputs of its own.
 template <class T, class Op>
 class SweepKernel final : public Kernel {
  public:
@@ -142,7 +142,7 @@ class SweepKernel final : public Kernel {
   using Total = typename Op::Total;
   static constexpr int64_t kPiece = 65536, kMostPieces = 64, kLongestRun = 4096, kWidth = 32;
 
-  // A few outputs at a time, each in lanes that are brought together after so many rounds that no digits are lost.
+  // A few outputs at a time. Their lanes are added up often enough that no digits are lost.
   void sweep(const T* x, Range rounds, Total* totals) const {
     constexpr int64_t kTile = 32;
     const int64_t few = std::max<int64_t>(1, kShortSum / run_);
@@ -183,8 +183,8 @@ class SweepKernel final : public Kernel {
   int64_t run_, rounds_, pieces_;
 };
 
-// The innermost dimension is kept: rows of x are added up, a tile of columns at a time. Where rows are many, pieces of
-// them are added into rows of their own first. Nothing depends on the number of threads.
+// For an innermost dimension that is kept: rows of x are added up, a tile of columns at a time. If there are many rows,
+// pieces of them are first added into rows of their own. No result depends on the number of threads.
 template <class T, class Op>
 class RowsKernel final : public Kernel {
  public:
@@ -266,8 +266,8 @@ std::unique_ptr<Kernel> make_reduce(const ReducePlan& plan, double divisor) {
   return std::make_unique<RowsKernel<T, Op>>(plan, divisor);
 }
 
-// oneDNN's sums. They are in 16 lanes of f32 to the end, which costs long ones their last digits. Its maximum passes
-// NaN over.
+// Whether to offer oneDNN's sums. They stay in 16 lanes of f32 to the end, so long sums lose their last digits. Its
+// maximum is not used, since it ignores NaN.
 bool dnnl_has_sum(const ReducePlan& plan, DType dtype) {
   return (dtype == DType::kF32 || dtype == DType::kBf16) && plan.outputs > 0 && plan.terms > 1 &&
          plan.terms <= 16 * kShortSum;
@@ -291,7 +291,7 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const double divisor = is_mean ? static_cast<double>(plan.terms) : 1.0;
   cpu::Offer vendor;
   if (!is_max && cpu::dnnl_has_sum(plan, x.dtype)) {
-    // It is the faster one on many runs of neighbours (docs/measured.md), and has plain loops for all else.
+    // oneDNN is faster on many contiguous runs (docs/measured.md); for everything else it has only plain loops.
     const bool is_first = plan.outputs > 1 && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
     vendor = cpu::dnnl_offer(
         [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); },

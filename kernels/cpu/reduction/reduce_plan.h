@@ -1,4 +1,4 @@
-// What the reductions share: the dimensions of x in the order of memory, kept and reduced ones apart.
+// What the reductions share: the dimensions of x in memory order, kept and reduced ones separated.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ struct Axis {
   int64_t extent, x_stride, y_stride;
 };
 
-// The loop over x, with y as its second operand, which stands still along what is reduced.
+// The loop over x, with y as its second operand; y has stride 0 along reduced dimensions.
 inline StridedLoop<2> reduce_loop(const TensorSpec& x, const TensorSpec& y, uint32_t dims) {
   Strides ys = strides_of(y);
   for (int d = 0; d < x.rank(); ++d) {
@@ -20,8 +20,8 @@ inline StridedLoop<2> reduce_loop(const TensorSpec& x, const TensorSpec& y, uint
   return strided_loop<2>(x, {strides_of(x), ys});
 }
 
-// The dimensions of x in memory order, innermost first and merged, sorted into kept and reduced ones. The innermost of
-// all is the first of its kind, and there is one.
+// The dimensions of x in memory order, innermost first and merged, separated into kept and reduced ones. There is at
+// least one, and the innermost of all comes first in its list.
 struct ReducePlan {
   std::vector<Axis> kept, reduced;
   bool inner_reduced = false;  // whether the innermost dimension of x is reduced

@@ -1,4 +1,4 @@
-// Sums and maxima of many numbers in independent lanes: a compiler may not reorder floating-point arithmetic by itself.
+// Sums and maxima in independent lanes, since compilers may not reorder floating-point arithmetic by themselves.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace plumb::cpu {
 
 inline constexpr int64_t kReduceWidth = 32;
-/// At most so many numbers go into the lanes before these are added up in double.
+/// The most numbers that are added in the lanes before the lanes are added up in double.
 inline constexpr int64_t kShortSum = 4096;
 
-/// The larger of two numbers; a NaN is passed over.
+/// The larger of two numbers; ignores NaN.
 struct Larger {
   template <class C>
   C operator()(C a, C v) const {
@@ -20,7 +20,7 @@ struct Larger {
   }
 };
 
-/// The largest of term(0), ..., term(n - 1) by larger(a, v); -infinity if there are none.
+/// The largest of term(0), ..., term(n - 1) by larger(a, v); -infinity if n is 0.
 template <class C, int64_t kWidth = kReduceWidth, class Term, class Rule = Larger>
 C simd_max(int64_t n, const Term& term, const Rule& larger = {}) {
   C lane[kWidth];
@@ -37,13 +37,12 @@ C simd_max(int64_t n, const Term& term, const Rule& larger = {}) {
   return lane[0];
 }
 
-/// N sums that grow side by side.
+/// N sums that are computed together.
 template <class C, size_t N, int64_t kWidth = kReduceWidth>
 struct SimdSums {
   C lane[N][kWidth] = {};
 
-  /// Adds the arrays term(0), ..., term(n - 1). The terms are taken in any order: one may write to memory only what no
-  /// other reads.
+  /// Adds the arrays term(0), ..., term(n - 1), in any order: so a term may write only memory that no other term reads.
   template <class Term>
   void add(int64_t n, const Term& term) {
     const auto step = [&](int64_t i, int64_t width) {
@@ -69,7 +68,7 @@ struct SimdSums {
   }
 };
 
-/// The sum of term(0), ..., term(n - 1). term may write what nobody reads before the end.
+/// The sum of term(0), ..., term(n - 1). term may write memory that is not read before the end.
 template <class C, int64_t kWidth = kReduceWidth, class Term>
 double simd_sum(int64_t n, const Term& term) {
   std::array<double, 1> total{};
@@ -81,11 +80,11 @@ double simd_sum(int64_t n, const Term& term) {
   return total[0];
 }
 
-/// Columns that are worked on side by side.
+/// Columns that are processed together.
 inline constexpr int64_t kColumns = 128;
 
-/// total[j] = the sum over k < n of term(k, j), for j < width <= kColumns. term may write what nobody reads before
-/// then.
+/// total[j] = the sum over k < n of term(k, j), for j < width <= kColumns. term may write memory that is not read
+/// before the end.
 template <class C, class Term>
 void column_sums(int64_t n, int64_t width, C* total, const Term& term) {
   double wide[kColumns] = {};

@@ -11,7 +11,7 @@ namespace math = functors::math;
 
 namespace {
 
-// Before the loop over the rows: an exception must not leave a parallel loop.
+// Checked before the loop over the rows, since an exception must not leave a parallel loop.
 void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
   bool good = true;
   for (int64_t i = 0; i < rows; ++i) good &= labels[i] >= 0 && labels[i] < classes;

@@ -13,7 +13,7 @@ namespace math = functors::math;
 
 namespace {
 
-// A dense tensor as (outer, extent, inner) in memory; `extent` is that of the softmax.
+// A dense tensor as (outer, extent, inner) in memory; `extent` is that of the softmax dimension.
 struct Slices {
   int64_t outer = 0, extent = 0, inner = 1;
   Slices(const TensorSpec& x, int dim) {
@@ -24,7 +24,7 @@ struct Slices {
   }
 };
 
-// The dimension is the innermost one: row by row.
+// The softmax dimension is innermost: row by row.
 
 template <class T, bool kLog>
 void forward_row(int64_t n, const T* x, T* y) {
@@ -37,7 +37,7 @@ void forward_row(int64_t n, const T* x, T* y) {
     for (int64_t i = 0; i < n; ++i) store(y + i, (load(x + i) - largest) - log_sum);
     return;
   }
-  // The exponentials wait in y, or on the stack where y is too narrow; if there are too many for it, they come twice.
+  // The exponentials are kept in y, or on the stack if y is of a narrower type; if too many, they are computed twice.
   constexpr bool kInY = std::is_same_v<T, C>;
   C stack[kInY ? 1 : kShortSum];
   if (kInY || n <= kShortSum) {
@@ -65,7 +65,7 @@ void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
   }
 }
 
-// Another dimension: up to kColumns neighbours side by side, `step` from one to the next along the dimension.
+// Another dimension: up to kColumns neighbouring columns; `step` is the distance along the softmax dimension.
 
 template <class T, bool kLog>
 void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
@@ -159,7 +159,7 @@ void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
       if (log) return std::make_unique<SoftmaxKernel<T, true, kBackward>>(slices);
       return std::make_unique<SoftmaxKernel<T, false, kBackward>>(slices);
     };
-    // Where rows are long, oneDNN has nothing to make up for the look at x.
+    // On long rows, oneDNN is not fast enough to pay for the check of x.
     const bool is_own_first = slices.extent > kShortRow && !std::is_same_v<T, Bfloat16>;
     if (is_own_first) candidates.add("loop", own);
     candidates.add(Provider::kOneDnn, "onednn", [=] {

@@ -36,8 +36,8 @@ class LayoutAdapter final : public WrapperKernel {
 
  private:
   struct Conversion {
-    std::unique_ptr<Kernel> kernel;  // null: the operand as it is given
-    size_t offset = 0;               // of the operand as the inner kernel has it, in the workspace
+    std::unique_ptr<Kernel> kernel;  // null: the operand needs no conversion
+    size_t offset = 0;               // workspace offset of the operand in the inner kernel's layout
   };
   Conversion convert(const TensorSpec& from, const TensorSpec& to, size_t bytes) {
     constexpr PermuteParams kIdentity;

@@ -1,4 +1,4 @@
-// Work on tensors of one layout by a kernel for another, the conversions counted.
+// Runs a kernel for one layout on tensors of another, and counts the conversions.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace plumb::cpu {
 
-/// Runs `kernel`, prepared for operands `in` and a result `out`, on operands and a result in other layouts: converts
-/// what differs from `given_in` and `given_out` on the way in and out. Null if `kernel` is null.
+/// Runs `kernel`, prepared for operands `in` and result `out`, on operands `given_in` and result `given_out` in other
+/// layouts: converts those that differ, before and after. Null if `kernel` is null.
 std::unique_ptr<Kernel> layout_adapter(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in,
                                        const TensorSpec& out, std::span<const TensorSpec> given_in,
                                        const TensorSpec& given_out);

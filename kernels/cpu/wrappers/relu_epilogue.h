@@ -1,12 +1,12 @@
-// ReLU in place behind a kernel that has none of its own.
+// ReLU in place after a kernel that cannot apply it itself.
 #pragma once
 
 #include "dispatch/kernel.h"
 
 namespace plumb::cpu {
 
-/// `kernel`, and then max(y, 0) in place of its output y, in which a NaN stays a NaN; oneDNN's own ReLU makes it 0 in
-/// some of its implementations. Null if `kernel` is null.
+/// Runs `kernel` and then max(y, 0) in place on its output y. A NaN stays a NaN, while oneDNN's own ReLU turns it into
+/// 0 in some implementations. Null if `kernel` is null.
 std::unique_ptr<Kernel> relu_epilogue(std::unique_ptr<Kernel> kernel, const TensorSpec& y);
 
 }  // namespace plumb::cpu
