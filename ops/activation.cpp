@@ -23,7 +23,7 @@ ReluNode::ReluNode(const Tensor& y, const Ref<Node>& z, Tensor mask)
   number_after(z.get());
 }
 void ReluNode::backward(const Tensor& dy, GradientSink& sink) {
-  // Its own output is kept without the node, so that there is no cycle.
+  // The output is passed without its node, so that there is no cycle.
   const Tensor y(output().value, sink.create_graph ? Ref<Node>(this) : Ref<Node>());
   sink.give(input_.get(), unary_backward(functors::Relu{}, dy, y), functors::Relu::kName);
 }

@@ -1,4 +1,4 @@
-// The activation that conv2d and linear fuse.
+// The activations that conv2d and linear apply to their outputs.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,24 @@
 
 namespace plumb::detail {
 
-/// Throws a sentence that begins with `op` if `a` is none of the enumerators.
+/// Throws a sentence that begins with `op` if `a` is not an enumerator.
 void check_activation(const char* op, Activation a);
 
-/// z's value with the gradient edge of the activation on top of z's own: one value, two nodes. The gradient comes from
-/// the output, so nothing needs what was before it.
+/// z's value with the activation's gradient edge on top of z's own: one value, two nodes. The gradient is computed from
+/// the output, so nothing needs the activation's input.
 Tensor record_activation(const Tensor& z, Activation a);
 
-/// The node of a ReLU whose output has a mask (kernels/linear.h): what follows it may give its gradient to what was
-/// before it, by the mask.
+/// The node of a ReLU whose output has a mask (kernels/linear.h). An op that uses the output may apply the mask itself,
+/// and give its gradient directly to the node of the ReLU's input.
 class ReluNode final : public Node {
  public:
   ReluNode(const Tensor& y, const Ref<Node>& z, Tensor mask);
   void backward(const Tensor& dy, GradientSink& sink) override;
   void append_inputs(PoolVector<Node*>& inputs) const override { append(inputs, input_); }
   void release() override;
-  /// The node of what was before the ReLU.
+  /// The node of the ReLU's input.
   const Ref<Node>& input() const { return input_; }
-  /// Throws once the node is released, and if the output was written to since.
+  /// Throws if the node was released, or if the output was written to since.
   const Tensor& mask() const;
 
  private:
@@ -34,9 +34,9 @@ class ReluNode final : public Node {
   std::optional<SavedTensor> y_;
   Tensor mask_;
 };
-/// record_activation of kRelu, with such a node where z has one.
+/// record_activation of kRelu, with a ReluNode if z has a node.
 Tensor record_relu(const Tensor& z, Tensor mask);
-/// The node of the ReLU that x comes out of, if it has a mask; otherwise null.
+/// The node of the ReLU that made x, if that has a mask; otherwise null.
 ReluNode* relu_behind(const Tensor& x);
 
 }  // namespace plumb::detail

@@ -11,14 +11,14 @@
 namespace plumb {
 namespace {
 
-using Gradients = std::array<Tensor, 3>;  // by x, gamma and beta
+using Gradients = std::array<Tensor, 3>;  // with respect to x, gamma and beta
 
-// What backward needs of forward. spread is inv_std from training, and otherwise the running variance.
+// What backward needs of forward. spread is inv_std if the forward pass was in training, else the running variance.
 struct Statistics {
   Tensor mean, spread;
 };
 
-// Of all dimensions but the channels, which stay with x's rank and layout.
+// Reduces all dimensions except the channels; keeps x's rank and layout.
 Tensor channel_sum(const Tensor& x) { return x.rank() == 2 ? sum(x, {0}, true) : sum(x, {0, 2, 3}, true); }
 Tensor channel_mean(const Tensor& x) { return x.rank() == 2 ? mean(x, {0}, true) : mean(x, {0, 2, 3}, true); }
 
@@ -30,7 +30,7 @@ Tensor as_parameter(const Tensor& x, const TensorSpec& parameter) {
   return reshape(to(x, Layout::kNchw), parameter.shape);
 }
 
-// The gradients by ops, so that they have gradients themselves; in the dtype of gamma.
+// Computes the gradients by ops, so that they can be differentiated; in the dtype of gamma.
 Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gamma, const Statistics& used,
                           const BatchNormParams& p) {
   const Tensor x = to(x_, gamma.dtype()), dy = to(dy_, gamma.dtype());

@@ -7,20 +7,19 @@
 
 namespace plumb {
 
-/// The attributes that a framework uses unless told otherwise. PyTorch: epsilon 1e-5, momentum 0.1, unbiased running
-/// variance. Keras 3: epsilon 1e-3, momentum 0.01 (which it calls 0.99), biased. TensorFlow 1 (fused): so, but
-/// unbiased.
+/// A framework's defaults. PyTorch: epsilon 1e-5, momentum 0.1, unbiased running variance. Keras 3: epsilon 1e-3,
+/// momentum 0.01 (which it calls 0.99), biased. TensorFlow 1 (fused): as Keras 3, but unbiased.
 BatchNormParams batch_norm_defaults(Convention convention, bool train = true);
 
 /// The spec of gamma, beta and the statistics of x: (C), f32 for bf16 x, else of x's dtype. Throws unless x is floating
-/// and (N, C) or (N, C, H, W), on epsilon or momentum out of range, and in training unless there are at least two
-/// values a channel.
+/// and (N, C) or (N, C, H, W), if epsilon or momentum is out of range, and in training if a channel has less than two
+/// values.
 TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x);
 
 /// y = (x - mean) / sqrt(var + epsilon) gamma + beta for each channel. x is (N, C) or (N, C, H, W) in any layout, f32,
-/// bf16 or f64; the others are (C), f32 for bf16 x. In training mean and (biased) variance are the batch's, and the
-/// running statistics are updated in place; otherwise they are the running statistics, which take no gradient. Nothing
-/// depends on the number of threads. Keeps x, gamma and the statistics used. Throws where batch_norm_statistics does,
+/// bf16 or f64; the others are (C), f32 for bf16 x. In training, mean and (biased) variance are the batch's, and the
+/// running statistics are updated in place. Otherwise the running statistics are used; they get no gradient. Results do
+/// not depend on the number of threads. Keeps x, gamma and the statistics used. Throws as batch_norm_statistics does,
 /// and on parameters of another spec.
 Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormParams& p = {});

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-// The spec of y; dim comes back counted from the front.
+// The spec of y; counts a negative dim from the front.
 TensorSpec concat_output(std::span<const Tensor> x, int& dim) {
   PLUMB_CHECK(!x.empty(), "concat: the list of tensors is empty");
   for (size_t i = 0; i < x.size(); ++i) PLUMB_CHECK(x[i], "concat: tensor {} of {} is empty", i, x.size());
@@ -28,7 +28,7 @@ TensorSpec concat_output(std::span<const Tensor> x, int& dim) {
   return first.with(first.shape.with(dim, extent));
 }
 
-// One edge for each input: its number is known at run time only.
+// One edge for each input; the number of inputs is known only at run time.
 class ConcatNode final : public detail::Node {
  public:
   ConcatNode(std::span<const Tensor> x, int dim) : dim_(dim) {

@@ -5,9 +5,9 @@
 
 namespace plumb {
 
-/// The tensors one behind the other along `dim` (negative: counted from the end): the extent of y there is the sum of
-/// theirs, the others are the same. Any rank, dtype and layout, the same for all, which y has as well; the tensor
-/// itself if there is one. Keeps nothing. Throws on an empty list, and on tensors that do not fit together.
+/// The tensors joined along `dim` (negative: counted from the end): y's extent there is the sum of theirs, and the
+/// other extents must be equal. Any rank, dtype and layout, the same for all and for y. A single tensor is returned as
+/// it is. Keeps nothing. Throws on an empty list, and on tensors that do not fit together.
 Tensor concat(std::span<const Tensor> x, int dim);
 inline Tensor concat(std::initializer_list<Tensor> x, int dim) {
   return concat(std::span<const Tensor>(x.begin(), x.size()), dim);

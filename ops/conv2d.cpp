@@ -10,13 +10,13 @@
 namespace plumb {
 namespace {
 
-// The three products of a convolution are each other's gradients, without the activation.
+// The parameters without the activation: then the three products of a convolution are each other's gradients.
 Conv2dParams linear_part(Conv2dParams p) {
   p.activation = Activation::kNone;
   return p;
 }
 
-// How far a kernel reaches; as much as a number holds, if it is more.
+// The extent that a dilated kernel covers; the largest int64_t if it overflows.
 int64_t reach_of(int64_t kernel, int64_t dilation) {
   int64_t reach;
   return __builtin_mul_overflow(dilation, kernel - 1, &reach) ? std::numeric_limits<int64_t>::max() : reach + 1;
@@ -33,9 +33,9 @@ int64_t output_extent(const char* what, int64_t in, int64_t kernel, int64_t befo
   return (in + before + after - reach) / stride + 1;
 }
 
-// The same convolution in its smallest numbers. Where there is a single window, its stride steps over nothing, and
-// where the window is a single element, its dilation spreads nothing: all such convolutions share one kernel, and the
-// vendor's kernels, some of which fail on strides larger than the image, never see these.
+// Canonical parameters of the same convolution. With a single window the stride has no effect, and with a window of a
+// single element the dilation has none: all such convolutions share one kernel. The vendor's kernels, some of which
+// fail on strides larger than the image, never see such strides.
 Conv2dParams smallest(Conv2dParams p, const Shape& x, const Shape& w, const Shape& y) {
   for (int i = 0; i < 2; ++i) {
     if (w[2 + i] == 1) p.dilation[i] = 1;

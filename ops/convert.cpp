@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-// Whether the elements of x stand in the same order in both layouts, as those of (N, C, 1, 1) do.
+// Whether both layouts order the elements of x alike, as for (N, C, 1, 1).
 bool same_order(const TensorSpec& x, Layout layout) {
   const DimOrder a = memory_order(x.layout, x.rank()), b = memory_order(layout, x.rank());
   int i = 0;
@@ -41,7 +41,7 @@ Tensor to(const Tensor& x, DType dtype) {
   return record(std::move(y), wrt(x, [from = x.dtype()](const Tensor& dy) { return to(dy, from); }));
 }
 
-// Not through the gate, whose kernels have all they touch on one device.
+// Bypasses the gate, since a kernel's operands are all on one device.
 Tensor to(const Tensor& x, Device device) {
   PLUMB_CHECK(x, "to: x is an empty tensor");
   if (x.device() == device) return x;

@@ -5,14 +5,14 @@
 
 namespace plumb {
 
-/// The same elements in another layout; x itself if it is in it already, and a tensor on x's memory where the order of
-/// the elements is the same in both, as for (N, C, 1, 1). nhwc and chwn are for rank 4. Keeps nothing.
+/// The same elements in another layout. Returns x itself if it has that layout, and a tensor that shares x's memory if
+/// both layouts order the elements alike, as for (N, C, 1, 1). nhwc and chwn are for rank 4. Keeps nothing.
 Tensor to(const Tensor& x, Layout layout);
-/// The elements rounded to another dtype (floats to nearest even, floats to integers towards zero); x itself if it is
-/// of it already. Between floating dtypes it has a gradient. Keeps nothing.
+/// The elements rounded to another dtype (floats to nearest even, floats to integers towards zero); x itself if it has
+/// that dtype. Has a gradient between floating dtypes. Keeps nothing.
 Tensor to(const Tensor& x, DType dtype);
-/// The same elements on another device, or x itself if it is there already. To the host it waits. Keeps nothing; throws
-/// while a step is captured, whose kernels are all of one device.
+/// The same elements on another device; x itself if it is there. A move to the host waits for the device. Keeps
+/// nothing. Throws while a step is captured, since all its kernels run on one device.
 Tensor to(const Tensor& x, Device device);
 
 }  // namespace plumb

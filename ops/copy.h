@@ -1,15 +1,15 @@
-// Copies, under the names that the handle has them by: Tensor::clone and Tensor::copy_from.
+// Copies. Tensor has them as methods: Tensor::clone and Tensor::copy_from.
 #pragma once
 
 #include "../core/tape.h"
 
 namespace plumb {
 
-/// A tensor of its own with x's elements, of x's spec. Any dtype and layout. Keeps nothing.
+/// A copy of x with its own memory and x's spec. Any dtype and layout. Keeps nothing.
 Tensor clone(const Tensor& x);
-/// Writes the elements of x into the memory of `to`: seen, counted and captured as any op, and the version of `to`
-/// rises. From another device it is a copy of bytes, which is not captured. Nothing is put on the tape, and gradient
-/// edges stay what they are. Any dtype and layout. Throws unless both are of one spec.
+/// Writes the elements of x into the memory of `to`: observed, counted and captured as any op; raises the version of
+/// `to`. If x is on another device, it is a plain copy, which is not captured. Puts nothing on the tape; gradient edges
+/// stay as they are. Any dtype and layout. Throws unless both have one spec.
 void copy_into(const Tensor& to, const Tensor& x);
 
 }  // namespace plumb

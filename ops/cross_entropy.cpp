@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-// A gradient by the logits, (N, K), for the cotangent dy of the loss: dy spread over the rows, in the logits' dtype.
+// The loss's cotangent dy in the logits' dtype, shaped to broadcast to (N, K); divided by N for the mean.
 Tensor spread(const Tensor& dy, const TensorSpec& logits, LossReduction reduction) {
   const Tensor d = to(dy, logits.dtype);
   if (reduction == LossReduction::kNone) return reshape(d, Shape{logits.shape[0], 1});

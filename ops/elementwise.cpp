@@ -39,7 +39,7 @@ namespace {
 
 using detail::KernelKind;
 
-// A functor without its type: its kernels, and its attributes as bytes. The ops are written once, for all functors.
+// A functor without its type: its kernels, and its attributes as bytes. So one function serves the ops of all functors.
 struct Attributes {
   alignas(8) std::byte bytes[16];
 };
@@ -119,7 +119,7 @@ Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
                     x, [&k, f](const Tensor& dy) { return backward_of(k, f, dy, dy.detached()); }, k.name));
 }
 
-// The gradient of a binary functor by one operand, in the broadcast shape. Itself differentiable once.
+// The gradient of a binary functor with respect to one operand, in the broadcast shape. It can be differentiated once.
 Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Tensor& a, const Tensor& b) {
   const bool is_by_a = s == Stage::kBackward;
   const auto second = [&k](Stage t, const Tensor& g, const Tensor& dy_, const Tensor& a_, const Tensor& b_,
@@ -156,7 +156,7 @@ Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
   const TensorSpec spec = a.spec() == b.spec() ? a.spec() : broadcast_spec(k.name, a.spec(), b.spec());
   Tensor y = run_kind(k[Stage::kForward], &kNoAttributes, {a, b}, spec);
   const bool is_add = &k == &binary_kinds<functors::Add>, is_sub = &k == &binary_kinds<functors::Sub>;
-  if (is_add || is_sub) {  // the gradient of a is dy itself
+  if (is_add || is_sub) {  // a's gradient is dy itself
     if (a.shape() == b.shape()) {
       return record(std::move(y),
                     wrt(
@@ -210,7 +210,7 @@ Tensor binary(F, const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// The header only declares the templates: the functions of every functor are made here.
+// The header only declares the templates: this instantiates the functions of every functor.
 [[gnu::used]] constexpr auto kFunctions = []<class... U, class... B>(detail::TypeList<U...>, detail::TypeList<B...>) {
   return std::tuple(&unary<U>..., &unary_backward<U>..., &binary<B>...);
 }(UnaryFunctors(), BinaryFunctors());

@@ -1,4 +1,4 @@
-// Elementwise ops. Adding one: a functor in kernels/functors/ (listed there), and one line here.
+// Elementwise ops. To add one, write a functor in kernels/functors/ (listed there) and one line here.
 #pragma once
 
 #include "../core/tensor.h"
@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-/// The shape that a and b broadcast to: aligned at the right, extents equal or 1. Operands of the result's rank must
-/// have one layout; operands of lower rank are row-major. Throws on other shapes, on mixed layouts and on mixed dtypes.
+/// The spec that a and b broadcast to: shapes align at the right, extents are equal or 1. Operands of the result's rank
+/// must have one layout; operands of lower rank are row-major. Throws on other shapes, mixed layouts or mixed dtypes.
 TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec& b);
 
 namespace detail {
@@ -16,19 +16,19 @@ namespace detail {
 void check_floating(const char* op, const TensorSpec& x);
 }  // namespace detail
 
-/// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps what the functor says. F: one of
-/// UnaryFunctors.
+/// f applied to every element. x: any shape and layout, f32, f64 or bf16. Keeps x, y or nothing, as the functor
+/// declares. F: one of UnaryFunctors.
 template <class F>
 Tensor unary(F f, const Tensor& x);
-/// The gradient of f: backward(dy, v), v being what the functor keeps. Itself differentiable once.
+/// The gradient of f: backward(dy, v), where v is what the functor keeps. It can be differentiated once.
 template <class F>
 Tensor unary_backward(F f, const Tensor& dy, const Tensor& v);
-/// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed where no
-/// gradient is asked for. Keeps a and b; add and sub keep nothing. F: one of BinaryFunctors.
+/// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed if no gradient
+/// is needed. Keeps a and b; add and sub keep nothing. F: one of BinaryFunctors.
 template <class F>
 Tensor binary(F f, const Tensor& a, const Tensor& b);
 
-// One number.
+// Ops with one operand.
 
 /// max(x, 0); NaN stays NaN. The gradient at 0 is 0.
 inline Tensor relu(const Tensor& x) { return unary(functors::Relu{}, x); }
@@ -67,21 +67,21 @@ inline Tensor affine(const Tensor& x, double scale, double shift) { return unary
 /// -x.
 inline Tensor neg(const Tensor& x) { return affine(x, -1, 0); }
 
-// Two numbers.
+// Ops with two operands.
 
-/// a + b. Integers of all of these are modulo 2^bits.
+/// a + b. For integers, this and the ops below compute modulo 2^bits.
 inline Tensor add(const Tensor& a, const Tensor& b) { return binary(functors::Add{}, a, b); }
 /// a - b.
 inline Tensor sub(const Tensor& a, const Tensor& b) { return binary(functors::Sub{}, a, b); }
 /// a b.
 inline Tensor mul(const Tensor& a, const Tensor& b) { return binary(functors::Mul{}, a, b); }
-/// a / b; of integers truncated, and 0 where b is 0.
+/// a / b; for integers truncated, and 0 if b is 0.
 inline Tensor div(const Tensor& a, const Tensor& b) { return binary(functors::Div{}, a, b); }
-/// The larger one; the gradient of equal ones goes to a. NaN if either is.
+/// The larger of a and b; if they are equal, the gradient goes to a. NaN if either is.
 inline Tensor maximum(const Tensor& a, const Tensor& b) { return binary(functors::Maximum{}, a, b); }
-/// The smaller one; the gradient of equal ones goes to a. NaN if either is.
+/// The smaller of a and b; if they are equal, the gradient goes to a. NaN if either is.
 inline Tensor minimum(const Tensor& a, const Tensor& b) { return binary(functors::Minimum{}, a, b); }
-/// a^b; the gradient by b is 0 where a <= 0. Of integers truncated: 2^-1 is 0, and so is 0^-1.
+/// a^b; the gradient with respect to b is 0 where a <= 0. For integers truncated: 2^-1 is 0, and so is 0^-1.
 inline Tensor pow(const Tensor& a, const Tensor& b) { return binary(functors::Pow{}, a, b); }
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
@@ -97,8 +97,8 @@ inline Tensor operator+(const Tensor& x, double s) { return affine(x, 1, s); }
 inline Tensor operator+(double s, const Tensor& x) { return affine(x, 1, s); }
 inline Tensor operator-(const Tensor& x, double s) { return affine(x, 1, -s); }
 inline Tensor operator-(double s, const Tensor& x) { return affine(x, -1, s); }
-// The handle takes the result: x += y is x = x + y, with its gradient. Other handles of x keep the old value; what
-// writes into memory is copy_from.
+// The handle takes the result: x += y is x = x + y, with its gradient. Other handles of x keep the old value; to write
+// into memory, use copy_from.
 inline Tensor& operator+=(Tensor& a, const Tensor& b) { return a = a + b; }
 inline Tensor& operator-=(Tensor& a, const Tensor& b) { return a = a - b; }
 inline Tensor& operator*=(Tensor& a, const Tensor& b) { return a = a * b; }

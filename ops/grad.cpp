@@ -18,18 +18,18 @@ using detail::Value;
 
 namespace {
 
-// What a call has gathered for one node.
+// The gradients that a call of grad has gathered for one node.
 struct Gathered {
   Node* node;
   Ref<Value> gradient;
-  Ref<Node> edge;             // of the gradient, with create_graph
-  uint32_t wanted = 0;        // 1 + its place in the list of the call, or 0
-  uint32_t outputs : 31 = 0;  // 1 + the place of the gradients of its outputs, where it has several, or 0
+  Ref<Node> edge;             // of the gradient, for create_graph
+  uint32_t wanted = 0;        // 1 + the index of its x in the call, or 0
+  uint32_t outputs : 31 = 0;  // if it has several outputs: 1 + the index of their gradients; else 0
   bool is_queued : 1 = false;
 };
 
-// A place for each node that a call has met, by its number. Few nodes are compared one by one, many are looked up in a
-// hash table.
+// Assigns an index to each node that a call of grad has met. A few nodes are compared one by one; many are looked up in
+// a hash table.
 class Places {
  public:
   Places() { all_.reserve(kFew); }
@@ -56,7 +56,7 @@ class Places {
     all_.push_back({n, {}, {}});
     return all_.size() - 1;
   }
-  // Where the node stands in the table, or may be put.
+  // The table entry of the node, or a free one where it may be put.
   size_t free_or_own(const Node* n) const {
     const size_t mask = table_.size() - 1;
     size_t i = (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9E3779B97F4A7C15ull >> 32 & mask;
@@ -69,13 +69,13 @@ class Places {
   }
 
   PoolVector<Gathered> all_;
-  PoolVector<uint32_t> table_;  // 1 + a place, or 0; its size is a power of two
+  PoolVector<uint32_t> table_;  // 1 + an index, or 0; its size is a power of two
 };
 
-// When nothing more is added to the gradient of an x: once the first op that used it has had its turn.
+// Finds when the gradient of an x is final: after backward has handled the first op that used it.
 class Finals {
  public:
-  /// Walks over all that y was computed from.
+  /// Walks over the whole graph behind y.
   Finals(Node* y, std::span<const Tensor> xs) {
     std::unordered_set<const Node*> seen{y};
     PoolVector<Node*> open{y}, inputs;
@@ -99,9 +99,9 @@ class Finals {
     for (size_t i = 0; i < xs.size(); ++i) {
       if (first[i] != kUnused) due_.push_back({first[i], i});
     }
-    std::ranges::stable_sort(due_, {}, &Due::user);  // the last in the list is the first that is due
+    std::ranges::stable_sort(due_, {}, &Due::user);  // the first one due is last in the list
   }
-  /// The number of an x whose gradient is final now that the node `done` has had its turn, or -1.
+  /// The index of an x whose gradient is final now that backward has handled node `done`, or -1.
   int64_t next(const Node* done) {
     if (due_.empty() || due_.back().user < done->sequence) return -1;
     const auto i = static_cast<int64_t>(due_.back().x);
@@ -112,13 +112,13 @@ class Finals {
  private:
   static constexpr uint64_t kUnused = std::numeric_limits<uint64_t>::max();
   struct Due {
-    uint64_t user;  // the sequence number of the first op that used it
+    uint64_t user;  // the sequence number of the first op that used x
     size_t x;
   };
   PoolVector<Due> due_;
 };
 
-// The nodes whose gradient is complete up to later ones: a heap by sequence number.
+// Runs nodes in descending order of their sequence numbers, by a heap: then a node's gradient is complete in its turn.
 class Engine final : public detail::GradientSink {
  public:
   Engine(std::span<const Tensor> xs, const GradOptions& options)
@@ -145,7 +145,7 @@ class Engine final : public detail::GradientSink {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
       const size_t place = heap_.back().place;
       heap_.pop_back();
-      Gathered& own = places_[place];  // until backward meets other nodes
+      Gathered& own = places_[place];  // valid until backward adds other nodes
       Node* n = own.node;
       own.is_queued = false;
       const Tensor gradient(std::move(own.gradient), std::move(own.edge));
@@ -159,7 +159,7 @@ class Engine final : public detail::GradientSink {
       if (!retain_) n->release();
       if (finals) tell_final(*finals, n, gradients);
     }
-    for (size_t i = 0; i < xs_.size(); ++i) {  // those that are named twice
+    for (size_t i = 0; i < xs_.size(); ++i) {  // an x that is named twice
       const size_t first = places_[places_.of(xs_[i].node.get())].wanted - 1;
       if (first != i) gradients[i] = gradients[first];
     }
@@ -177,7 +177,7 @@ class Engine final : public detail::GradientSink {
     for (int64_t i; (i = finals.next(done)) >= 0;) {
       const auto x = static_cast<size_t>(i);
       const Gathered& own = places_[places_.of(xs_[x].node.get())];
-      // Its node may have had its turn.
+      // If backward has handled x's node already, its gradient is in the results.
       const Tensor gradient = own.gradient ? Tensor(own.gradient, own.edge) : gradients[own.wanted - 1];
       if (gradient) on_final_(x, gradient);
     }

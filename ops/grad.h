@@ -9,20 +9,20 @@ namespace plumb {
 
 struct GradOptions {
   bool create_graph = false;  ///< the gradients can be differentiated again
-  bool retain_graph = false;  ///< grad may run through this graph once more
-  bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor instead of an error
-  /// Called with the number of an x and its gradient as soon as nothing more is added to it, while backward goes on: to
-  /// send it to other machines, or to update what it belongs to. What is written to it is in what grad returns. Costs a
-  /// walk over the graph beforehand. Not called for an x on which y does not depend.
+  bool retain_graph = false;  ///< grad may run through this graph again
+  bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor; otherwise that is an error
+  /// Called with the index and the gradient of an x as soon as nothing more is added to it, while backward continues:
+  /// for sending it to other machines, or for updating a parameter at once. Writes to the gradient show in grad's
+  /// result. Costs a walk over the graph in advance. Not called for an x on which y does not depend.
   std::function<void(size_t i, const Tensor& gradient)> on_final = {};
 };
 
-/// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. Gradients are values and returned;
-/// nothing is stored on the xs. Gradients of tensors that are used several times are added up in the order in which
+/// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. They are returned as values;
+/// nothing is stored in the xs. If a tensor is used several times, its gradients are added in the order in which
 /// backward reaches them. Frees what y's graph kept, unless it is retained. Throws if y was computed without recording,
 /// if an x needs no gradient, or if an x was not used.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options = {});
-/// The same for a y of one element, with dy = 1.
+/// The same for a y with one element, with dy = 1.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options = {});
 inline TensorList grad(const Tensor& y, std::initializer_list<Tensor> xs, GradOptions options = {}) {
   return grad(y, std::span<const Tensor>(xs.begin(), xs.size()), options);

@@ -23,14 +23,14 @@ void check(const Tensor& x, const Tensor& w, const Tensor& b) {
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
 }
 
-// Dimension `dim` of dy must be the first of t, the other matrix.
+// Checks that dimension `dim` of dy equals the first dimension of t, the other factor.
 void check_gradient(const char* op, const char* name, const Tensor& dy, const Tensor& t, int dim) {
   PLUMB_CHECK(dy && t, "{}: {} is an empty tensor", op, dy ? name : "dy");
   PLUMB_CHECK(dy.rank() == 2 && t.rank() == 2 && dy.dtype() == t.dtype() && dy.shape()[dim] == t.shape()[0],
               "{}: dy is {} and {} is {}; they do not fit together", op, dy.spec(), name, t.spec());
 }
 
-using Gradients = std::array<Tensor, 3>;  // by x, w and b
+using Gradients = std::array<Tensor, 3>;  // with respect to x, w and b
 
 Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool needs_db) {
   Tensor db = needs_db ? sum(dy, {0}) : Tensor();
@@ -39,7 +39,7 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool need
   return {std::move(dx), std::move(dw), std::move(db)};
 }
 
-// Of a device, each where it is needed: the product that gives dw sums dy on its way.
+// The gradients on a device, each only if it is needed. The product that computes dw also sums dy.
 Gradients backward_there(const Tensor& dy, const Tensor& x, const Tensor& w, const Needs<3>& needs) {
   Tensor dx = needs[0] ? linear_backward_input(dy, w) : Tensor();
   if (detail::ctx.recording || !needs[1] || !needs[2]) {
@@ -52,8 +52,8 @@ Gradients backward_there(const Tensor& dy, const Tensor& x, const Tensor& w, con
 
 constexpr char kName[] = "linear";
 
-// Of a layer whose x comes out of a ReLU with a mask: where nobody asks for the gradient by x, the product that would
-// have given it gives that by what was before the ReLU.
+// The node of a layer whose input x is the output of a ReLU with a mask. If nobody asks for x's gradient, the product
+// that would compute it computes the gradient of the ReLU's input instead.
 class AfterReluNode final : public detail::Node {
  public:
   AfterReluNode(detail::ReluNode* relu, const Tensor& x, const Tensor& w, const Tensor& b)
@@ -86,14 +86,14 @@ class AfterReluNode final : public detail::Node {
   }
 
  private:
-  detail::ReluNode* relu_;  // to_x_, as what it is
+  detail::ReluNode* relu_;  // the same node as to_x_, with its own type
   detail::Ref<detail::Node> to_x_, to_w_, to_b_;
   std::optional<SavedTensor> x_, w_;
 };
 
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b) {
-  const bool is_free = detail::ctx.policy.algorithm == 0;  // an algorithm that is named is one of a product
-  const bool is_host = x.device().is_cpu();                // where one pass over a large matrix is worth a kernel
+  const bool is_free = detail::ctx.policy.algorithm == 0;  // a named algorithm is one of a single product
+  const bool is_host = x.device().is_cpu();                // there a kernel for both products pays off
   detail::ReluNode* const relu = is_host || !is_free || !detail::ctx.recording ? nullptr : detail::relu_behind(x);
   if (relu) {
     detail::attach<AfterReluNode>(y, relu, x, w, b);
@@ -107,7 +107,8 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
             const Tensor& dy, const Needs<3>& needs) { return backward_there(dy, x(), w(), needs); },
         kName);
   }
-  const bool is_vendors = detail::ctx.policy.kernels == KernelSet::kVendor;  // which has none that does both products
+  const bool is_vendors = detail::ctx.policy.kernels == KernelSet::kVendor;  // the vendor has no kernel for both
+                                                                             // products
   if (is_host && is_free && !is_vendors && x.requires_grad() && w.requires_grad() &&
       detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(
@@ -127,7 +128,7 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
           b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
 }
 
-// Whether the ReLU of a layer leaves a mask for the backward of the next one.
+// Whether a layer's ReLU stores a mask for the next layer's backward.
 bool keeps_mask(const Tensor& x, const Tensor& w, const Tensor& b) {
   return !x.device().is_cpu() && detail::ctx.recording && detail::ctx.policy.algorithm == 0 &&
          (x.requires_grad() || w.requires_grad() || b.requires_grad());

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-// oneDNN wants operands of one rank: missing batch dimensions become extents of 1, which costs nothing.
+// oneDNN requires operands of one rank: this adds missing batch dimensions with extent 1, which costs nothing.
 Tensor with_rank(const Tensor& x, int rank) {
   if (x.rank() == rank) return x;
   int64_t e[kMaxRank];

@@ -7,8 +7,8 @@
 namespace plumb {
 
 /// x (N, C, H, W) with `padding` rows and columns of `value` around it, {all}, {height, width} or {top, bottom, left,
-/// right}: y (N, C, H + top + bottom, W + left + right). Any dtype and layout, which y has as well; x itself without
-/// padding. Keeps nothing. Throws on another rank and on negative padding (cut with slice).
+/// right}: y (N, C, H + top + bottom, W + left + right). Any dtype and layout; y has the same. Zero padding returns x
+/// itself. Keeps nothing. Throws on another rank and on negative padding (cut with slice).
 Tensor pad2d(const Tensor& x, const Sides<int64_t>& padding, double value = 0);
 
 }  // namespace plumb

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-constexpr const char *kMax = "max_pool2d", *kAvg = "avg_pool2d";  // as errors call them, in gradients too
+constexpr const char *kMax = "max_pool2d", *kAvg = "avg_pool2d";  // the names that errors use, in gradients too
 
 int64_t output_extent(const char* op, const char* dimension, int64_t extent, int64_t kernel, int64_t stride,
                       int64_t before, int64_t after) {

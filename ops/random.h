@@ -5,11 +5,11 @@
 
 namespace plumb {
 
-/// Numbers from U[low, high), rounded to the dtype; integers are whole numbers from [low, high], which lie within 32
-/// bits. Element i in the order of memory depends on the seed alone, on every device. Made on the thread's device
+/// Numbers from U[low, high), rounded to the dtype; for integers whole numbers from [low, high], which must lie within
+/// 32 bits. Element i in memory order depends only on the seed, on every device. The tensor is on the thread's device
 /// (DeviceScope). Throws on an empty or infinite range, and while a step is captured.
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
-/// The same for numbers from N(mean, deviation^2) of a floating dtype, by Box-Muller. Throws on a negative deviation.
+/// The same for numbers from N(mean, deviation^2), by Box-Muller; floating dtypes only. Throws on a negative deviation.
 Tensor normal(const TensorSpec& spec, double mean, double deviation, uint64_t seed);
 
 }  // namespace plumb

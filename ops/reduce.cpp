@@ -38,7 +38,7 @@ Shape dropped_shape(const Shape& x, uint32_t mask) {
   return Shape(std::span<const int64_t>(extents, rank));
 }
 
-// The reduction with the reduced dimensions kept; row-major if they are dropped afterwards.
+// Reduces and keeps the reduced dimensions. Pass a row-major layout if they are dropped afterwards.
 Tensor reduce_kept(Reduction what, const Tensor& x, uint32_t mask, Layout layout) {
   return run<Reduce>({what, mask}, {x}, TensorSpec(kept_shape(x.shape(), mask), x.dtype(), layout));
 }
@@ -64,8 +64,8 @@ Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims
   return keepdims ? y : drop(y, x.shape(), mask);
 }
 
-// dy shared equally among the elements of x that are equal to y, all in one layout. Linear in dy, so that the gradient
-// by dy is a product with the shares of ones; it changes with x and y only where maxima meet.
+// dy shared equally among the elements of x that equal y; all in one layout. It is linear in dy, so the gradient with
+// respect to dy is a product with the shares of ones. x and y have no gradient: shares change only where maxima tie.
 Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return record(run<MaxBackward>({}, {dy, x, y}, x.spec()),
                 wrt(
@@ -129,7 +129,7 @@ Tensor sum_to(const Tensor& x, const TensorSpec& to) {
   }
   Tensor y = sum_or_mean(Reduction::kSum, x, mask, true);
   if (shift == 0) return y;
-  // Of lower rank: row-major, so the leading ones are dropped from the row-major order.
+  // With lower rank the result is row-major, so drop the leading ones from the row-major order.
   return reshape(plumb::to(y, Layout::kNchw), to.shape);
 }
 

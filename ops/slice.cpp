@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-// Throws unless the box of `extents` at `begin` lies in `all`.
+// Throws unless the box with `extents` at `begin` lies within `all`.
 void check_box(const char* op, const Shape& all, const Shape& begin, const Shape& extents) {
   bool fits = begin.rank() == all.rank() && extents.rank() == all.rank();
   for (int d = 0; fits && d < all.rank(); ++d) fits = extents[d] <= all[d] && begin[d] <= all[d] - extents[d];

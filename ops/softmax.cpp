@@ -42,7 +42,7 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, const SoftmaxParams& 
           return neg(mul(mul(g, exp(y())), sum(dy(), {p.dim}, true)));
         }));
   }
-  return record(std::move(dx),  // the Jacobian is symmetric, so by dy the gradient is itself
+  return record(std::move(dx),  // the Jacobian is symmetric, so the gradient with respect to dy has the same formula
                 wrt(dy, [p, y = SavedTensor(y)](const Tensor& g) { return softmax_backward(g, y(), p); }),
                 wrt(y, [p, dy = SavedTensor(dy), y = SavedTensor(y)](const Tensor& g) {
                   const Tensor inner = sub(dy(), sum(mul(dy(), y()), {p.dim}, true));
