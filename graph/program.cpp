@@ -45,7 +45,7 @@ void run_all(const auto& steps) {
 
 }  // namespace
 
-// On a device the first run launches, so that whatever is set up at a first launch is; the second becomes a graph.
+// On a device, the first run launches kernels, since libraries set themselves up then; the second run captures a graph.
 void Program::Impl::run_steps() {
   if (device.is_cpu()) [[likely]]
     return run_all(steps);
@@ -74,7 +74,7 @@ void Program::run() {
   PLUMB_CHECK(!detail::ctx.recorder,
               "run: a capture is under way on this thread, and would not record the program; call its function there");
   Impl& p = *impl_;
-  // Before the work: what a step that throws half-way has written counts as written, too.
+  // Raise versions before the work, so that the writes of a step that fails half-way count.
   for (const auto& v : p.written) v->bump_version();
   try {
     for (const auto& w : p.watched) {
@@ -84,7 +84,7 @@ void Program::run() {
       break;
     }
     p.run_steps();
-  } catch (...) {  // an alias says how much was written through it, which is not known now
+  } catch (...) {  // aliases count the writes through them; now that count is unreliable, and roots count once more
     for (const auto& v : p.written) v->root()->bump_version();
     throw;
   }

@@ -1,4 +1,4 @@
-// A captured step: the work that one run of a function does, prepared, planned in memory, and replayed.
+// A captured step: a function's work, prepared, with planned memory, and replayed.
 #pragma once
 
 #include <concepts>
@@ -10,12 +10,12 @@
 
 namespace plumb {
 
-/// What capture learned of a program.
+/// Statistics of a captured program.
 struct ProgramStats {
-  int64_t recorded = 0;        ///< kernels that the function ran
-  int64_t steps = 0;           ///< of which a run executes this many
+  int64_t recorded = 0;        ///< kernels that the function called
+  int64_t steps = 0;           ///< kernels that a run executes
   size_t arena_bytes = 0;      ///< memory of all intermediate values together
-  size_t unplanned_bytes = 0;  ///< what they would take without sharing memory
+  size_t unplanned_bytes = 0;  ///< what the intermediate values would take without sharing memory
   size_t workspace_bytes = 0;
 };
 
@@ -24,9 +24,9 @@ namespace detail {
 Program capture_list(const std::function<TensorList()>& step);
 }  // namespace detail
 
-/// The work of a captured step, in order. Every concrete tensor that the function touched is bound by its address and
-/// held: inputs are refilled in place, parameters are updated in place. A run allocates nothing, looks nothing up and
-/// puts nothing on the tape. One thread runs a program at a time.
+/// The work of a captured step, in order. Every tensor with memory that the function used is held and bound by address:
+/// inputs are refilled in place, parameters are updated in place. A run allocates nothing, looks up nothing and puts
+/// nothing on the tape. Only one thread may run a program at a time.
 class Program {
  public:
   Program();
@@ -34,10 +34,10 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Does the work of the captured function once more. Throws on an empty program (default-made, or moved from), and
+  /// Does the work of the captured function once. Throws on an empty program (default-constructed or moved from), and
   /// while the thread captures.
   void run();
-  /// What the function returned; filled by run().
+  /// What the function returned; run() fills them.
   const TensorList& outputs() const;
   const ProgramStats& stats() const;
   /// The kernels of a run, in order.
@@ -50,7 +50,7 @@ class Program {
 };
 
 namespace detail {
-// What a captured function may return, as a list.
+// Converts what a captured function may return to a list.
 inline TensorList as_list(TensorList tensors) { return tensors; }
 inline TensorList as_list(Tensor t) {
   TensorList one;
@@ -64,21 +64,18 @@ TensorList as_list(const Tensors& tensors) {
 }
 }  // namespace detail
 
-/// Runs `step` once without doing its work, and returns that work. It returns a tensor, a list of tensors, or nothing.
-/// Ops inside give tensors without data: reading one throws. Tensors that exist before are inputs; they are read and
-/// written by run(). What no output and no write depends on is left out.
+/// Runs `step` once without doing the work of its ops, and returns that work as a program. `step` returns a tensor, a
+/// list of tensors, or nothing. Its ops give tensors without data: reading one throws. Tensors that existed before are
+/// inputs; run() reads and writes them. Ops that affect no output and no write are left out.
 ///
-/// What `step` does besides ops is done while capturing, and not by run():
-///  - numbers and values are frozen: a branch on item(), the seed of uniform, a learning rate that is a C++ number.
-///  What
-///    is to change from run to run is a tensor that is refilled (copy_from, Optimizer::set_learning_rate);
-///  - uniform, normal, Tensor::from and mutable_data throw a sentence: they would write once, for all runs. Dropout
-///  draws
-///    anew in every run, from its generator's counter;
-///  - a handle that is given another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory outside
-///  of
-///    the program: w.copy_from(w - 0.1 * g) writes in every run.
-/// Gradients belong inside: grad in `step`, with its results returned or given to an optimizer.
+/// Whatever `step` does besides ops happens once, while capturing, and not in run():
+///  - Numbers are frozen: a branch on item(), the seed of uniform, a learning rate that is a C++ number. For a value
+///    that changes between runs, use a tensor that is refilled (copy_from, Optimizer::set_learning_rate).
+///  - uniform, normal, Tensor::from and mutable_data throw, since they would write once for all runs. Dropout draws anew
+///    in every run, from its generator's counter.
+///  - A handle that is assigned another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory outside
+///    the program. w.copy_from(w - 0.1 * g) writes in every run.
+/// Call grad inside `step`, and return the gradients or pass them to an optimizer.
 template <class F = std::function<TensorList()>>
 requires std::invocable<F&> Program capture(F&& step) {
   if constexpr (requires { step == nullptr; }) PLUMB_CHECK(step != nullptr, "capture: the function is empty");
@@ -94,7 +91,7 @@ requires std::invocable<F&> Program capture(F&& step) {
 
 /// A function of tensors that is captured once for each combination of input specs and replayed from then on.
 ///
-/// Gradients: call grad inside the function, by parameters or by inputs of its own (Tensor x = inputs[0];
+/// Gradients: call grad inside the function, with respect to parameters or to its inputs (Tensor x = inputs[0];
 /// x.require_grad();), and return them. A replay puts nothing on the tape: outputs have no gradient edge, and an input
 /// that needs a gradient is refused while recording is on.
 class StaticFunction {
@@ -107,8 +104,8 @@ class StaticFunction {
       : StaticFunction(Function([f = std::move(f)](std::span<const Tensor> inputs) mutable -> TensorList {
           return detail::as_list(f(inputs));
         })) {}
-  /// The outputs for these inputs, valid until the next call. Inputs, on whichever device, are copied into the
-  /// program's own, which are where the thread's DeviceScope said when this was made.
+  /// The outputs for these inputs, valid until the next call. Inputs may be on any device; they are copied to the
+  /// program's own inputs, which are on the device that DeviceScope named when this object was made.
   const TensorList& operator()(std::span<const Tensor> inputs);
   const TensorList& operator()(std::initializer_list<Tensor> inputs) {
     return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size()));

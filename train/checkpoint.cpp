@@ -34,7 +34,7 @@ const std::string& entry(const TensorFileReader& reader, const std::string& key)
   return it->second;
 }
 
-// The value that is called so.
+// The value with this name.
 template <class T, size_t N>
 T named(const TensorFileReader& reader, const char* what, const std::string& name, const T (&values)[N]) {
   for (const T& value : values) {
@@ -85,7 +85,8 @@ fs::path checkpoint_file(const fs::path& folder) { return folder / kFile; }
 fs::path weights_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(checkpoint_file(path), error);
-  const bool is_hidden = status.type() == fs::file_type::none && fs::is_directory(path, error);  // opening says why
+  const bool is_hidden = status.type() == fs::file_type::none && fs::is_directory(path, error);  // not readable;
+                                                                                                 // opening it says why
   return fs::exists(status) || is_hidden ? checkpoint_file(path) : path;
 }
 

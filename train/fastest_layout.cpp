@@ -13,7 +13,7 @@
 namespace plumb::training {
 namespace {
 
-// The seconds of one training step on random numbers in a layout, without changing the network.
+// The seconds of one training step on random numbers in a layout. Leaves the network unchanged.
 double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch) {
   const Shape& in = network.input();
   const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
@@ -24,12 +24,13 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   for (const auto& b : network.buffers()) saved.push_back(b.tensor.clone());
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
-    for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: packs are renewed
+    for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer's update does: forces new
+                                                                          // packs
     const double seconds = detail::seconds_of([&] {
       const TensorList result = forward_backward(network, pass, images, labels);
       if (!network.device().is_cpu()) result[0].item();  // waits for the device
     });
-    if (i > 0) best = std::min(best, seconds);  // the first one prepares
+    if (i > 0) best = std::min(best, seconds);  // the first run prepares kernels
   }
   for (size_t i = 0; i < saved.size(); ++i) {
     Tensor b = network.buffers()[i].tensor;
@@ -40,7 +41,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
 
 }  // namespace
 
-// cuDNN's kernels for strict f32 read NCHW, and those for tensor cores NHWC; others are converted to inside.
+// cuDNN's kernels for strict f32 read NCHW, those for tensor cores NHWC; other layouts are converted inside the kernel.
 Layout usual_layout(Device device, DType dtype) {
   const bool is_strict = dtype == DType::kF32 && detail::ctx.policy.math == MathMode::kStrict;
   const bool is_gpu = !device.is_cpu() && runtime_of(device).properties().is_gpu();
@@ -63,7 +64,7 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   std::ranges::stable_partition(layouts, [&](Layout l) { return l == best; });
   for (const Layout l : layouts) {
     const double seconds = time_of_layout(network, l, dtype, batch);
-    detail::release_idle_memory();  // the next layout takes blocks of other sizes
+    detail::release_idle_memory();  // the next layout needs blocks of other sizes
     if (seconds < best_seconds) {
       best_seconds = seconds;
       best = l;

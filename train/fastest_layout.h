@@ -5,9 +5,9 @@
 
 namespace plumb::training {
 
-/// The layout to begin with on a device, under the thread's policy, without measuring.
+/// The layout to try first on a device, under the thread's policy; measures nothing.
 Layout usual_layout(Device device, DType dtype);
-/// The layout that is fastest for training here; measured once on a machine and remembered.
+/// The layout in which training is fastest here; measured once per machine and stored.
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch);
 
 }  // namespace plumb::training

@@ -35,7 +35,7 @@ bool holds_nan(const void* data, const TensorSpec& s, Device device) {
 
 }  // namespace
 
-// Earlier kernels were looked at: what an input holds came from outside, or was written by this one.
+// Earlier kernels were checked: a NaN in an input comes from outside, or this kernel wrote it.
 void NanCheck::after(const PreparedKernel& p, const Launch& l) {
   const auto check = [&](const char* which, std::span<const TensorSpec> specs, auto pointer) {
     for (size_t i = 0; i < specs.size(); ++i) {
@@ -48,7 +48,7 @@ void NanCheck::after(const PreparedKernel& p, const Launch& l) {
   check("input", p.in(), [&](size_t i) -> const void* {
     const bool is_packed =
         std::ranges::any_of(packs, [&](const PackRequest& r) { return r.input == static_cast<int>(i); });
-    return is_packed ? nullptr : l.in[i];  // it was looked at when it was packed
+    return is_packed ? nullptr : l.in[i];  // it was checked when it was packed
   });
   check("output", p.out(), [&](size_t i) { return l.out[i]; });
 }

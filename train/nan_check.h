@@ -1,12 +1,12 @@
-// A search for NaN, kernel by kernel.
+// Finds the first kernel with a NaN.
 #pragma once
 
 #include "../dispatch/recorder.h"
 
 namespace plumb::training {
 
-/// Throws at the first kernel whose output, or what it was given, holds a NaN, and names it. The inputs count because a
-/// kernel may lose a NaN: a comparison, or an average over other elements, does.
+/// Throws at the first kernel with a NaN in an input or output, and names the kernel. Inputs are checked, too, since a
+/// kernel may lose a NaN: by a comparison, or if it does not use the element.
 class NanCheck final : public Observer {
  public:
   void after(const PreparedKernel&, const Launch&) override;

@@ -1,4 +1,4 @@
-// Several observers in the place of one.
+// Combines several observers into one.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace plumb::training {
 
-/// Passes on to several observers, which it does not own, in the order in which they were added.
+/// Forwards to several observers in the order in which they were added; does not own them.
 class Observers final : public Observer {
  public:
   void add(Observer* o) { all_.push_back(o); }

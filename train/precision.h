@@ -1,4 +1,4 @@
-// In which numbers a network is trained.
+// The precision in which a network is trained.
 #pragma once
 
 #include "../core/context.h"
@@ -6,8 +6,8 @@
 
 namespace plumb::training {
 
-/// Parameters are f32 in all of them. kTf32 is kF32 with products by the tensor cores of a GPU; kBf16 has activations
-/// in bf16.
+/// Parameters are f32 in all of these. kTf32 is kF32 with products by a GPU's tensor cores; kBf16 has activations in
+/// bf16.
 enum class Precision : uint8_t { kF32, kTf32, kBf16 };
 inline constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kTf32, Precision::kBf16};
 
@@ -18,7 +18,7 @@ constexpr const char* to_string(Precision p) {
 }
 /// The dtype of images and activations.
 constexpr DType activations_of(Precision p) { return p == Precision::kBf16 ? DType::kBf16 : DType::kF32; }
-/// How products of f32 are computed, for Policy::math.
+/// How f32 products are computed, for Policy::math.
 constexpr MathMode math_of(Precision p) { return p == Precision::kTf32 ? MathMode::kTf32 : MathMode::kStrict; }
 
 }  // namespace plumb::training

@@ -10,21 +10,21 @@
 
 namespace plumb::training {
 
-/// Notes when each kernel ran, in which part of the step: on a device by its own clock.
+/// Records when each kernel ran, and in which phase of the step; on a device, by the device's clock.
 class Profile final : public Observer {
  public:
   static constexpr size_t kMost = 200000;
-  /// Notes at most this many kernels, the first of them.
+  /// Records only the first `most` kernels.
   explicit Profile(size_t most = kMost) : most_(most) {}
   void before(const PreparedKernel&) override;
   void after(const PreparedKernel&, const Launch&) override;
-  /// A step of training that took `ms` and ends now, on a row of its own.
+  /// Adds a training step that took `ms` and ends now, in its own row.
   void add_step(int64_t number, double ms);
-  /// The text of a file for chrome://tracing or ui.perfetto.dev. Waits for the device.
+  /// The trace as the text of a file for chrome://tracing or ui.perfetto.dev. Waits for the device.
   std::string trace();
-  /// How many kernels are in it.
+  /// How many kernels were recorded.
   size_t noted() const { return events_.size(); }
-  /// How many came after those.
+  /// How many later kernels were not recorded.
   size_t left_out() const { return left_out_; }
 
  private:
@@ -32,7 +32,7 @@ class Profile final : public Observer {
     std::string name, implementation, algorithm, provider;
     Phase phase;
     double start_us, duration_us, flops, bytes;
-    std::shared_ptr<RuntimeEvent> from{}, to{};  // on a device, by whose clock it ran
+    std::shared_ptr<RuntimeEvent> from{}, to{};  // on a device, whose clock times it
     Runtime* runtime = nullptr;
   };
   struct Step {
@@ -42,7 +42,7 @@ class Profile final : public Observer {
   double now_us() const { return 1e6 * watch_.seconds(); }
   detail::Stopwatch watch_;
   double started_us_ = 0;
-  std::shared_ptr<RuntimeEvent> started_, origin_;  // on a device; when the clock stood at origin_us_
+  std::shared_ptr<RuntimeEvent> started_, origin_;  // on a device; origin_ is the device's event at origin_us_
   double origin_us_ = 0;
   size_t most_, left_out_ = 0;
   std::vector<Event> events_;

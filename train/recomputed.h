@@ -8,10 +8,10 @@
 
 namespace plumb::training {
 
-/// f(x...), of which backward keeps x alone, and computes f again: the same gradients to the bit, with less memory in
-/// use. f makes no random choice and writes to nothing, since it runs twice. It gets its tensors as arguments:
-/// gradients of what it has captured are lost. Throws where a gradient of the gradient is asked for. Source: Chen, Xu,
-/// Zhang, Guestrin: Training deep nets with sublinear memory cost (2016).
+/// f(x...), for which backward keeps only x and computes f again: the gradients have the same bits, and less memory is
+/// in use. f must make no random choice and write to nothing, since it runs twice. It must get its tensors as
+/// arguments: tensors that it captures get no gradients. Throws if a gradient of the gradient is asked for. Source:
+/// Chen, Xu, Zhang, Guestrin: Training deep nets with sublinear memory cost (2016).
 template <class F, class... T>
 Tensor recomputed(F f, const T&... x) {
   constexpr size_t kCount = sizeof...(x);

@@ -25,10 +25,10 @@ datasets::LoaderOptions loader_options(const TrainerOptions& t, Device device, b
   return o;
 }
 
-// What steps gave, where they computed it, until it is read together.
+// Results of steps, kept on the device that computed them until they are read together.
 class Unread {
  public:
-  // `is_read_next`: before another step writes over it.
+  // `is_read_next`: the results are read before another step overwrites them, so they are not copied.
   void add(const TensorList& result, const datasets::Batch& batch, bool is_read_next) {
     const auto kept = [&](const Tensor& t) { return is_read_next ? t : t.clone(); };
     losses_.push_back(reshape(kept(result[0]), {1}));
@@ -37,7 +37,7 @@ class Unread {
     counts_.push_back(batch.count);
   }
 
-  // Adds to what was read before, waits, and returns the loss of the last step.
+  // Adds these results to the sums, waits, and returns the loss of the last step.
   double read() {
     const Tensor losses = to(concat(losses_, 0), Device{});
     for (size_t i = 0; i < counts_.size(); ++i) {

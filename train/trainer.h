@@ -12,27 +12,27 @@
 
 namespace plumb::training {
 
-/// How a Trainer goes about it.
+/// The settings of a Trainer.
 struct TrainerOptions {
-  int64_t batch = 250;  ///< images a step
+  int64_t batch = 250;  ///< images per step
   Precision precision = Precision::kF32;
   Layout layout = Layout::kNchw;  ///< of images and activations
   StepMode mode = StepMode::kEager;
-  uint64_t seed = 0;  ///< of order, augmentation and dropout
-  /// Results are read after every so many steps, and at the end of an epoch: on a device, steps between are not waited
-  /// for. Meanwhile results and labels of so many batches are kept there.
+  uint64_t seed = 0;  ///< for the order of images, augmentation and dropout
+  /// Results are read every `log_every` steps, and at the end of an epoch; in between, the host does not wait for a
+  /// device. Until then, the device keeps the results and labels of these steps.
   int64_t log_every = 1;
-  datasets::Augmentation augmentation{};  ///< of the training split
+  datasets::Augmentation augmentation{};  ///< for the training split
   datasets::Normalization normalization{};
 };
 
-/// A step that was done.
+/// A completed step.
 struct StepReport {
-  int64_t step = 0, steps = 0;   ///< its number in the epoch, from 0, and how many there are
-  double ms = 0;                 ///< since the one before; on a device, of a step that was not read, of its launches
-  std::optional<double> loss{};  ///< its own, if it was read
+  int64_t step = 0, steps = 0;   ///< its index in the epoch, and the number of steps
+  double ms = 0;                 ///< since the previous step; on a device, if not read, only until it is launched
+  std::optional<double> loss{};  ///< of this step, if it was read
 };
-/// An epoch. Training's means are over all its images, whatever TrainerOptions::log_every is, to the bit.
+/// An epoch. Training's means are over all its images, with the same bits for every TrainerOptions::log_every.
 struct EpochResult {
   double seconds = 0;  ///< of training, without the evaluation
   double loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = 0;
@@ -40,16 +40,16 @@ struct EpochResult {
 
 class Trainer {
  public:
-  /// The optimizer is of the network's parameters. Keeps references to both splits. Throws where they are not for the
-  /// network, and where datasets::Loader does.
+  /// The optimizer must be for the network's parameters. Keeps references to both splits. Throws if the splits do not
+  /// fit the network, and whenever datasets::Loader does.
   Trainer(std::unique_ptr<models::Network> network, std::unique_ptr<optim::Optimizer> optimizer,
           const datasets::Dataset& train, const datasets::Dataset& test, const TrainerOptions& options);
 
   using OnStep = std::function<void(const StepReport&)>;
-  /// Trains through epoch number `epoch` (from 0) and evaluates on the test split. `on_step` may be empty.
+  /// Trains epoch number `epoch` (from 0) and evaluates on the test split. `on_step` may be empty.
   EpochResult run_epoch(int64_t epoch, const OnStep& on_step = {});
 
-  /// Steps of training in an epoch.
+  /// The number of training steps in an epoch.
   int64_t steps() const { return train_.batches(); }
   models::Network& network() { return *network_; }
   optim::Optimizer& optimizer() { return *optimizer_; }

@@ -1,4 +1,4 @@
-// One step of training: what is repeated, and what is timed beside the frameworks.
+// One training step: the unit that is repeated, and that is timed against other frameworks.
 #pragma once
 
 #include "../graph/program.h"
@@ -7,25 +7,26 @@
 
 namespace plumb::training {
 
-/// How a step is done: op by op, or recorded once and replayed.
+/// How a step runs: op by op, or captured once and replayed.
 enum class StepMode : uint8_t { kEager, kCaptured };
 inline constexpr StepMode kStepModes[] = {StepMode::kEager, StepMode::kCaptured};
 /// "eager", "captured".
 const char* to_string(StepMode m);
 
-/// The network's forward, loss and gradients for a batch: {loss, predictions, gradients...}. The loss is the mean cross
-/// entropy, f32; the predictions are i64 (N). Nothing is read: on a device, nothing is waited for.
+/// The network's forward pass, loss and gradients for a batch: {loss, predictions, gradients...}. The loss is the mean
+/// cross entropy, f32; the predictions are i64 (N). Reads no results, so on a device it does not wait.
 TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
                             const Tensor& labels);
 
 /// forward_backward, and an optimizer's update.
 class TrainingStep {
  public:
-  /// Keeps references to all three. A captured step is recorded once for each size of batch, and replayed.
+  /// Keeps references to all three. A captured step is captured once for each batch size, and replayed.
   TrainingStep(const models::Network& network, optim::Optimizer& optimizer, Generator& generator, StepMode mode);
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
-  /// {loss, predictions} of the batch by the parameters before the update; of a captured step valid until the next.
+  /// {loss, predictions} of the batch, with the parameters before the update. In captured mode, valid until the next
+  /// step.
   TensorList operator()(const Tensor& images, const Tensor& labels);
 
  private:

@@ -18,7 +18,7 @@ constexpr int kForever = 1 << 30;
 
 }  // namespace
 
-// Makes a program of the recorded ops. Each step needs what the ones before it found.
+// Makes a program from the recorded ops. Each step of build uses the results of the steps before it.
 class Program::Impl::Builder {
  public:
   Builder(Impl& program, detail::Recording& recording)
@@ -52,7 +52,7 @@ class Program::Impl::Builder {
     }
   }
 
-  // The roots of all that is written and there without the capture.
+  // The roots of all values that the program writes and that existed before the capture.
   std::unordered_set<Value*> find_writes() {
     std::unordered_set<Value*> roots;
     for (const RecordedOp& op : r_.ops) {
@@ -65,7 +65,7 @@ class Program::Impl::Builder {
     return roots;
   }
 
-  // Packs of what the program does not write are made when that changes, not in every run.
+  // If the program does not write a value, its pack is made only when the value changes, not in every run.
   void keep_packs(const std::unordered_set<Value*>& written) {
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       if (!r_.ops[i].is_pack) continue;
@@ -86,7 +86,7 @@ class Program::Impl::Builder {
     }
   }
 
-  // Memory of its own for a returned tensor, which outlives the runs.
+  // Own memory for a returned tensor, since it outlives the runs.
   Tensor output_like(const Tensor& t) {
     Value* root = t.value->root();
     if (!root->is_symbolic()) return t.detached();
@@ -96,7 +96,7 @@ class Program::Impl::Builder {
     return Tensor(t.value.get() == root ? own : Value::alias(own, t.spec()));
   }
 
-  // Lifetimes of the values between. Outputs have memory of their own, kept packs have theirs to the end.
+  // Lifetimes of intermediate values. Outputs have their own memory; kept packs keep theirs forever.
   void find_lifetimes() {
     for (size_t i = 0; i < r_.ops.size(); ++i) {
       const int now = static_cast<int>(i);
@@ -113,7 +113,7 @@ class Program::Impl::Builder {
     p_.stats.unplanned_bytes += lifetimes_.back().bytes;
   }
 
-  // A value between lives on until this read; one from before the capture is held.
+  // Extends an intermediate value's life to this read; holds a value from before the capture.
   void read(Source s, int now) {
     if (s.is_made()) {
       if (const uint32_t life = life_[s.index()]; life != kNone)
@@ -140,7 +140,7 @@ class Program::Impl::Builder {
   void bind_launches() {
     size_t count = 0;
     for (const RecordedOp& op : r_.ops) count += op.n_in + op.n_out;
-    p_.pointers.reserve(count);  // launches point into it
+    p_.pointers.reserve(count);  // launches point into it, so it must not grow
     p_.steps.reserve(r_.ops.size());
     p_.kernels.reserve(r_.ops.size());
     void* const stream = p_.device.is_cpu() ? nullptr : runtime_of(p_.device).stream();
@@ -163,12 +163,12 @@ class Program::Impl::Builder {
 
   Impl& p_;
   detail::Recording& r_;
-  std::vector<bool> is_kept_;                       // of each op: a pack that is not made in every run
-  std::vector<bool> is_output_;                     // of each value that the ops make
-  std::unordered_map<size_t, Ref<Value>> outputs_;  // values that are returned, by number, and their memory
-  std::vector<uint32_t> life_;                      // of each value that the ops make: index into lifetimes_, or kNone
+  std::vector<bool> is_kept_;                       // per op: a pack that is not made in every run
+  std::vector<bool> is_output_;                     // per value that the ops make
+  std::unordered_map<size_t, Ref<Value>> outputs_;  // returned values by number, with their memory
+  std::vector<uint32_t> life_;                      // per value that the ops make: index into lifetimes_, or kNone
   std::vector<detail::Lifetime> lifetimes_;
-  std::vector<void*> place_;  // of each value that the ops make
+  std::vector<void*> place_;  // per value that the ops make
 };
 
 void Program::Impl::build(detail::Recording&& recording, const TensorList& returned) {

@@ -1,4 +1,4 @@
-// What a program holds, and how it is made of what was recorded.
+// What a program holds, and how it is built from a recording.
 #pragma once
 
 #include "core/block.h"
@@ -14,24 +14,24 @@ struct Program::Impl {
     const PreparedKernel* prepared;
     Phase phase;
   };
-  struct Watched {  // a value whose pack is kept, and the version that the pack is of
+  struct Watched {  // a value whose pack is kept, and the version that was packed
     detail::Ref<detail::Value> value;
     uint32_t version;
   };
-  Device device;  // where all of it runs
+  Device device;  // on which all of it runs
   std::vector<Step> steps, packers;
-  std::vector<void*> pointers;  // of all launches
+  std::vector<void*> pointers;  // those of all launches
   std::vector<Watched> watched;
   std::vector<detail::Ref<detail::Value>> written, held;
   std::vector<detail::Ref<PreparedKernel>> kernels;
   detail::Block arena, workspace;
-  std::unique_ptr<RuntimeGraph> graph;  // of the steps, on a device
+  std::unique_ptr<RuntimeGraph> graph;  // of the steps; only on a device
   bool has_run = false;
   TensorList outputs;
   ProgramStats stats;
 
-  /// Fills an empty program with the work of what was recorded, which is pruned already. Throws Error where a tensor of
-  /// an earlier capture is used or returned.
+  /// Fills an empty program from a recording, which must be pruned. Throws Error if a tensor of an earlier capture is
+  /// used or returned.
   void build(detail::Recording&& recording, const TensorList& returned);
   void run_steps();
 

@@ -10,10 +10,10 @@
 namespace plumb::detail {
 namespace {
 
-// What is free below `top`, by place and by size.
+// The gaps below `top`, by offset and by size.
 class FreeList {
  public:
-  // The smallest gap that will do, or new memory at the top.
+  // Takes the smallest gap that is large enough, or new memory at the top.
   size_t take(size_t bytes) {
     const auto fit = by_size_.lower_bound({bytes, 0});
     if (fit == by_size_.end()) {
@@ -64,8 +64,8 @@ class FreeList {
   size_t top_ = 0;
 };
 
-// As an allocator would do it, step by step: n log n. Also finds the most that is alive at once, less than which no
-// plan can take.
+// Places values step by step, as an allocator does: n log n. Also finds the most bytes alive at once, a lower bound for
+// every plan.
 size_t in_order_of_time(const std::vector<Lifetime*>& values, size_t& most_alive) {
   std::vector<Lifetime*> by_first = values;
   if (!std::ranges::is_sorted(by_first, {}, &Lifetime::first)) std::ranges::stable_sort(by_first, {}, &Lifetime::first);
@@ -86,9 +86,9 @@ size_t in_order_of_time(const std::vector<Lifetime*>& values, size_t& most_alive
   return free.top();
 }
 
-// Largest first, each at the lowest offset that is free: tighter, and quadratic.
+// Places the largest values first, each at the lowest free offset: tighter, but quadratic.
 size_t in_order_of_size(const std::vector<Lifetime*>& values) {
-  std::vector<Lifetime*> by_size = values, placed;  // the latter by offset
+  std::vector<Lifetime*> by_size = values, placed;  // `placed` is sorted by offset
   std::ranges::stable_sort(by_size, std::greater(), &Lifetime::bytes);
   size_t total = 0;
   for (Lifetime* v : by_size) {
@@ -108,7 +108,7 @@ size_t in_order_of_size(const std::vector<Lifetime*>& values) {
 }  // namespace
 
 size_t plan_memory(std::vector<Lifetime>& values) {
-  constexpr size_t kMostBySize = 2000;  // some milliseconds
+  constexpr size_t kMostBySize = 2000;  // takes some milliseconds
   std::vector<Lifetime*> sized;
   for (Lifetime& v : values) {
     if (v.bytes > 0) sized.push_back(&v);

@@ -1,4 +1,4 @@
-// Where the values of a program lie in its arena.
+// Plans where the values of a program lie in its arena.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace plumb::detail {
 
-/// A value's place in time: from the step that makes it to the last that reads it.
+/// A value's lifetime: from the step that makes it to the last step that reads it.
 struct Lifetime {
   size_t bytes;
   int first, last;
-  size_t offset = 0;  ///< found by plan_memory
+  size_t offset = 0;  ///< set by plan_memory
 };
-/// Gives values whose lifetimes do not meet the same memory. Returns the bytes of the whole.
+/// Assigns offsets; values whose lifetimes do not overlap may share memory. Returns the total bytes.
 size_t plan_memory(std::vector<Lifetime>& values);
 
 }  // namespace plumb::detail

@@ -64,7 +64,7 @@ void Recording::prune(const TensorList& outputs) {
   size_t kept = ops.size();
   for (size_t i = ops.size(); i-- > 0;) {
     bool is_live = false;
-    for (const Source s : written(ops[i])) is_live |= !s.is_made() || is_needed(s);  // made ones live by who reads them
+    for (const Source s : written(ops[i])) is_live |= !s.is_made() || is_needed(s);  // made values: if read later
     for (const Source s : out(ops[i])) is_live |= is_needed(s);
     if (!is_live) continue;
     need(in(ops[i]));

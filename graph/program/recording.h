@@ -1,4 +1,4 @@
-// What a capture has gathered: the nodes of a step before they become a program.
+// A recording: the ops of a captured step before they become a program.
 #pragma once
 
 #include <unordered_map>
@@ -7,8 +7,8 @@
 
 namespace plumb::detail {
 
-/// What a recorded op reads or writes: a value that an op of the capture made, by its number, or one that is there
-/// without the capture, by its place in Recording::outside.
+/// What a recorded op reads or writes: the number of a value that an op of the capture made, or an index into
+/// Recording::outside for a value from outside the capture.
 class Source {
  public:
   static Source made(size_t number) { return Source(static_cast<uint32_t>(number)); }
@@ -22,8 +22,8 @@ class Source {
   uint32_t bits_;
 };
 
-/// One application of a kernel. Its sources stand in a row in the recording: first the inputs, then the outputs, then
-/// what it writes.
+/// One call of a kernel. Its sources are consecutive in the recording: first the inputs, then the outputs, then the
+/// values that it writes.
 struct RecordedOp {
   Ref<PreparedKernel> kernel;
   size_t first = 0;
@@ -32,14 +32,14 @@ struct RecordedOp {
   bool is_pack = false;
 };
 
-/// Holds what is there without the capture, and of the values that the ops make no more than their sizes: they die when
-/// the function lets go of them, as in an eager run, so that a step of any length is captured in about the memory, and
-/// the time, of that.
+/// Holds the values from outside the capture. Of values that the ops make it keeps only the sizes: they die when the
+/// function releases them, as in an eager run. So capturing a step of any length takes about the memory and time of an
+/// eager run.
 class Recording final : public Recorder {
  public:
   Recording() = default;
   Recording(const Recording&) = delete;
-  /// Nothing was written while capturing: versions are again what they were before.
+  /// Restores the versions from before, since nothing was written while capturing.
   ~Recording();
   void append(PreparedKernel* kernel, Inputs plain, Inputs in, std::span<const Ref<Value>> out, Writes writes) override;
   Ref<Value> find_pack(Value* plain, Layout pack) override;
@@ -52,34 +52,34 @@ class Recording final : public Recorder {
     return {sources_.data() + op.first + op.n_in + op.n_out, op.n_written};
   }
 
-  /// How many values the ops have made; they are numbered from 0.
+  /// How many values the ops have made; their numbers start at 0.
   size_t made() const { return made_.size(); }
   size_t bytes_of(size_t number) const { return made_[number].bytes; }
-  /// Whether an op of this capture made the value, which must be alive: its number is good then.
+  /// Whether an op of this capture made the value. The value must be alive, so that its number is valid.
   bool has_made(const Value* v) const {
     return v->is_symbolic() && v->number < made_.size() && made_[v->number].value == v;
   }
-  /// Leaves out the ops on which neither an output nor a write depends.
+  /// Removes the ops that affect no output and no write.
   void prune(const TensorList& outputs);
 
   std::vector<RecordedOp> ops;
-  std::vector<Ref<Value>> outside;  ///< also values of an earlier capture, which are an error where they are used
+  std::vector<Ref<Value>> outside;  ///< may include values of an earlier capture; using one is an error
 
  private:
   struct Made {
-    const Value* value;  // it may be dead, and another value in its place, but none of its number
+    const Value* value;  // may be dead: another value may have its address, but not its number as well
     size_t bytes;
   };
   struct Pack {
-    Ref<Value> plain;  // its address is the key, and stays its own
+    Ref<Value> plain;  // held, since its address is the key
     uint32_t version;
     Ref<Value> packed;
   };
   Source source_of(Value* v);
   std::vector<Source> sources_;
   std::vector<Made> made_;
-  std::vector<Ref<Value>> raised_;                     // from outside, whose versions are, once for each time
-  std::unordered_multimap<const Value*, Pack> packs_;  // by the root of the plain value
+  std::vector<Ref<Value>> raised_;                     // from outside; once for each raise of its version
+  std::unordered_multimap<const Value*, Pack> packs_;  // key: the root of the plain value
 };
 
 }  // namespace plumb::detail
