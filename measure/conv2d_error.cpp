@@ -10,7 +10,7 @@
 namespace plumb::measure {
 namespace {
 
-// The elements of an operand of any dtype, by four logical indices.
+// Gives the elements of an operand of any dtype by four logical indices.
 struct Operand {
   TensorSpec spec;
   const void* data;
@@ -36,12 +36,12 @@ double conv2d_error(const PreparedKernel& p, std::span<void* const> in, const vo
   const Operand a{p.in()[0], in[0]}, b{p.in()[1], in[1]}, result{p.out()[0], out};
   const Shape& s = result.spec.shape;
   const bool is_forward = kind == "conv2d_forward", is_backward_input = kind == "conv2d_backward_input";
-  reference::Conv2dSums exact{b.spec.shape, s, a.spec.shape, params};  // dw of dy and x
+  reference::Conv2dSums exact{b.spec.shape, s, a.spec.shape, params};  // for dw, which sums dy and x
   if (is_forward) exact = {a.spec.shape, b.spec.shape, s, params};
   if (is_backward_input) exact = {s, b.spec.shape, a.spec.shape, params};
   double largest = 0, error = 0;
   for (int64_t sample = 0; sample < std::min(kSamples, s.numel()); ++sample) {
-    int64_t rest = sample * int64_t{2654435761} % s.numel();  // all channels and places in a tile
+    int64_t rest = sample * int64_t{2654435761} % s.numel();  // visits all channels, and all positions in a tile
     const int64_t l = rest % s[3], k = (rest /= s[3]) % s[2], j = (rest /= s[2]) % s[1], i = rest / s[1];
     double sum = is_forward          ? exact.forward(a, b, i, j, k, l)
                  : is_backward_input ? exact.backward_input(a, b, i, j, k, l)

@@ -23,7 +23,7 @@ double DeviceRoofs::floor(double work_bytes, double work_flops, DType t, MathMod
 
 namespace {
 
-// FLOPs a second of the best product, by the kernel that is the fastest for it.
+// The FLOP/s of the best product, by the fastest kernel for it.
 double best_product(Device device, DType t, MathMode math) {
   const DeviceScope there(device);
   Policy policy = detail::ctx.policy;
@@ -40,7 +40,7 @@ double best_product(Device device, DType t, MathMode math) {
     const double seconds = detail::least_seconds(device, [&](Runtime::Stream stream) { trial.run(stream); }, {{5}});
     const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
     best = std::max(best, 2 * cubed / seconds);
-    if (seconds > 0.02) break;  // what starting costs is long out of sight: a larger one would only take time
+    if (seconds > 0.02) break;  // the start-up cost is negligible by now; a larger product would only take longer
   }
   return best;
 }

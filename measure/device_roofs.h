@@ -1,4 +1,4 @@
-// What a GPU could do at most: the floor under a kernel's time.
+// What a GPU can do at most: gives a lower bound for a kernel's time.
 #pragma once
 
 #include <memory>
@@ -11,29 +11,30 @@
 
 namespace plumb::measure {
 
-/// Rates of a GPU, in units a second.
+/// Rates of a GPU, in units per second.
 struct DeviceRoofs {
   double bytes = 0;                    ///< of memory, read and written
-  double f32 = 0, tf32 = 0, bf16 = 0;  ///< FLOPs; those of tensor cores are dense
-  double f64 = 0;                      ///< where it is measured
-  bool is_measured = false;            ///< what a copy and a large product reach, not what clocks and widths give
+  double f32 = 0, tf32 = 0, bf16 = 0;  ///< FLOPs; for tensor cores, those of dense products
+  double f64 = 0;                      ///< only if measured
+  bool is_measured = false;            ///< true: measured with a copy and large products; false: computed from clocks
+                                       ///< and widths
   double flops(DType t, MathMode m) const;
-  /// The least seconds for this work.
+  /// The least seconds that this work can take.
   double floor(double bytes, double flops, DType t, MathMode m) const;
 };
-/// What a copy of much memory and the best of a few products reach on a device that is here; takes a few seconds.
+/// Measures a copy of much memory and the best of a few products on a device that is present; takes a few seconds.
 DeviceRoofs measure_roofs(Device device);
-/// Measures the products once more and keeps what is higher.
+/// Measures the products again and keeps the higher rates.
 void raise_arithmetic(DeviceRoofs& roofs, Device device);
 
-/// The time of a device's own copy: half of the bytes read, and as many written, past the caches.
+/// Times the device's own copy past the caches: it reads half of the bytes and writes the other half.
 class DeviceCopy {
  public:
   DeviceCopy(Device device, size_t bytes);
   void run(Runtime::Stream stream);
-  /// Of buffers to go through before the first comes round.
+  /// How many sets of buffers are used in turn before the first is used again.
   int sets() const { return static_cast<int>(sets_.size()); }
-  /// The least seconds of `rounds` rounds.
+  /// The seconds of the fastest of `rounds` rounds.
   double least_seconds(int rounds = 10);
 
  private:

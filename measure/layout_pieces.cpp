@@ -19,7 +19,7 @@ bool has_weight(std::string_view kernel) { return kernel.starts_with("conv2d_") 
 
 std::string direction_of(std::string_view kernel) {
   for (const std::string_view d : {"backward_input", "backward_weight", "backward", "forward"}) {
-    if (kernel.find(d) != kernel.npos) return std::string(d);  // "linear_backward_weight_bias" has the weights', too
+    if (kernel.find(d) != kernel.npos) return std::string(d);  // anywhere in the name: "linear_backward_weight_bias"
   }
   return "";
 }
@@ -32,11 +32,11 @@ std::vector<std::string> layers_with_weights(const models::Network& network) {
   return names;
 }
 
-// The least seconds of a run, on the host or another device.
+// The seconds of the fastest run, on the host or another device.
 double seconds_of(Device device, const detail::Run& work, const detail::TimedOptions& options = {}) {
   return detail::least_seconds(device, work, {{20}, {3, 0.3}}, options);
 }
-// The same of ops on tensors, which find memory while they run, so that no device can replay them.
+// The same for ops on tensors; they allocate memory while they run, so a device cannot replay them.
 double seconds_of_ops(Device device, const std::function<void()>& work) {
   const NoGrad no_grad;
   return seconds_of(device, [&](Runtime::Stream) { work(); }, {.can_be_captured = false});
@@ -72,7 +72,7 @@ RawLinear raw_linear(const PreparedKernel& p, const std::string& direction) {
   return {};
 }
 
-// Casts of all operands to f32 and back, as a kernel makes them that computes bf16 as f32.
+// Seconds of casting all operands to f32 and back, as a kernel does that computes bf16 in f32.
 double casts(const PreparedKernel& p) {
   double seconds = 0;
   for (const TensorSpec& s : p.specs) {
@@ -83,7 +83,7 @@ double casts(const PreparedKernel& p) {
   return seconds;
 }
 
-// Between the layout of the activations that an im2col product writes or reads besides x, and rows of pixels.
+// Seconds of converting an im2col product's activations, other than x, between their layout and rows of pixels.
 double rows_of_pixels(const PreparedKernel& p) {
   const bool is_forward = p.kind == &plumb::detail::kind_of<Conv2dForward>;
   const TensorSpec& s = is_forward ? p.out()[0] : p.in()[0];
@@ -92,7 +92,7 @@ double rows_of_pixels(const PreparedKernel& p) {
   return seconds_of_ops(p.policy.device, [&] { to(given, wanted); });
 }
 
-// Of an algorithm that converts between layouts: oneDNN's are timed on the same work written against it alone.
+// Seconds of an algorithm's layout conversions; oneDNN's are timed on the same work written against oneDNN alone.
 double reorders(const PreparedKernel& p, const std::string& direction, std::string_view algorithm) {
   if (algorithm == "im2col") return rows_of_pixels(p);
   const auto raw = std::string_view(p.kind->name).starts_with("conv2d") ? raw_same(raw_conv2d(p, direction), algorithm)
@@ -102,14 +102,14 @@ double reorders(const PreparedKernel& p, const std::string& direction, std::stri
   return seconds_of(Device(), [&](Runtime::Stream) { raw->convert(); });
 }
 
-// Conversions inside a kernel: casts of its operands, and what the algorithm converts between layouts.
+// Seconds of the conversions inside a kernel: casts of its operands, and the algorithm's layout conversions.
 double inner_conversions(const Piece& piece) {
   constexpr std::string_view kWidened = "via_f32_";
   const PreparedKernel& p = *piece.kernel;
   const KernelInfo& info = p.kernel->info();
   if (!info.algorithm.starts_with(kWidened)) return reorders(p, piece.direction, info.algorithm);
   if (info.conversions == static_cast<int>(p.specs.size())) return casts(p);
-  PreparedKernel wide;  // the work alone, without a kernel
+  PreparedKernel wide;  // the work's description, without a kernel
   wide.kind = p.kind;
   wide.n_in = p.n_in;
   wide.params = p.params;
@@ -125,19 +125,19 @@ double seconds_of_best(const Raw& work) {
 
 }  // namespace
 
-// Backward meets the layers in the reverse of the order in which forward did.
+// Backward visits the layers in the reverse order of forward.
 std::vector<Piece> pieces_of(const Program& program, const models::Network& network) {
   const std::vector<std::string> names = layers_with_weights(network);
   std::map<std::string, size_t> met;
   std::vector<Piece> pieces;
   for (const PreparedKernel* p : program.kernels()) {
     const std::string kernel = p->kind->name, direction = direction_of(kernel);
-    if (kernel == "repack") continue;  // timed with the kernel that wants the pack
+    if (kernel == "repack") continue;  // timed with the kernel that needs the pack
     if (!has_weight(kernel)) {
       pieces.push_back({kernel, p, direction});
       continue;
     }
-    const bool is_both = direction == "backward";  // the two products of a gradient in one kernel
+    const bool is_both = direction == "backward";  // one kernel for both gradients
     const size_t i = met[is_both ? "backward_weight" : direction]++;
     if (is_both) ++met["backward_input"];
     PLUMB_CHECK(i < names.size(), "layout: {} has more kernels with weights than layers", network.name());

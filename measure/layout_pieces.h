@@ -1,7 +1,7 @@
-// The pieces of work in a training step, and what each takes: the figures that `plumb layout` prints. A captured step
-// is taken apart into its kernels, each is named after its layer and timed on memory of its own, with the packing of
-// weights and the conversions that it makes inside timed apart, and beside it stands oneDNN with every format left to
-// it. Neither options nor printing belong here.
+// Takes a captured training step apart into pieces of work and times each: the figures that `plumb layout` prints. Each
+// kernel is named after its layer and timed on its own memory; packing of weights and conversions inside the kernel are
+// timed separately. For comparison there is oneDNN with free choice of all formats. Options and printing belong
+// elsewhere.
 #pragma once
 
 #include <map>
@@ -15,27 +15,28 @@
 
 namespace plumb::measure {
 
-/// A piece of work in a training step. Layers with weights have their parameter's name, others that of the kernel.
+/// A piece of work in a training step. A layer with weights has its parameter's name, any other the kernel's name.
 struct Piece {
   std::string layer;
-  const PreparedKernel* kernel;  ///< the program's
+  const PreparedKernel* kernel;  ///< owned by the program
   std::string direction;         ///< "forward", "backward_input", ...
 };
-/// All pieces of a network's captured training step, which must outlive them, in the order in which they run.
+/// All pieces of a network's captured training step, in the order in which they run. Program and network must outlive
+/// them.
 std::vector<Piece> pieces_of(const Program& program, const models::Network& network);
 
 struct Timing {
-  double seconds = 0;           ///< of a run, packing of weights included
-  double conversions = 0;       ///< seconds of these for packing and for conversions inside the kernel
-  std::optional<double> error;  ///< of a Winograd kernel, against f64; not finite where its result is not
+  double seconds = 0;           ///< of a run, including the packing of weights
+  double conversions = 0;       ///< the part of `seconds` for packing and for conversions inside the kernel
+  std::optional<double> error;  ///< of a Winograd kernel, against f64; not finite if its result is not
 };
 /// The fastest of several runs.
 Timing time_of(const Piece& piece);
 
-/// What oneDNN takes with every format left to it; measured once a layer and direction.
+/// oneDNN's time with free choice of all formats; measured once per layer and direction.
 class OnednnBest {
  public:
-  /// 0 for kernels without weights or on another device, or where oneDNN has no such work.
+  /// 0 for kernels without weights or on another device, and if oneDNN cannot do the work.
   double seconds(const Piece& piece);
 
  private:

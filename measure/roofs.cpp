@@ -48,7 +48,7 @@ double matmul_gflops(DType t) {
     const double seconds = detail::least_seconds(Device(), [&](Runtime::Stream) { matmul(a, b); }, {{5}});
     const double cubed = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
     best = std::max(best, 2 * cubed / seconds / 1e9);
-    if (seconds > 0.02) break;  // what starting costs is long out of sight: a larger one would only take time
+    if (seconds > 0.02) break;  // the start-up cost is negligible by now; a larger product would only take longer
   }
   return best;
 }
@@ -75,7 +75,7 @@ void update(uint8_t* data, size_t bytes) {
   }
 }
 
-// What is written without being read. Not zeros: there are processors that write lines of zeros at twice the speed.
+// Data to write without reading a source. Not zeros, since some processors write lines of zeros at twice the speed.
 struct Surplus {
   alignas(64) uint8_t bytes[16 << 10];
   constexpr Surplus() : bytes() {
@@ -159,7 +159,7 @@ void CopyFloor::move(Way way, int set) const {
   });
 }
 
-// Each piece has its part of what is read and of what is written; the surplus of either is only read, or only written.
+// Each piece reads and writes its share of the bytes; if one share is larger, its rest is only read, or only written.
 void CopyFloor::move_piece(Way way, int set, size_t piece, size_t pieces) const {
   constexpr size_t kLine = 64;
   const auto cut = [pieces](size_t bytes, size_t i) { return bytes * i / pieces / kLine * kLine; };

@@ -1,4 +1,4 @@
-// What this machine can do at best, measured.
+// What this machine can do at best, by measurement.
 #pragma once
 
 #include <string>
@@ -21,27 +21,27 @@ struct Roofs {
   double gflops(DType t) const;
 };
 
-/// Measures them with the calling thread's number of threads; takes a few seconds.
+/// Measures the roofs with the calling thread's number of threads; takes a few seconds.
 Roofs measure_roofs();
-/// Measures the arithmetic ones once more and keeps what is higher.
+/// Measures the arithmetic roofs again and keeps the higher rates.
 void raise_arithmetic(Roofs& roofs);
 
-/// How many sets of buffers of `bytes` bytes in all to use in turn, so that each has left the caches when it comes
-/// round; 1 if a single one is larger than these, or nothing is known of them. Small sets stay in the caches even so:
-/// there are at most 64.
+/// How many sets of buffers, of `bytes` bytes each, to use in turn so that each has left the caches when it is used
+/// again. 1 if a single set is larger than the caches, or if their size is not known. At most 64, so very small sets
+/// stay in the caches.
 int sets_beyond_caches(size_t bytes, Device device = {});
 
-/// The least that any work with so many bytes of input and output must do: read the ones and write the others, once, in
-/// the fastest of several plain ways, from and to memory beyond the caches (sets_beyond_caches).
+/// The time that any work with so many bytes of input and output takes at least: it reads the input and writes the
+/// output once, in the fastest of several plain ways, beyond the caches (sets_beyond_caches).
 class CopyFloor {
  public:
-  /// `in_place`: what is written are the first of the bytes that are read.
+  /// `in_place`: the written bytes are the first of the bytes that are read.
   CopyFloor(size_t read_bytes, size_t written_bytes, bool in_place = false);
 
   void run() { run(way_); }
-  /// The least seconds of `rounds` runs and of all that were timed before.
+  /// The seconds of the fastest run, of `rounds` runs and of all runs timed before.
   double least_seconds(int rounds = 10);
-  /// How it moves the bytes: "past the caches" or "through the caches", "on one thread" where that is faster.
+  /// How it moves the bytes: "past the caches" or "through the caches", with "on one thread" if that is faster.
   std::string way() const;
 
  private:

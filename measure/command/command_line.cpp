@@ -45,7 +45,7 @@ void check_standard_output() {
               std::strerror(errno));
 }
 
-// The parser names the option that a value is wrong for.
+// On a wrong value, the parser names the option.
 template <class Value>
 void add_taken(CLI::App& app, const std::string& name, const std::function<void(const Value&)>& take,
                const About& about) {
@@ -86,8 +86,8 @@ void CommandLine::add_flag(const std::string& name, bool& value, const std::stri
   app_->add_flag(name, value, about);
 }
 CommandLine CommandLine::subcommand(const char* name, const char* about) const {
-  app_->require_subcommand(0, 1);  // so that a wrong one is named by the parser
-  return CommandLine({std::shared_ptr<CLI::App>(), app_->add_subcommand(name, about)});  // which owns nothing
+  app_->require_subcommand(0, 1);  // so that the parser names a wrong one
+  return CommandLine({std::shared_ptr<CLI::App>(), app_->add_subcommand(name, about)});  // owns nothing
 }
 void CommandLine::calls(const std::function<void()>& work) const { app_->callback(work); }
 
@@ -114,7 +114,7 @@ std::string parser_version() { return "CLI11 " CLI11_VERSION; }
 
 int run_program(const char* program, const std::function<int()>& work) {
   constexpr int kBadInput = 2;
-  std::signal(SIGXFSZ, SIG_IGN);  // writing fails instead
+  std::signal(SIGXFSZ, SIG_IGN);  // so that writing fails instead
   try {
     check_processor();
     set_up_threads();
@@ -122,7 +122,7 @@ int run_program(const char* program, const std::function<int()>& work) {
     const int status = work();
     check_standard_output();
     return status;
-  } catch (const std::system_error& e) {  // fmt::print's; files of ours have errors of their own
+  } catch (const std::system_error& e) {  // from fmt::print; our own files have other errors
     std::fprintf(stderr, "%s: the standard output cannot be written: %s\n", program, e.code().message().c_str());
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: out of memory\n", program);

@@ -21,7 +21,7 @@ void add_limit_option(const CommandLine& line, int64_t& limit, const char* about
 
 void add_kernel_options(const CommandLine& line, KernelChoice& kernels) {
   const auto take = [&kernels](const std::string& text) {
-    const KernelSet set = kernels.set;  // whichever of the two comes first
+    const KernelSet set = kernels.set;  // keep --kernels, which may come before --algorithm
     kernels = kernel_choice(text);
     kernels.set = set;
   };

@@ -1,4 +1,4 @@
-// What the options of the programs share.
+// Options that several programs share.
 #pragma once
 
 #include <limits>
@@ -10,8 +10,8 @@
 
 namespace plumb::command {
 
-/// An option with one of `values`, by its name; the help lists them behind `about`. T is their type, or an optional of
-/// it.
+/// Adds an option that takes one of `values` by its name; the help lists the names after `about`. T is the type of the
+/// values, or an optional of it.
 template <class T, class Values>
 void add_choice(const CommandLine& line, const std::string& option, T& value, const Values& values, About about) {
   about.text += any_of(names_of(values));
@@ -24,7 +24,7 @@ void add_choice(const CommandLine& line, const std::string& option, T& value, co
   line.add(
       option, [&value, all](const std::string& text) { value = named(text, all); }, about);
 }
-/// An option with some of `values`, between commas.
+/// Adds an option that takes several of `values`, separated by commas.
 template <class T, class Values>
 void add_choices(const CommandLine& line, const std::string& option, std::vector<T>& chosen, const Values& values,
                  About about) {
@@ -37,14 +37,14 @@ void add_choices(const CommandLine& line, const std::string& option, std::vector
   };
   line.add(option, take, about);
 }
-/// An option with a whole number from `least` to `most`, as decimal digits. The help shows what it is now.
+/// Adds an option that takes a decimal whole number from `least` to `most`. The help shows the current value.
 template <class T>
 void add_whole(const CommandLine& line, const std::string& option, T& value, const std::string& about, T least,
                T most = std::numeric_limits<T>::max()) {
   const auto take = [&value, least, most](const std::string& text) { value = whole_number<T>(text, least, most); };
   line.add(option, take, {about, value < least ? "" : std::to_string(value), "INT"});
 }
-/// An option with a nonnegative_number. T is double, or an optional of it.
+/// Adds an option that takes a nonnegative_number. T is double, or an optional of it.
 template <class T>
 void add_nonnegative(const CommandLine& line, const std::string& option, T& value, const std::string& about) {
   line.add(option, [&value](const std::string& text) { value = nonnegative_number(text); }, {about, "", "FLOAT"});
@@ -58,13 +58,13 @@ void add_batch_option(const CommandLine& line, int64_t& batch, const char* about
 void add_limit_option(const CommandLine& line, int64_t& limit, const char* about);
 /// --algorithm and --kernels.
 void add_kernel_options(const CommandLine& line, KernelChoice& kernels);
-/// --workspace, which limits what kernels ask for (set_workspace_limit) as soon as it is read.
+/// --workspace; limits the workspace of kernels (set_workspace_limit) as soon as it is read.
 void add_workspace_option(const CommandLine& line);
-/// --device, one that this process has.
+/// --device; a device of this process.
 void add_device_option(const CommandLine& line, Device& device, const char* about);
-/// --dtype of training.
+/// --dtype; the precision of training.
 void add_dtype_option(const CommandLine& line, training::Precision& precision);
-/// --threads, which sets the number of threads as soon as it is read.
+/// --threads; sets the number of threads as soon as it is read.
 void add_threads_option(const CommandLine& line);
 
 }  // namespace plumb::command

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Behind what was printed, should the stream be the standard output.
+// If the stream is the standard output, the text follows what was printed before.
 void write_stream(const std::string& file, const std::string& text) {
   std::fflush(stdout);
   const detail::FilePointer f(std::fopen(file.c_str(), "abe"));
@@ -65,7 +65,7 @@ nlohmann::ordered_json memory_json(const MemoryStats& stats) {
   return j;
 }
 
-double shown(double loss) { return std::fabs(loss); }  // a loss is never negative
+double shown(double loss) { return std::fabs(loss); }  // a loss is never negative; this drops a NaN's sign
 
 void warn_of_loss(double loss, const std::string& which, const std::string& advice) {
   if (!std::isfinite(loss)) fmt::print(stderr, "plumb: {} is {}; {}\n", which, shown(loss), advice);

@@ -41,13 +41,13 @@ double finite_number(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = end == text.data() + text.size() && error != std::errc::invalid_argument;
   PLUMB_CHECK(is_number, "{} is not a number", in_quotes(text));
-  // Beyond double, strtod gives 0 or infinity; beyond float, kernels would.
+  // Beyond double's range, strtod gives 0 or infinity; the checks below refuse numbers beyond float's range.
   if (error != std::errc()) value = std::strtod(text.c_str(), nullptr);
   const bool is_word = error == std::errc() && !std::isfinite(value);
   PLUMB_CHECK(!is_word, "{} is not a finite number", in_quotes(text));
   constexpr double kMost = std::numeric_limits<float>::max(), kLeast = std::numeric_limits<float>::min();
   PLUMB_CHECK(std::fabs(value) <= kMost, "{} is too large; use at most 3.4e38", in_quotes(text));
-  // By its digits: a processor that flushes takes small numbers for 0.
+  // Decided by digits, since a processor that flushes denormals takes small numbers for 0.
   const bool is_zero = text.find_first_of("123456789") >= text.find_first_of("eE");
   PLUMB_CHECK(is_zero || std::fabs(value) >= kLeast, "{} is too small; use 0, or at least 1.2e-38", in_quotes(text));
   return value;

@@ -1,4 +1,4 @@
-// The values of options: how texts become enumerators and numbers, and what is wrong with others.
+// The values of options: converts texts to enumerators and numbers, and says what is wrong with a text.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@
 
 namespace plumb::command {
 
-/// The names of values, as they are printed.
+/// The names of values as to_string gives them.
 template <class Values>
 std::vector<std::string> names_of(const Values& values) {
   std::vector<std::string> names;
@@ -23,18 +23,18 @@ std::vector<std::string> names_of(const Values& values) {
 }
 /// "a, b or c".
 std::string any_of(const std::vector<std::string>& names);
-/// The one of these names; throws "x" is unknown; use a, b or c.
+/// The index of this name; throws "x" is unknown; use a, b or c.
 size_t place_of(const std::string& name, const std::vector<std::string>& names);
-/// The value of that name among these; throws the same.
+/// The value with this name; throws as place_of does.
 template <class Values>
 auto named(const std::string& name, const Values& values) {
   return *std::next(std::begin(values), static_cast<std::ptrdiff_t>(place_of(name, names_of(values))));
 }
 
-/// The parts of a text between its commas.
+/// The parts of a text that commas separate.
 std::vector<std::string> between_commas(const std::string& text);
 
-/// The decimal whole number that a text is; throws if it is none, does not fit into a T or is not in [least, most].
+/// The decimal whole number in a text; throws if it is not one, does not fit in a T or is not in [least, most].
 template <class T>
 T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>::max()) {
   T value{};
@@ -46,41 +46,41 @@ T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>
   PLUMB_CHECK(value <= most, "{} is too large; use at most {}", value, most);
   return value;
 }
-/// The number that a text is; throws if it is none, or not finite in f32, or not 0 but 0 in f32.
+/// The number in a text; throws if it is not one, not finite in f32, or not 0 but 0 in f32.
 double finite_number(const std::string& text);
 /// The same; throws also if it is negative.
 double nonnegative_number(const std::string& text);
-/// Images in a batch: more than a machine could ever hold.
+/// The largest batch, in images: more than any machine could hold.
 inline constexpr int64_t kMostImages = std::numeric_limits<int32_t>::max();
 
-/// The names of networks that a command takes, with the alias "vgg".
+/// The names of networks that a command accepts, including the alias "vgg".
 std::vector<std::string> model_choices();
 
-/// What --algorithm and --kernels say: how kernels are chosen, among which first, and whose they may be.
+/// The values of --algorithm and --kernels: how kernels are chosen, which come first, and whose may run.
 struct KernelChoice {
   Search search = Search::kMeasured;
-  uint16_t algorithm = 0;  ///< 0, or of register_algorithm: a family or an engine
+  uint16_t algorithm = 0;  ///< 0, or a number of register_algorithm: a family or an engine
   KernelSet set = KernelSet::kAll;
 };
-/// What --algorithm called it.
+/// The name that --algorithm has for it.
 std::string to_string(const KernelChoice& c);
 /// Whose kernels a result is of, for people: "all kernels" or "vendor kernels".
 std::string whose(const KernelChoice& c);
-/// The names that kernel_choice lists.
+/// The names that kernel_choice accepts and lists.
 const std::vector<std::string>& algorithm_names();
-/// The inverse of to_string. Throws unless it is one of algorithm_names, or names an engine of cuDNN ("cudnn_e38",
-/// "cudnn_e38_1", "cudnn_e1_fallback") or an algorithm of cuBLASLt ("cublaslt_a66_t20_s7_k1"). Which there are, only
-/// the libraries know, when they plan.
+/// The inverse of to_string. Throws unless the name is one of algorithm_names, an engine of cuDNN ("cudnn_e38",
+/// "cudnn_e38_1", "cudnn_e1_fallback") or an algorithm of cuBLASLt ("cublaslt_a66_t20_s7_k1"). Which of the latter
+/// exist, the libraries tell only when they plan.
 KernelChoice kernel_choice(const std::string& name);
-/// The policy of all that, on the thread's device by its threads.
+/// The policy for these choices, with the thread's device and number of threads.
 Policy policy_of(const KernelChoice& kernels, training::Precision precision = training::Precision::kF32);
 
-/// Whether a device is a GPU, which has products in tf32.
+/// Whether a device is a GPU, and so has products in tf32.
 bool has_tensor_cores(Device device);
-/// Throws where a device does not have what was chosen: tf32, and the kernels of cuDNN and cuBLASLt, are a GPU's.
+/// Throws if the device lacks what was chosen: only a GPU has tf32 and the kernels of cuDNN and cuBLASLt.
 void check_device(Device device, const KernelChoice& kernels,
                   training::Precision precision = training::Precision::kF32);
-/// After the first work: throws if an algorithm of cuDNN or cuBLASLt was chosen that was offered for none of it.
+/// Call after the first work: throws if the chosen algorithm of cuDNN or cuBLASLt was offered for none of it.
 void check_engine(const KernelChoice& kernels, const std::string& model);
 
 }  // namespace plumb::command

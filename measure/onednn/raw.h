@@ -1,4 +1,4 @@
-// Convolutions and matrix products written against oneDNN alone, as its user would: what ours are held against.
+// Convolutions and matrix products written against oneDNN alone, as a user of it would: ours are compared with these.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace plumb::measure {
 
-/// A piece of work on memory of its own, filled with random numbers.
+/// A piece of work with its own memory, filled with random numbers.
 class RawRun {
  public:
   virtual ~RawRun() = default;
-  /// Does the work once, conversions included, and waits for it.
+  /// Does the work once, including conversions, and waits for it.
   virtual void run() = 0;
-  /// Does the conversions of one run alone.
+  /// Does only the conversions of one run.
   virtual void convert() = 0;
-  /// What oneDNN calls its implementation, "onednn:brgconv:avx512_core".
+  /// oneDNN's name for its implementation, "onednn:brgconv:avx512_core".
   const std::string& implementation() const { return implementation_; }
-  /// Conversions of formats in one run, those of the weights included.
+  /// Format conversions in one run, including those of the weights.
   int conversions() const { return conversions_; }
 
  protected:
@@ -33,7 +33,7 @@ inline constexpr Direction kDirections[] = {Direction::kForward, Direction::kBac
 /// "forward", "backward_input" or "backward_weight".
 const char* to_string(Direction d);
 
-/// One direction of a convolution: x (N, IC, IH, IW), w (OC, IC / groups, KH, KW) row-major, y as conv2d has it.
+/// One direction of a convolution: x (N, IC, IH, IW), w (OC, IC / groups, KH, KW) row-major, y as conv2d defines it.
 /// Forward may add a bias and apply the activation of the parameters.
 struct RawConv2d {
   Direction direction;
@@ -49,20 +49,20 @@ struct RawLinear {
   bool with_bias = false;
   Activation activation = Activation::kNone;
 };
-/// Both gradients of a fully connected layer: two products, one after the other.
+/// Both gradients of a fully connected layer: two products, one after another.
 struct RawLinearBackward {
   TensorSpec x, w, y;
 };
-/// y = a b over the last two dimensions, either seen transposed, plus a row of biases, then the activation; all
-/// row-major, of one rank.
+/// y = a b over the last two dimensions, of either after an optional transpose, plus a row of biases, then the
+/// activation; all row-major, of one rank.
 struct RawMatmul {
   TensorSpec a, b, y;
   bool transpose_a = false, transpose_b = false, with_bias = false;
   Activation activation = Activation::kNone;
 };
 
-/// The kind of raw work that stands beside one of our algorithms: "winograd" beside "winograd_f4x4", "gemm" beside
-/// "gemm_columns", "blocked" beside our own kernels without a like in oneDNN, else the algorithm itself.
+/// The class of raw work to compare with one of our algorithms: "winograd" for "winograd_f4x4", "gemm" for
+/// "gemm_columns", "blocked" for our own kernels that oneDNN has no counterpart of, else the algorithm itself.
 std::string raw_class(std::string_view algorithm);
 
 // The same work, on tensors in the same layouts, by the same class of algorithm; weights are plain, and their packing
@@ -78,8 +78,8 @@ std::unique_ptr<RawRun> raw_same(const RawLinear& l, std::string_view algorithm)
 std::unique_ptr<RawRun> raw_same(const RawLinearBackward& l, std::string_view algorithm);
 std::unique_ptr<RawRun> raw_same(const RawMatmul& m, std::string_view algorithm);
 
-// The work with everything left to oneDNN: formats, algorithm and primitive are the fastest found, tensors stand in
-// these formats before and after, and nothing is converted in a run.
+// The work with every choice left to oneDNN: the fastest formats, algorithm and primitive found. Tensors have these
+// formats before and after, so a run converts nothing.
 std::unique_ptr<RawRun> raw_best(const RawConv2d& c);
 std::unique_ptr<RawRun> raw_best(const RawLinear& l);
 std::unique_ptr<RawRun> raw_best(const RawLinearBackward& l);

@@ -42,7 +42,7 @@ Forward::primitive_desc forward_pd(const RawConv2d& c, algorithm how, const Desc
   return cpu::primitive_desc<Forward>(raw::attr_of(c.params.activation), dnnl::prop_kind::forward_training, how, d.x,
                                       d.w, d.b, d.y, a.strides, a.dilations, a.before, a.after);
 }
-// The library takes the same arguments for both.
+// oneDNN takes the same arguments for both backward primitives.
 template <class Backward>
 typename Backward::primitive_desc backward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
   const Attributes a(c.params);
@@ -50,8 +50,7 @@ typename Backward::primitive_desc backward_pd(const RawConv2d& c, algorithm how,
                                       a.dilations, a.before, a.after);
 }
 
-// `as_they_are`: the activations keep their layouts. `convert`: what stands in another format is converted in every
-// run.
+// `as_they_are`: the activations keep their layouts. `convert`: operands in other formats are converted in every run.
 std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_are, bool convert) {
   const memory::desc b = raw::bias(c.with_bias, c.y.shape[1], c.y.dtype);
   const Descs own{cpu::dnnl_desc(c.x), weight(c, false), b, cpu::dnnl_desc(c.y)};
@@ -97,7 +96,7 @@ std::unique_ptr<RawRun> raw_best(const RawConv2d& c) {
        {algorithm::convolution_auto, algorithm::convolution_direct, algorithm::convolution_winograd}) {
     makes.push_back([&c, how] { return conv2d(c, how, false, false); });
   }
-  RawConv2d nhwc = c;  // oneDNN's own choice is not always its fastest
+  RawConv2d nhwc = c;  // also try NHWC, since oneDNN's own choice is not always its fastest
   nhwc.x.layout = nhwc.y.layout = Layout::kNhwc;
   makes.push_back([nhwc] { return conv2d(nhwc, algorithm::convolution_direct, true, false); });
   return raw::fastest(makes);

@@ -5,9 +5,9 @@ namespace {
 
 using raw::memory;
 
-// Products of matrices as they stand.
+// Products of plain matrices.
 
-// A row-major (..., rows, columns) tensor, seen transposed if asked for; `any`: in the format that oneDNN asks for.
+// A row-major (..., rows, columns) tensor, or its transpose; with `any`, in the format that oneDNN chooses.
 memory::desc matrix(const TensorSpec& s, bool transposed, bool any = false) {
   memory::dims dims(s.shape.begin(), s.shape.end());
   const Strides of = strides_of(s);
@@ -21,13 +21,13 @@ memory::desc matrix(const TensorSpec& s, bool transposed, bool any = false) {
   return {dims, cpu::dnnl_dtype(s.dtype), strides};
 }
 
-// `any_weights`: b stands in the format that oneDNN asks for.
+// `any_weights`: b has the format that oneDNN chooses.
 std::unique_ptr<RawRun> matmul(const RawMatmul& m, bool any_weights) {
   const memory::desc a = matrix(m.a, m.transpose_a), b = matrix(m.b, m.transpose_b, any_weights),
                      y = matrix(m.y, false);
   const memory::desc bias = raw::bias(m.with_bias, m.y.shape[m.y.rank() - 1], m.y.dtype, m.y.rank());
   const auto pd = cpu::primitive_desc<dnnl::matmul>(raw::attr_of(m.activation), a, b, bias, y);
-  const memory::desc x = pd.src_desc(), w = pd.weights_desc();  // which stand as they are wanted
+  const memory::desc x = pd.src_desc(), w = pd.weights_desc();  // already in the formats that the primitive wants
   return raw::steps_of<dnnl::matmul>(pd, {{DNNL_ARG_SRC, x, x}, {DNNL_ARG_WEIGHTS, w, w}}, bias, {DNNL_ARG_DST, y, y},
                                      false);
 }
@@ -105,7 +105,7 @@ std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool
   return nullptr;
 }
 
-// A direction of linear as a product of matrices.
+// Writes a direction of linear as a product of matrices.
 RawMatmul as_matmul(const RawLinear& l) {
   switch (l.direction) {
     case Direction::kForward: return {l.x, l.w, l.y, false, true, l.with_bias, l.activation};
@@ -135,7 +135,7 @@ class OneAfterTheOther final : public RawRun {
   std::unique_ptr<RawRun> first_, second_;
 };
 
-// make(l) for both directions of the gradients; null where one of them is.
+// Runs make(l) for both gradients; null if either is null.
 template <class Make>
 std::unique_ptr<RawRun> both_gradients(const RawLinearBackward& l, const Make& make) {
   std::unique_ptr<RawRun> dx = make(RawLinear{Direction::kBackwardInput, l.x, l.w, l.y});

@@ -1,4 +1,4 @@
-// What the raw work consists of: primitives and conversions in a row. Inside measure/onednn only.
+// Raw work as a sequence of primitives and conversions. Only for use inside measure/onednn.
 #pragma once
 
 #include <functional>
@@ -13,29 +13,30 @@ namespace plumb::measure::raw {
 
 using dnnl::memory;
 
-/// The bias of an output with these channels, seen with `rank` dimensions of which the channels are the last; nothing
+/// The desc of a bias with `channels` elements, viewed with `rank` dimensions of which the last is the channels; empty
 /// without a bias.
 memory::desc bias(bool with_bias, int64_t channels, DType dtype, int rank = 1);
-/// Attributes of a primitive that applies this to its output.
+/// Attributes of a primitive that applies this activation to its output.
 dnnl::primitive_attr attr_of(Activation activation);
 
 /// An input or the result of a primitive.
 struct Operand {
   int name;                  ///< DNNL_ARG_...
-  memory::desc own, wanted;  ///< the format that it stands in, and that which the primitive takes or makes
+  memory::desc own, wanted;  ///< the format that it has, and the format that the primitive takes or makes
 };
 
-/// Conversions and primitives in a row.
+/// A sequence of conversions and primitives.
 class Steps final : public RawRun {
  public:
   explicit Steps(const char* implementation);
   void run() override;
   void convert() override;
 
-  /// Memory of random numbers. It comes from the library's allocator, so that raw work has as good pages as ours.
+  /// Memory filled with random numbers. It comes from Plumbline's allocator, so that both sides have equally good
+  /// pages.
   memory fresh(const memory::desc& d);
-  /// A primitive on memory of its own, with a bias unless that is nothing. With `convert`, operands stand in their own
-  /// formats before and after, and are converted in every run where the primitive wants others.
+  /// Adds a primitive with its own memory, and with a bias unless `bias` is empty. With `convert`, operands have their
+  /// own formats before and after, and every run converts those for which the primitive wants another.
   void add(const dnnl::primitive& p, const std::vector<Operand>& in, const memory::desc& bias, const Operand& out,
            bool convert);
 
@@ -51,7 +52,7 @@ class Steps final : public RawRun {
   std::vector<detail::Block> blocks_;
 };
 
-/// A primitive as Steps::add has it, and nothing else.
+/// A single primitive, added by Steps::add.
 template <class Primitive>
 std::unique_ptr<RawRun> steps_of(const typename Primitive::primitive_desc& pd, const std::vector<Operand>& in,
                                  const memory::desc& bias, const Operand& out, bool convert) {
@@ -61,9 +62,9 @@ std::unique_ptr<RawRun> steps_of(const typename Primitive::primitive_desc& pd, c
 }
 
 using Make = std::function<std::unique_ptr<RawRun>()>;
-/// What `make` makes, or null where oneDNN refuses, or has only its plain reference loops.
+/// make(), or null if oneDNN refuses or has only its plain reference loops.
 std::unique_ptr<RawRun> declining(const Make& make);
-/// The fastest of what these make. One after the other: only two have memory at a time.
+/// The fastest of these. They are tried one after another, so that only two have memory at a time.
 std::unique_ptr<RawRun> fastest(const std::vector<Make>& makes);
 
 }  // namespace plumb::measure::raw
