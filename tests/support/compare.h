@@ -1,4 +1,4 @@
-// Comparisons that say where and by how much two tensors differ.
+// Comparisons that report where and by how much two tensors differ.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 
 namespace plumb::test {
 
-/// Half the distance between neighbours at 1: the rounding error of one operation (2^-24 for f32).
+/// Half the distance between neighbouring numbers at 1: the rounding error of one operation (2^-24 for f32).
 double unit_roundoff(DType t);
 
-/// Every |got - expected| <= bound max |expected|, and the same in the L2 norm with a quarter of the bound: one wrong
-/// element and a slight error everywhere are both seen. NaN and infinities must be the same in both.
+/// Requires every |got - expected| <= bound max |expected|, and the same in the L2 norm with a quarter of the bound:
+/// this finds both one wrong element and a slight error everywhere. NaN and infinities must be the same in both.
 testing::AssertionResult close(std::span<const double> got, std::span<const double> expected, double bound);
 /// The same for tensors of one shape, whatever their dtypes and layouts.
 testing::AssertionResult close(const Tensor& got, const Tensor& expected, double bound);
@@ -21,10 +21,10 @@ testing::AssertionResult bitwise_equal(const Tensor& got, const Tensor& expected
 /// The same shape, dtype and numbers, whatever the layouts.
 testing::AssertionResult equal(const Tensor& got, const Tensor& expected);
 
-/// The sentence of the Error that `work` throws, or kNothingThrown.
+/// The message of the Error that `work` throws, or kNothingThrown.
 inline constexpr char kNothingThrown[] = "nothing was thrown";
 std::string error_of(const std::function<void()>& work);
-/// What `work` throws must be an Error whose sentence contains `part`.
+/// Requires `work` to throw an Error whose message contains `part`.
 testing::AssertionResult refused(const std::function<void()>& work, const std::string& part);
 
 }  // namespace plumb::test

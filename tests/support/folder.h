@@ -1,4 +1,4 @@
-// A folder of a test's own, and what is in a file.
+// A temporary folder for a test, and the content of files.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace plumb::test {
 
-/// An empty folder under the system's own for temporary files, removed with all that is in it at the end.
+/// An empty folder in the system's temporary folder; removed with its content at the end.
 class Folder {
  public:
   Folder();
@@ -19,9 +19,9 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The bytes of a file. Throws Error where there is none.
+/// The bytes of a file. Throws Error if there is none.
 std::string content(const std::filesystem::path& file);
-/// Where the sources are that the tests are of.
+/// The source folder of the tested project.
 std::string source_folder();
 
 }  // namespace plumb::test

@@ -19,7 +19,7 @@ auto& entry(const Map& map, const std::string& name, const std::string& file) {
   return found->second;
 }
 
-// Whether one of the names is this one or goes on behind it.
+// Whether a name equals this one, or continues it after a slash.
 template <class Map>
 bool has(const Map& map, const std::string& name) {
   const auto behind = map.lower_bound(name + '/');

@@ -1,4 +1,4 @@
-// Golden values: what the frameworks computed, from the safetensors files of tests/golden.
+// Golden values: results that the frameworks computed, from the safetensors files of tests/golden.
 #pragma once
 
 #include <map>
@@ -10,32 +10,32 @@
 
 namespace plumb::test {
 
-/// The arguments of an op or an optimizer: each the numbers that it lists, a boolean as 0 or 1. None and words list
-/// none.
+/// The arguments of an op or an optimizer: each has its list of numbers; a boolean is 0 or 1. None and words have an
+/// empty list.
 using Arguments = std::map<std::string, std::vector<double>>;
-/// Reads "groups=1 stride=2,2 training=true". What is no such pair is passed over.
+/// Reads "groups=1 stride=2,2 training=true". Ignores anything that is not such a pair.
 Arguments arguments_of(const std::string& text);
-/// The words of a text.
+/// The words of a text, separated by spaces.
 std::vector<std::string> words_of(const std::string& text);
 
-/// A file of tests/golden, or what stands in it below a name, which is the way to it: "torch/adam/steps".
+/// A file of tests/golden, or the part of it below a path of names: "torch/adam/steps".
 class GoldenFile {
  public:
   explicit GoldenFile(const std::string& file);
-  /// What is below the name. Throws where nothing is.
+  /// The part below this name. Throws if there is none.
   GoldenFile operator[](const std::string& name) const;
   bool contains(const std::string& name) const;
-  /// The names that one step leads to, in the order of the alphabet.
+  /// The next names below this one, sorted.
   std::vector<std::string> names() const;
 
-  /// The tensor of this name, its elements in row-major order. Throws where there is none.
+  /// The elements of the tensor with this name, in row-major order. Throws if there is none.
   const std::vector<double>& numbers() const { return tensor().second; }
   const Shape& shape() const { return tensor().first; }
-  /// The only element of it.
+  /// Its only element.
   double number() const;
-  /// Row i of it: the elements behind the first dimension.
+  /// Row i: the elements at index i of the first dimension.
   std::vector<double> row(size_t i) const;
-  /// The text of this name. Throws where there is none.
+  /// The text with this name. Throws if there is none.
   const std::string& text() const;
 
  private:

@@ -14,7 +14,8 @@ namespace {
 using testing::AssertionFailure;
 using testing::AssertionResult;
 
-// <f(x + h) - f(x - h), cotangent> / 2h for one element; differences first, so that equal elements cancel exactly.
+// <f(x + h) - f(x - h), cotangent> / 2h for one element; subtracts before it sums, so that equal elements cancel
+// exactly.
 double difference(const Function& f, std::vector<Tensor> inputs, size_t input, int64_t element, double step,
                   const std::vector<double>& cotangent) {
   const Tensor x = on_host(inputs[input]);
@@ -30,7 +31,7 @@ double difference(const Function& f, std::vector<Tensor> inputs, size_t input, i
   return sum / (2 * step);
 }
 
-// Fresh leaves, so that a check leaves no trace on the caller's tensors.
+// New leaves, so that a check does not change the caller's tensors.
 std::vector<Tensor> fresh(std::span<const Tensor> inputs) {
   std::vector<Tensor> own;
   for (const Tensor& x : inputs) {

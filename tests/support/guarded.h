@@ -1,4 +1,4 @@
-// Memory between two zones that nobody may touch.
+// Memory between two zones that must not be touched.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace plumb::test {
 
-/// `bytes` bytes of a device on a 64-byte boundary that is no 128-byte boundary, which is all that kernels may rely on.
-/// The zones are filled with NaNs of every dtype: what reads them gives NaN, what writes them is seen.
+/// `bytes` bytes of a device, aligned to 64 but not to 128 bytes: kernels may rely on no more. The zones are filled
+/// with NaNs of every dtype, so that reading them gives NaN, and writing them is noticed.
 class Guarded {
  public:
   explicit Guarded(size_t bytes, Device device = {}) : Guarded(nullptr, bytes, device) {}
-  /// Filled with bytes of the host.
+  /// Filled with a copy of host memory.
   Guarded(const void* from, size_t bytes, Device device = {})
       : bytes_(bytes),
         size_((bytes + 2 * kZone + 255) / 256 * 256),

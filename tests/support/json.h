@@ -1,4 +1,4 @@
-// JSON in tests. Its parser and the members of its values take seconds to compile: one source has them.
+// JSON for tests. Its parser and value members take seconds to compile, so only one source instantiates them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace plumb::test {
 
 using Json = nlohmann::json;
 
-/// What a text says. Throws nlohmann::json::exception if it is not JSON.
+/// Parses a text. Throws nlohmann::json::exception if it is not JSON.
 Json parse_json(const std::string& text);
 
 }  // namespace plumb::test

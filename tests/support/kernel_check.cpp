@@ -15,7 +15,7 @@ namespace {
 
 using Specs = std::vector<TensorSpec>;
 
-// An engine of cuDNN is checked once, and not in each of its settings: "cudnn_e38" of "cudnn_e38_7".
+// The engine of a cuDNN algorithm ("cudnn_e38" of "cudnn_e38_7"): one setting of each engine is checked.
 std::string engine_of(const std::string& algorithm) {
   return algorithm.substr(0, algorithm.find('_', sizeof("cudnn_e") - 1));
 }
@@ -31,7 +31,7 @@ struct Problem {
   Specs in, out;
   Policy policy;
 
-  // Null candidates decline. The parameters and the specs outlive the candidates, as they do in the gate.
+  // Null candidates declined. Parameters and specs must outlive the candidates, as they do in the gate.
   std::vector<Made> candidates() const {
     Candidates offered;
     prepared.kind->offer(prepared.params.data(), in, out, policy, detail::threads_of(policy), offered);
@@ -50,14 +50,14 @@ struct Result {
   bool intact = true;
 };
 
-// Memory of a device as a tensor of the host.
+// A copy of device memory as a host tensor.
 Tensor copy_of(const void* data, const TensorSpec& spec, Device device) {
   Tensor t = Tensor::empty(spec);
   detail::copy_bytes(t.value->data, {}, data, device, spec.bytes());
   return t;
 }
 
-// The pack of a plain input, made on guarded memory too. Only kernels of the host have packs.
+// The pack of a plain input, also in guarded memory. Only host kernels have packs.
 Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, bool& intact) {
   const auto packer = detail::make_packer(plain, layout);
   Guarded pack(detail::pack_bytes(layout)), workspace(packer->info().workspace_bytes);
@@ -67,7 +67,7 @@ Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, bool
   return pack;
 }
 
-// On inputs of the host.
+// Runs a kernel in guarded memory, on copies of host inputs.
 Result run_guarded(const Problem& p, const Kernel& kernel, const std::vector<Tensor>& inputs) {
   Result result;
   const Device device = p.policy.device;
@@ -102,11 +102,11 @@ bool has_pack(const Problem& p) {
   return std::any_of(p.in.begin(), p.in.end(), pack) || std::any_of(p.out.begin(), p.out.end(), pack);
 }
 
-// What the reference, which is the last candidate, gives in f64; nothing for packers.
+// The result of the reference, which is the last candidate, in f64; nothing for packers.
 std::optional<Result> oracle(const Problem& p, const std::vector<Tensor>& inputs) {
   if (has_pack(p)) return std::nullopt;
   Problem wide = p;
-  wide.policy.device = {};  // the reference is the host's
+  wide.policy.device = {};  // the reference runs on the host
   for (Specs* specs : {&wide.in, &wide.out}) {
     for (TensorSpec& s : *specs) {
       if (is_floating(s.dtype)) s.dtype = DType::kF64;
@@ -163,7 +163,7 @@ void KernelCheck::after(const PreparedKernel& prepared, const Launch& launch) {
                   prepared.policy};
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < p.in.size(); ++i) {
-    // What the gate packed is a parameter, whose plain form is not part of the run: any numbers do.
+    // A packed input is taken as a parameter: its plain form is not part of the run, so any numbers do.
     const bool is_packed = std::ranges::any_of(prepared.kernel->info().packs,
                                                [&](const PackRequest& r) { return static_cast<size_t>(r.input) == i; });
     inputs.push_back(is_packed ? on_host(random_tensor(p.in[i], 3)) : copy_of(launch.in[i], p.in[i], p.policy.device));

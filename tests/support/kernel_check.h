@@ -1,4 +1,4 @@
-// Watching what the gate runs: a log, and a check of every kernel with all its candidates.
+// Observers of what the gate runs: a log, and a check of every kernel with all its candidates.
 #pragma once
 
 #include <set>
@@ -8,7 +8,7 @@
 
 namespace plumb::test {
 
-/// While it lives, writes down every kernel that the thread runs as "kind:algorithm".
+/// While it lives, records every kernel that the thread runs as "kind:algorithm".
 class KernelLog : public Observer {
  public:
   KernelLog() : scope_(this) {}
@@ -22,18 +22,18 @@ class KernelLog : public Observer {
   ObserverScope scope_;
 };
 
-/// While it lives, checks every kernel that the thread runs, once for each key, on the inputs of that run, and reports
-/// failures to GoogleTest. Each candidate of the kernel
-///   - is within rounding of the reference in f64, which every kernel but a packer must have: (1 + sqrt(length of its
-///   sums)) units of rounding, times `factor`;
-///   - leaves alone what lies around its outputs, its workspace and its inputs, and gives the same when NaNs lie there;
-///   - needs no more than 64-byte alignment;
-///   - gives the same bits twice, if it says so.
+/// While it lives, checks every kernel that the thread runs, once per key, on the inputs of that run, and reports
+/// failures to GoogleTest. Each candidate of the kernel must
+///   - be within rounding of the reference in f64: (1 + sqrt(length of its sums)) units of rounding, times `factor`.
+///     Every kernel except a packer must have a reference;
+///   - not touch what lies around its outputs, workspace and inputs, and give the same results if NaNs lie there;
+///   - need no more than 64-byte alignment;
+///   - give the same bits twice, if it says so.
 class KernelCheck : public Observer {
  public:
   explicit KernelCheck(double factor) : factor_(factor), scope_(this) {}
   void after(const PreparedKernel&, const Launch&) override;
-  /// The "kind:algorithm" that were checked.
+  /// The checked kernels as "kind:algorithm".
   const std::set<std::string>& checked() const { return checked_; }
 
  private:
@@ -42,7 +42,7 @@ class KernelCheck : public Observer {
   std::set<std::string> keys_, checked_;
 };
 
-/// What the error of an algorithm may be in multiples of a plain sum's: Winograd's transforms amplify rounding.
+/// The error that an algorithm may have, as a multiple of a plain sum's: Winograd's transforms amplify rounding.
 double amplification(const std::string& algorithm);
 
 }  // namespace plumb::test

@@ -1,4 +1,4 @@
-// A device that does nothing but fail when it is told to.
+// A fake device that fails when a test tells it to.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace plumb::test {
 
-/// Its memory is the host's, and holds zeros that no launch changes; copies are made. A script says what goes wrong.
+/// Its memory is host memory that is filled with zeros; copies work, launches do nothing. A script says what fails.
 class ScriptedRuntime final : public Runtime {
  public:
   explicit ScriptedRuntime(DeviceProperties p = {"scripted", 90, 2, size_t{1} << 34}) : Runtime(std::move(p)) {}
 
-  // ---- the script
+  // The script.
   static constexpr int64_t kNever = int64_t{1} << 60;
-  int64_t fail_from = kNever;  ///< allocations from this number on (0 is the next) find no memory
-  int64_t fault_at = kNever;   ///< this launch (0 is the next) goes wrong, which the next wait finds out
-  bool holds_events = false;   ///< events are done only once they are waited for
-  /// What happened: "allocate", "launch plumb:softmax", "copy to_device", "wait", "wait_for".
+  int64_t fail_from = kNever;  ///< from this allocation on (0 is the next), there is no memory
+  int64_t fault_at = kNever;   ///< this launch (0 is the next) fails; the next wait reports it
+  bool holds_events = false;   ///< events are done only after a wait for them
+  /// The calls so far: "allocate", "launch plumb:softmax", "copy to_device", "wait", "wait_for".
   std::vector<std::string> log;
   int64_t live_blocks = 0;
 
@@ -44,7 +44,7 @@ class ScriptedRuntime final : public Runtime {
   std::string fault_;
 };
 
-/// A device of this process that is only described, the same at every call.
+/// A described device of this process; the same device at every call.
 Device a_described_device();
 
 }  // namespace plumb::test

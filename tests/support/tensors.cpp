@@ -8,8 +8,8 @@
 namespace plumb::test {
 namespace {
 
-// visit(position in row-major logical order, position in memory). The last dimension has a loop of its own: most of the
-// time of tests on large tensors is spent here.
+// Calls visit(position in row-major logical order, position in memory). The last dimension has its own loop, since
+// tests on large tensors spend most of their time here.
 template <class Visit>
 void for_each_element(const TensorSpec& spec, const Visit& visit) {
   const int64_t n = spec.numel();

@@ -1,4 +1,4 @@
-// The step of training that tests run eagerly and capture.
+// The training step that tests run both eagerly and captured.
 #pragma once
 
 #include "models/network.h"
@@ -8,7 +8,7 @@
 
 namespace plumb::test {
 
-/// Forward, backward and update on `in`, images and labels. Returns the loss.
+/// Runs forward, backward and update on `in`, which is {images, labels}. Returns the loss.
 inline TensorList train_step(const models::Network& network, optim::Optimizer& optimizer, Generator& generator,
                              std::span<const Tensor> in) {
   const Tensor loss = cross_entropy(network.forward(in[0], models::ForwardContext::training(generator)), in[1]);

@@ -1,4 +1,4 @@
-// A few steps of training in full: what is held against the same in another mode, in another layout or on another
+// Short complete training runs, to be compared with the same run in another mode, in another layout or on another
 // device.
 #pragma once
 
@@ -16,17 +16,17 @@ struct Training {
   Layout layout = Layout::kNhwc;
   DType dtype = DType::kF32;  ///< of the images
 };
-/// What a training leaves behind, on the host.
+/// The results of a training run, on the host.
 struct Trained {
   std::vector<double> losses;
-  std::vector<Tensor> state;  ///< parameters, statistics and the optimizer's
+  std::vector<Tensor> state;  ///< parameters, statistics and the optimizer's state
 };
 
-/// Trains on random images, with dropout where the network has it, and a changed rate, and a short batch at the end of
-/// every three.
+/// Trains on random images, with dropout if the network has it. The learning rate changes, and the last of every three
+/// batches is short.
 Trained train(const Training& run, Device device, bool is_captured);
 
-/// Bit for bit.
+/// Requires equality bit for bit.
 void expect_same(const Trained& got, const Trained& expected);
 void expect_close(const Trained& got, const Trained& expected, double bound);
 
