@@ -71,10 +71,10 @@ TensorList as_list(const Tensors& tensors) {
 /// Whatever `step` does besides ops happens once, while capturing, and not in run():
 ///  - Numbers are frozen: a branch on item(), the seed of uniform, a learning rate that is a C++ number. For a value
 ///    that changes between runs, use a tensor that is refilled (copy_from, Optimizer::set_learning_rate).
-///  - uniform, normal, Tensor::from and mutable_data throw, since they would write once for all runs. Dropout draws anew
-///    in every run, from its generator's counter.
-///  - A handle that is assigned another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory outside
-///    the program. w.copy_from(w - 0.1 * g) writes in every run.
+///  - uniform, normal, Tensor::from and mutable_data throw, since they would write once for all runs. Dropout draws
+///    new numbers in every run, from its generator's counter.
+///  - A handle that is assigned another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory
+///    outside the program. w.copy_from(w - 0.1 * g) writes in every run.
 /// Call grad inside `step`, and return the gradients or pass them to an optimizer.
 template <class F = std::function<TensorList()>>
 requires std::invocable<F&> Program capture(F&& step) {

@@ -24,8 +24,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   for (const auto& b : network.buffers()) saved.push_back(b.tensor.clone());
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
-    for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer's update does: forces new
-                                                                          // packs
+    for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: forces new packs
     const double seconds = detail::seconds_of([&] {
       const TensorList result = forward_backward(network, pass, images, labels);
       if (!network.device().is_cpu()) result[0].item();  // waits for the device
