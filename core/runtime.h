@@ -39,8 +39,7 @@ struct KernelCall {
   Extent3 blocks, threads;
   const void* arguments;  ///< the struct, and its size
   size_t argument_bytes;
-  void (*call)(const void* kernel, const void* arguments);  ///< on an emulated device, calls the kernel as a host
-                                                            ///< function
+  void (*call)(const void* kernel, const void* arguments);  ///< on an emulated device, calls it as a host function
 };
 
 /// What planning and launches need to know of a device.

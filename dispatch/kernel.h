@@ -49,8 +49,7 @@ struct KernelInfo {
   size_t workspace_bytes = 0;         ///< how large Launch::workspace must be
   int conversions = 0;                ///< layout conversions inside one run
   int launches = 0;                   ///< kernel launches of one run on a device
-  double flops = 0;                   ///< arithmetic by the op's definition, a multiply-add counts as 2; filled in by
-                                      ///< the gate
+  double flops = 0;                   ///< arithmetic by the op's definition, 2 per multiply-add; filled in by the gate
   double bytes = 0;                   ///< bytes that must move: the kernel sets those of inputs that it writes; the
                                       ///< gate adds those of reading every input and writing every output once
   std::vector<PackRequest> packs;

@@ -16,8 +16,7 @@ using Run = std::function<void(Runtime::Stream)>;
 
 struct TimedOptions {
   int warm_up = 1;              ///< untimed runs on the host before the first timed one; a device always has some
-  int turns = 1;                ///< runs until the work reuses its first buffers: a replay on a device has at least so
-                                ///< many
+  int turns = 1;                ///< runs until its first buffers are used again: a replay has at least so many
   bool can_be_captured = true;  ///< if not, a replay on a device is a row of single launches
 };
 

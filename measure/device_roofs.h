@@ -16,8 +16,7 @@ struct DeviceRoofs {
   double bytes = 0;                    ///< of memory, read and written
   double f32 = 0, tf32 = 0, bf16 = 0;  ///< FLOPs; for tensor cores, those of dense products
   double f64 = 0;                      ///< only if measured
-  bool is_measured = false;            ///< true: measured with a copy and large products; false: computed from clocks
-                                       ///< and widths
+  bool is_measured = false;            ///< whether measured, by a copy and products; else from clocks and widths
   double flops(DType t, MathMode m) const;
   /// The least seconds that this work can take.
   double floor(double bytes, double flops, DType t, MathMode m) const;

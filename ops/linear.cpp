@@ -107,8 +107,7 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
             const Tensor& dy, const Needs<3>& needs) { return backward_there(dy, x(), w(), needs); },
         kName);
   }
-  const bool is_vendors = detail::ctx.policy.kernels == KernelSet::kVendor;  // the vendor has no kernel for both
-                                                                             // products
+  const bool is_vendors = detail::ctx.policy.kernels == KernelSet::kVendor;  // the vendor has none for both products
   if (is_host && is_free && !is_vendors && x.requires_grad() && w.requires_grad() &&
       detail::prefers_joint_backward(x.spec(), w.spec())) {
     return record_joint<3>(

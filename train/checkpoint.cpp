@@ -85,8 +85,7 @@ fs::path checkpoint_file(const fs::path& folder) { return folder / kFile; }
 fs::path weights_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(checkpoint_file(path), error);
-  const bool is_hidden = status.type() == fs::file_type::none && fs::is_directory(path, error);  // not readable;
-                                                                                                 // opening it says why
+  const bool is_hidden = status.type() == fs::file_type::none && fs::is_directory(path, error);  // opening it says why
   return fs::exists(status) || is_hidden ? checkpoint_file(path) : path;
 }
 

@@ -26,8 +26,7 @@ inline constexpr int64_t kGrainBytes = 64 << 10;
 template <class Body>
 void parallel_for(int64_t n, int64_t grain, int64_t multiple, const Body& body) {
   grain = std::max<int64_t>(grain, 1);          // a unit may be larger than the grain
-  const bool alone = !kParallel || n <= grain;  // for few elements, even a question to OpenMP takes longer than the
-                                                // work
+  const bool alone = !kParallel || n <= grain;  // for few elements, asking OpenMP takes longer than the work
   const int wanted = alone || omp_in_parallel() ? 1 : omp_get_max_threads();
   if (wanted == 1) {
     if (n > 0) body(int64_t{0}, n);

@@ -12,8 +12,7 @@ struct GradcheckOptions {
   double tolerance = 1e-6;    ///< |analytic - numeric| <= tolerance max(1, |numeric|)
   int64_t samples = 16;       ///< the most elements of an input that are checked
   bool create_graph = false;  ///< check gradients with create_graph, which other code may compute
-  uint64_t seed = 7;          ///< of the random cotangent; under a plain sum() as loss, wrong indices would go
-                              ///< unnoticed
+  uint64_t seed = 7;          ///< of the random cotangent; with sum() as loss, wrong indices go unnoticed
 };
 
 /// Checks the gradients of f with respect to the inputs that require one against (f(x + h) - f(x - h)) / 2h, under a

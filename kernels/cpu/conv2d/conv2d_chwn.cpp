@@ -53,8 +53,7 @@ struct Plan {
   int64_t N, groups, height, width;      // of the result
   int64_t channels, source_channels;     // per group
   int64_t plane, source_plane;           // elements per channel
-  int64_t w_channel, w_source, w_group;  // strides in w: per channel of the result, per channel of the source, per
-                                         // group
+  int64_t w_channel, w_source, w_group;  // strides in w: per channel of the result, of the source, per group
   int64_t next;                          // from a source column to the one that the next pixel adds
   Taps rows, columns;
   bool bias = false, relu = false;

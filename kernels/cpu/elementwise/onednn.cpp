@@ -71,8 +71,7 @@ constexpr Binary kBinary[] = {
 bool computes_in(const TensorSpec& y) { return (y.dtype == DType::kF32 || y.dtype == DType::kBf16) && y.numel() > 0; }
 
 Place place_of(Faster faster, const TensorSpec& y) {
-  const bool is_large = static_cast<int64_t>(y.bytes()) > kGrainBytes;  // a small one takes only as long as the call
-                                                                        // itself
+  const bool is_large = static_cast<int64_t>(y.bytes()) > kGrainBytes;  // else the call itself takes longest
   const bool is_faster = faster == Faster::kAlways || (faster == Faster::kInBf16 && y.dtype == DType::kBf16);
   return is_large && is_faster ? Place::kFirst : Place::kListed;
 }

@@ -16,8 +16,7 @@ constexpr float narrow_odd(double v) {
   const float nearest = static_cast<float>(v);
   const auto back = static_cast<double>(nearest);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
-  const bool too_large = (back < 0 ? -back : back) > (v < 0 ? -v : v);  // infinity becomes the largest number in the
-                                                                        // same way
+  const bool too_large = (back < 0 ? -back : back) > (v < 0 ? -v : v);  // turns infinity into the largest number
   const uint32_t odd = (bits - too_large) | 1u;
   return std::bit_cast<float>(back == v || v != v ? bits : odd);
 }

@@ -23,8 +23,7 @@ void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, in
 template <class T, class Write>
 void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kLongRun = 2 << 10;
-  const bool streams = n * kSize >= nontemporal_bytes && run * kSize >= kLongRun;  // short runs would need a buffer
-                                                                                   // first
+  const bool streams = n * kSize >= nontemporal_bytes && run * kSize >= kLongRun;  // short runs would be staged
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin, copy_rows);
     write(begin, end, y + begin, copy_rows_nontemporal);
