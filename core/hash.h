@@ -30,7 +30,7 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Hash of `words` 64-bit words. Each pair of words has its own constant, so that equal pairs in different places hash
+/// Hash of `words` 64-bit words. Each pair has its own constant, so that equal pairs in different places hash
 /// differently.
 inline uint64_t hash_words(const void* data, size_t words, uint64_t seed) {
   const auto* bytes = static_cast<const unsigned char*>(data);

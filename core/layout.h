@@ -23,8 +23,8 @@ std::string to_string(Layout l);
 Layout layout_from_string(std::string_view name);
 
 namespace detail {
-/// A new layout value for a pack of this name; a tensor packed so takes `bytes` bytes. Everything else about packs is
-/// in dispatch/pack.h.
+/// A new layout value for a pack of this name; `bytes` is the size of a tensor packed so. The rest is in
+/// dispatch/pack.h.
 Layout new_pack(std::string_view name, size_t bytes);
 /// The `bytes` that were given to new_pack.
 size_t pack_bytes(Layout pack);

@@ -40,8 +40,7 @@ struct MemoryStats {
 };
 
 /// Allocates memory of the host or of one device, 256-byte aligned. Blocks have size classes, four per octave, and are
-/// cached when they are put back, since page faults on fresh memory cost more than many ops. Any thread may get and
-/// put.
+/// cached when they are put back: page faults on fresh memory cost more than many ops. Any thread may get and put.
 class Allocator {
  public:
   constexpr Allocator() = default;
@@ -63,9 +62,8 @@ class Allocator {
   void trim();
   /// Limits the bytes held from the system, all together; blocks that are held already stay. 0 refuses every new one.
   void set_limit(size_t bytes);
-  /// Takes `bytes` from the system in one piece now, so that nothing else can take them. Blocks are cut from it as long
-  /// as it lasts. Throws when called a second time, and when the system has not so much in one piece. Does nothing
-  /// under AddressSanitizer.
+  /// Takes `bytes` from the system in one piece now, so that nothing else can take them; blocks are cut from it as long
+  /// as it lasts. Throws the second time, and if the system has not so much. Does nothing under AddressSanitizer.
   void preallocate(size_t bytes);
 
  private:

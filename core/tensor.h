@@ -92,8 +92,7 @@ class Tensor {
     void* p = writable(dtype_of<T>);
     return {static_cast<T*>(p), static_cast<size_t>(numel())};
   }
-  /// The only element of a one-element tensor, as a double whatever the dtype. Waits for the tensor's device, as at
-  /// does.
+  /// The only element of a one-element tensor, as a double whatever the dtype. Waits for the device, as at does.
   double item() const;
   /// The element at these logical indices ({n, c, h, w} whatever the layout), as a double; negative ones count from the
   /// end.

@@ -44,8 +44,7 @@ Launch launch_of(const PreparedKernel& p, void* const* in, void* const* out) {
   return {in, out, ctx.workspace};
 }
 
-// An observer may run ops itself; the gate then looks up kernels, which could free this one, and may grow the
-// workspace.
+// An observer may run ops: the gate then looks up kernels, which could free this one, and may grow the workspace.
 [[gnu::noinline, gnu::cold]] void run_observed(const Ref<PreparedKernel> p, void* const* in, void* const* out) {
   ctx.observer->before(*p);
   const Launch launch = launch_of(*p, in, out);

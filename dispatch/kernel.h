@@ -27,8 +27,7 @@ struct PackRequest {
   Layout layout;
 };
 
-/// Whose code does a kernel's main work, even if Plumbline's code surrounds it (a conversion, a ReLU after a
-/// convolution).
+/// Whose code does a kernel's main work, even if our own surrounds it (a conversion, a ReLU after a convolution).
 enum class Provider : uint8_t { kPlumbline, kOneDnn, kCudnn, kCublasLt, kReference };
 /// "plumbline", "onednn", "cudnn", "cublaslt", "reference".
 const char* to_string(Provider p);
@@ -55,8 +54,8 @@ struct KernelInfo {
   std::vector<PackRequest> packs;
 };
 
-/// A kernel decides when it is made whatever its specs and target determine. The gate keeps it and runs it any number
-/// of times.
+/// Work prepared for fixed specs on one target: all that these determine is decided when the kernel is made. The gate
+/// keeps it for any number of runs.
 class Kernel {
  public:
   virtual ~Kernel() = default;

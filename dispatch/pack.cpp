@@ -14,8 +14,7 @@ using detail::Value;
 
 namespace {
 
-// From the pool, as the value is: a value that lives for one step (a weight rounded to bf16) is packed again every
-// step.
+// From the pool, as the value is: a value that lives for a step (a weight rounded to bf16) is packed in every step.
 struct PacksOfValue final : Value::Packs {
   static void* operator new(size_t bytes) { return detail::ctx.pool.get(bytes); }
   static void operator delete(void* p, size_t bytes) { detail::ctx.pool.put(p, bytes); }

@@ -36,8 +36,7 @@ class Observer {
  protected:
   ~Observer() = default;
 };
-/// While it lives, the calling thread's kernels are reported to this observer (none if null) instead of the previous
-/// one.
+/// While it lives, this observer (none if null), not the previous one, is told of the calling thread's kernels.
 struct ObserverScope : detail::Scoped<Observer*> {
   explicit ObserverScope(Observer* o) : Scoped(detail::ctx.observer, o) {}
 };

@@ -14,8 +14,7 @@ struct Values {
   int64_t most = 1;  ///< by default 1: labels, masks and positions that are always valid
 };
 
-/// Inputs and outputs of a piece of work on a device, filled with random numbers, since zeros run faster than real
-/// data.
+/// Inputs and outputs of work on a device, filled with random numbers, since zeros run faster than real data.
 class Scratch {
  public:
   Scratch(std::span<const TensorSpec> in, std::span<const TensorSpec> out, Values values = {}, Device device = {});
@@ -43,8 +42,7 @@ class Trial {
  public:
   /// `in` are the plain specs of the kernel's inputs. Scratch and kernel must outlive the trial.
   Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel);
-  /// Trials that run one at a time, so that they share one block, as large as the largest needs, for packs and
-  /// workspaces.
+  /// Trials that run one at a time: for packs and workspaces they share one block, as large as the largest needs.
   static std::vector<Trial> in_turn(Scratch& scratch, std::span<const TensorSpec> in,
                                     std::span<const Kernel* const> kernels);
   /// Packs the inputs again.

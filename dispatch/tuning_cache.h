@@ -22,7 +22,7 @@ std::optional<std::string> find_tuned(Device device, const std::string& work,
 void keep_tuned(Device device, const std::string& work, const std::string& algorithm);
 }  // namespace detail
 
-/// The choices that this process measured or adopted. A checkpoint records them, so that a resumed run has the same
+/// The choices that this process measured or adopted. A checkpoint stores them, so that a resumed run has the same
 /// bits.
 TunedAlgorithms tuning_in_use();
 /// Chooses by this table instead of measuring again. Kernels that are already prepared stay.

@@ -41,7 +41,7 @@ struct MaxPool2dBackward {
   PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);
 };
 
-/// From {g, index}, the elements of g (of x's spec) at the positions of the maxima: the transpose of the backward
+/// The elements of g (of x's spec) at the positions of the maxima, from {g, index}: the transpose of the backward
 /// kernel.
 struct MaxPool2dGather {
   static constexpr char kName[] = "max_pool2d_gather";

@@ -21,8 +21,7 @@ struct Piece {
   const PreparedKernel* kernel;  ///< owned by the program
   std::string direction;         ///< "forward", "backward_input", ...
 };
-/// All pieces of a network's captured training step, in the order in which they run. Program and network must outlive
-/// them.
+/// All pieces of a captured training step, in the order in which they run. The program must outlive them.
 std::vector<Piece> pieces_of(const Program& program, const models::Network& network);
 
 struct Timing {

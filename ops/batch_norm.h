@@ -12,8 +12,8 @@ namespace plumb {
 BatchNormParams batch_norm_defaults(Convention convention, bool train = true);
 
 /// The spec of gamma, beta and the statistics of x: (C), f32 for bf16 x, else of x's dtype. Throws unless x is floating
-/// and (N, C) or (N, C, H, W), if epsilon or momentum is out of range, and in training if a channel has less than two
-/// values.
+/// and (N, C) or (N, C, H, W), on epsilon or momentum out of range, and in training on less than two values per
+/// channel.
 TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x);
 
 /// y = (x - mean) / sqrt(var + epsilon) gamma + beta for each channel. x is (N, C) or (N, C, H, W) in any layout, f32,

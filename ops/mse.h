@@ -6,8 +6,8 @@
 namespace plumb {
 
 /// The mean of (x - y)^2 over all elements, of shape (). x and y must have one spec: nothing broadcasts. f32, f64 or
-/// bf16; for bf16, squares and mean are in f32, and so is the result. Keeps x - y. Throws on different specs and if
-/// empty.
+/// bf16; for bf16, squares, mean and result are f32. Keeps x - y. Throws on different specs and if there are no
+/// elements.
 Tensor mse(const Tensor& x, const Tensor& y);
 
 }  // namespace plumb

@@ -7,7 +7,7 @@
 namespace plumb {
 
 /// The spec of y for an x (N, C, IH, IW). Throws if x is not of rank 4 or not floating, if a kernel size or stride is
-/// not positive, if a padding is negative or not smaller than the window, and if the window does not fit in the padded
+/// not positive, if a padding is negative or not smaller than the window, and if the window is larger than the padded
 /// x.
 TensorSpec pool2d_output(const char* op, const Pool2dParams& p, const TensorSpec& x);
 

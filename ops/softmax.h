@@ -7,7 +7,7 @@
 namespace plumb {
 
 /// The parameters of a softmax of x along `dim` (negative: from the end). Throws unless x is floating and has that
-/// dimension.
+/// `dim`.
 SoftmaxParams softmax_params(const char* op, const TensorSpec& x, int dim, bool log);
 
 /// e^x / sum e^x along `dim`; the maximum is subtracted first. x: any shape and layout, f32, bf16 or f64; y has x's

@@ -25,8 +25,7 @@ class TrainingStep {
   TrainingStep(const models::Network& network, optim::Optimizer& optimizer, Generator& generator, StepMode mode);
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
-  /// {loss, predictions} of the batch, with the parameters before the update. In captured mode, valid until the next
-  /// step.
+  /// {loss, predictions} of the batch by the parameters before the update; if captured, valid until the next step.
   TensorList operator()(const Tensor& images, const Tensor& labels);
 
  private:

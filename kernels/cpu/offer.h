@@ -7,8 +7,7 @@
 
 namespace plumb::cpu {
 
-/// Where the heuristic's order has a candidate: kListed keeps the list's order, kFirst precedes all others, kLast
-/// follows them.
+/// A place in the order that the heuristic tries: before all others, as listed, or after all others.
 enum class Place : uint8_t { kFirst, kListed, kLast };
 
 /// A row of a list of candidates. A null `make` offers nothing.

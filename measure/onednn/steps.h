@@ -32,8 +32,7 @@ class Steps final : public RawRun {
   void run() override;
   void convert() override;
 
-  /// Memory filled with random numbers. It comes from Plumbline's allocator, so that both sides have equally good
-  /// pages.
+  /// Memory filled with random numbers; from Plumbline's allocator, so that both sides have equally good pages.
   memory fresh(const memory::desc& d);
   /// Adds a primitive with its own memory, and with a bias unless `bias` is empty. With `convert`, operands have their
   /// own formats before and after, and every run converts those for which the primitive wants another.

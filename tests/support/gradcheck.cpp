@@ -14,8 +14,7 @@ namespace {
 using testing::AssertionFailure;
 using testing::AssertionResult;
 
-// <f(x + h) - f(x - h), cotangent> / 2h for one element; subtracts before it sums, so that equal elements cancel
-// exactly.
+// <f(x + h) - f(x - h), cotangent> / 2h for one element; subtracts first, so that equal elements cancel exactly.
 double difference(const Function& f, std::vector<Tensor> inputs, size_t input, int64_t element, double step,
                   const std::vector<double>& cotangent) {
   const Tensor x = on_host(inputs[input]);

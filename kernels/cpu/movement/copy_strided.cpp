@@ -35,8 +35,7 @@ std::unique_ptr<Kernel> rows_kernel(const StridedLoop<1>& loop, int64_t offset, 
 }  // namespace
 
 void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes, int64_t rows) {
-  // How far ahead to prefetch into the second-level cache: the processor's own prefetcher stops at every gap between
-  // runs.
+  // How far ahead to prefetch into the second-level cache: the processor's prefetcher stops at gaps between runs.
   constexpr int64_t kAhead = 16 << 10;
   const auto copy_by = [&]<int64_t kBlock>(std::integral_constant<int64_t, kBlock>) {
     const int64_t last = bytes - kBlock, ahead = (kAhead / bytes + 1) * from_step;

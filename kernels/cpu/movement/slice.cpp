@@ -121,8 +121,7 @@ class ConcatKernel final : public Kernel {
   }
 
  private:
-  // Writes the part of one input's runs that lies in bytes [begin, end) of y: whole runs; the first and last may be
-  // cut.
+  // Writes the part of one input's runs in bytes [begin, end) of y; the first and last run may be cut.
   void write_run(const uint8_t* x, int64_t run_begin, int64_t length, int64_t begin, int64_t end, uint8_t* to) const {
     const auto write_cut = [&](int64_t row) {
       const int64_t at = row * width_ + run_begin, first = std::max(at, begin), last = std::min(at + length, end);

@@ -33,8 +33,7 @@ class ArgmaxOffsets {  // offsets of the reduced elements in row-major order of 
   std::vector<Axis> axes_;
 };
 
-// The index of the largest of n neighbours (the first if several), or of the first NaN: finds the value, then its
-// index.
+// The index of the first of the largest of n neighbours, or of the first NaN: finds the value, then its index.
 template <class T>
 int64_t argmax_of_row(int64_t n, const T* x) {
   using C = Compute<T>;
