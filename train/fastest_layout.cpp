@@ -50,8 +50,8 @@ Layout usual_layout(Device device, DType dtype) {
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
   const Device device = network.device();
   const std::string work =
-      message("layout of {} batch {} {} math {} threads {} search {} among {} of {} kernels", network.name(), batch, dtype,
-              static_cast<int>(detail::ctx.policy.math), threads(), static_cast<int>(detail::ctx.policy.search),
+      message("layout of {} batch {} {} math {} threads {} search {} among {} of {} kernels", network.name(), batch,
+              dtype, static_cast<int>(detail::ctx.policy.math), threads(), static_cast<int>(detail::ctx.policy.search),
               algorithm_name(detail::ctx.policy.algorithm), detail::ctx.policy.kernels);
   const auto is_layout = [](const std::string& name) {
     return std::ranges::any_of(kPublicLayouts, [&](Layout l) { return to_string(l) == name; });
