@@ -64,7 +64,8 @@ void eval(const EvalConfig& c) {
   check_engine(c.kernels, c.model);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
-  fmt::print("by {}, {}\n", whose(c.kernels), where(network->device()));
+  if (c.kernels.set != KernelSet::kAll) fmt::print("by {}\n", whose(c.kernels));
+  if (!network->device().is_cpu()) fmt::print("on {}\n", where(network->device()));
   warn_of_loss(loss, "the loss", "look for NaN or too large numbers in the weights, or in --mean and --std");
   if (c.json.empty()) return;
   const nlohmann::ordered_json report{{"model", network->name()},

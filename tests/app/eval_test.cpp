@@ -26,6 +26,15 @@ TEST_F(EvalTest, PrintsAndWritesTheSame) {
   std::snprintf(expected, sizeof expected, "correct %d of 40\nloss %.6f\n", report["correct"].get<int>(),
                 report["loss"].get<double>());
   EXPECT_EQ(o.out, expected);
+  EXPECT_EQ(report["kernels"], "all");
+}
+
+TEST_F(EvalTest, SaysWhoseKernelsRan) {
+  save("lenet");
+  const test::Outcome o = run("eval lenet --weights w --data synthetic --limit 40 --kernels vendor --json r.json");
+
+  EXPECT_NE(o.out.find("\nby vendor kernels\n"), std::string::npos) << o;
+  EXPECT_EQ(read_json("r.json")["kernels"], "vendor");
 }
 
 TEST_F(EvalTest, AgreesWithTheEvaluationInTraining) {

@@ -37,7 +37,7 @@ may optim core dispatch kernels ops graph
 may data core dispatch kernels
 may models core dispatch kernels ops graph
 may train core dispatch kernels ops graph optim models data train
-may measure core dispatch kernels ops graph optim models data
+may measure core dispatch kernels ops graph optim models data train
 may measure/onednn core dispatch kernels measure
 may app core dispatch kernels ops graph optim models data train measure
 may bench core dispatch kernels ops graph optim models data train measure
@@ -54,7 +54,6 @@ allow kernels/cpu/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
 allow measure/any.cpp '#include "kernels/cpu/parallel.h"'
 allow measure/any.cpp '#include "kernels/reference/conv2d/conv2d.h"'
 allow measure/onednn/any.cpp '#include "kernels/cpu/onednn/dnnl.h"'
-allow bench/any.cpp '#include "app/command_line.h"'
 allow kernels/cpu/parallel.h '#pragma omp parallel'
 allow kernels/cpu/threads.cpp '#pragma omp parallel'
 allow kernels/cpu/any.cpp 'dnnl::engine e;'
@@ -78,7 +77,7 @@ programs="measure app bench examples tests"
   may_not data ops graph optim models train measure $programs
   may_not models optim data train measure $programs
   may_not train measure $programs
-  may_not measure train app bench examples tests
+  may_not measure app bench examples tests
   may_not app bench examples
   may_not bench app examples
 }

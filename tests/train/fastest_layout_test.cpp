@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "dispatch/policy.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
 
@@ -40,7 +41,7 @@ TEST(FastestLayoutTest, IsTheOneThatTookLeast) {
   }
 }
 
-TEST(FastestLayoutTest, IsMeasuredOnceForABatch) {
+TEST(FastestLayoutTest, IsMeasuredOnceForABatchAndASetOfKernels) {
   const SlowOutside network("measured once", Layout::kChwn);
   fastest_layout(network, DType::kF32, 8);
   const auto passes = network.passes;
@@ -49,6 +50,10 @@ TEST(FastestLayoutTest, IsMeasuredOnceForABatch) {
   EXPECT_EQ(network.passes, passes);
   fastest_layout(network, DType::kF32, 9);
   EXPECT_NE(network.passes, passes);
+  const auto before = network.passes;
+  const PolicyScope vendor({.kernels = KernelSet::kVendor});
+  fastest_layout(network, DType::kF32, 8);
+  EXPECT_NE(network.passes, before);
 }
 
 }  // namespace
