@@ -266,9 +266,8 @@ void plan(Config c) {
   j["libraries"] = libraries;
   j["driver"] = driver;
   j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = to_string(c.precision);
-  j["algorithm"] = to_string(c.kernels), j["kernels"] = to_string(c.kernels.set);
   j["optimizer"] = to_string(c.optimizer);
-  j["algorithm"] = is_measured ? "heuristic" : to_string(c.kernels);
+  j["algorithm"] = is_measured ? "heuristic" : to_string(c.kernels), j["kernels"] = to_string(c.kernels.set);
   j["workspace_limit_bytes"] = workspace_limit(device);
   j["roofs"] = {{"bytes_per_s", roofs.bytes},
                 {"f32_flops", roofs.f32},

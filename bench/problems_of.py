@@ -26,6 +26,11 @@ class Wrong(Exception):
     """One sentence about a line."""
 
 
+def refuse(sentence):
+    print(f"problems_of.py: {sentence}", file=sys.stderr)
+    sys.exit(2)
+
+
 def check(right, sentence):
     if not right:
         raise Wrong(sentence)
@@ -89,7 +94,9 @@ def of_letters(name, text):
     check("ic" in v, "ic is missing")
     batch, channels = v.get("mb", 2), v["ic"]
     is_image = "ih" in v or "iw" in v
-    axes = [axis_of(v, a) if "ih" in v else Axis(1) if a == "h" else axis_of(v, a) for a in "hw"] if is_image else []
+    axes = []
+    if is_image:  # without a height there is one spatial dimension
+        axes = [axis_of(v, "h") if "ih" in v else Axis(1), axis_of(v, "w")]
     x = [batch, channels] + [a.size for a in axes]
     if not is_image or not ("kh" in v or "kw" in v):
         if "oc" not in v:
@@ -163,10 +170,17 @@ def main():
             try:
                 made += of_line(text)
             except Wrong as e:
-                sys.exit(f"problems_of.py: {read.filename()}, line {read.filelineno()}: {e}, in \"{text}\"")
-    except (OSError, UnicodeDecodeError) as e:
-        sys.exit(f"problems_of.py: {e}")
-    print("\n".join(made))
+                refuse(f'{read.filename()}, line {read.filelineno()}: {e}, in "{text}"')
+    except OSError as e:
+        refuse(f"{e.filename}: {e.strerror}")
+    except UnicodeDecodeError:
+        refuse(f"{read.filename()} is no text")
+    if not made:
+        refuse('there are no problems; give lines like ic3ih8oc4kh3ph1n"name"')
+    try:
+        print("\n".join(made), flush=True)
+    except OSError as e:
+        refuse(f"the standard output cannot be written: {e.strerror}")
 
 
 if __name__ == "__main__":

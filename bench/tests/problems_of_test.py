@@ -75,7 +75,12 @@ class ProblemsOf(unittest.TestCase):
             made = problems_of("\n" + line)
             self.assertIn("line 2: ", made.stderr, line)
             self.assertIn(part, made.stderr)
-            self.assertEqual((made.returncode, made.stdout), (1, ""))
+            self.assertEqual((made.returncode, made.stdout), (2, ""))
+
+    def test_no_problems_and_no_file_are_refused(self):
+        self.assertEqual(problems_of("# a comment\n").returncode, 2)
+        made = subprocess.run([sys.executable, SCRIPT, "/nowhere/x"], capture_output=True, text=True, check=False)
+        self.assertEqual((made.returncode, made.stderr), (2, "problems_of.py: /nowhere/x: No such file or directory\n"))
 
 
 if __name__ == "__main__":
