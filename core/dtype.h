@@ -61,38 +61,23 @@ struct Float16 {
   }
 };
 
+/// The dtype of a C++ type.
 template <class T>
-struct DTypeOf;
+inline constexpr DType dtype_of = T::is_no_type_of_elements;
 template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::kF32;
-};
+inline constexpr DType dtype_of<float> = DType::kF32;
 template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::kF64;
-};
+inline constexpr DType dtype_of<double> = DType::kF64;
 template <>
-struct DTypeOf<Float16> {
-  static constexpr DType value = DType::kF16;
-};
+inline constexpr DType dtype_of<Float16> = DType::kF16;
 template <>
-struct DTypeOf<Bfloat16> {
-  static constexpr DType value = DType::kBf16;
-};
+inline constexpr DType dtype_of<Bfloat16> = DType::kBf16;
 template <>
-struct DTypeOf<int32_t> {
-  static constexpr DType value = DType::kI32;
-};
+inline constexpr DType dtype_of<int32_t> = DType::kI32;
 template <>
-struct DTypeOf<int64_t> {
-  static constexpr DType value = DType::kI64;
-};
+inline constexpr DType dtype_of<int64_t> = DType::kI64;
 template <>
-struct DTypeOf<uint8_t> {
-  static constexpr DType value = DType::kU8;
-};
-template <class T>
-inline constexpr DType dtype_of = DTypeOf<T>::value;
+inline constexpr DType dtype_of<uint8_t> = DType::kU8;
 
 /// Calls f.template operator()<T>() with the C++ type of t.
 template <class F>

@@ -89,9 +89,6 @@ void fill_random(void* data, DType dtype, int64_t begin, int64_t end, const Dist
 inline void fill_uniform(void* data, DType dtype, int64_t count, double low, double high, uint64_t seed) {
   fill_random(data, dtype, 0, count, uniform_distribution(dtype, low, high), seed);
 }
-inline void fill_normal(void* data, DType dtype, int64_t count, double mean, double deviation, uint64_t seed) {
-  fill_random(data, dtype, 0, count, normal_distribution(dtype, mean, deviation), seed);
-}
 }  // namespace detail
 
 }  // namespace plumb

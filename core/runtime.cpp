@@ -197,16 +197,13 @@ void detail::copy_bytes(void* to, Device to_device, const void* from, Device fro
   if (bytes == 0) return;
   if (to_device.is_cpu() && from_device.is_cpu()) {
     std::memcpy(to, from, bytes);
-  } else if (to_device == from_device) {
-    Runtime& r = runtime_of(to_device);
-    r.copy(to, from, bytes, Direction::kWithin, r.stream());
-  } else if (from_device.is_cpu()) {
-    Runtime& r = runtime_of(to_device);
-    r.copy(to, from, bytes, Direction::kToDevice, r.stream());
-  } else if (to_device.is_cpu()) {
-    Runtime& r = runtime_of(from_device);
-    r.copy(to, from, bytes, Direction::kToHost, r.stream());
-    r.wait(r.stream());
+  } else if (to_device == from_device || to_device.is_cpu() || from_device.is_cpu()) {
+    Runtime& r = runtime_of(to_device.is_cpu() ? from_device : to_device);
+    const Direction direction = to_device.is_cpu()     ? Direction::kToHost
+                                : from_device.is_cpu() ? Direction::kToDevice
+                                                       : Direction::kWithin;
+    r.copy(to, from, bytes, direction, r.stream());
+    if (to_device.is_cpu()) r.wait(r.stream());
   } else {
     const Block between = block_of(bytes);
     copy_bytes(between.get(), {}, from, from_device, bytes);

@@ -10,13 +10,11 @@ namespace plumb::detail {
 class Slab {
  public:
   Slab(void* memory, size_t bytes) : begin_(static_cast<char*>(memory)), bytes_(bytes), free_{{0, bytes}} {}
-  void* memory() const { return begin_; }
   size_t bytes() const { return bytes_; }
   /// Takes a range from the smallest free one that is large enough, or returns null. Offsets stay aligned if sizes are.
   void* get(size_t bytes);
   void put(void* block, size_t bytes);
   bool holds(const void* block) const { return block >= begin_ && block < begin_ + bytes_; }
-  bool is_unused() const { return free_.size() == 1 && free_.begin()->second == bytes_; }
 
  private:
   char* begin_;

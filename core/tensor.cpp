@@ -1,6 +1,5 @@
 #include "core/tensor.h"
 
-#include "core/element.h"
 #include "core/runtime.h"
 
 namespace plumb {
@@ -47,7 +46,14 @@ double Tensor::element(int64_t offset) const {
   const auto* from = static_cast<const char*>(value->data) + static_cast<size_t>(offset) * size_of(dtype());
   alignas(8) char one[8];
   detail::copy_bytes(one, {}, from, value->device, size_of(dtype()));
-  return detail::element_of(one, dtype(), 0);
+  return dispatch_dtype(dtype(), [&]<class T>() {
+    const T v = *reinterpret_cast<const T*>(one);
+    if constexpr (std::is_arithmetic_v<T>) {
+      return static_cast<double>(v);  // of i64, beyond 2^53, rounded
+    } else {
+      return static_cast<double>(static_cast<float>(v));
+    }
+  });
 }
 
 void Tensor::refuse_empty() { fail("the tensor is empty: it has neither shape nor elements; give it a value first"); }
