@@ -56,6 +56,11 @@ template <class F>
 detail::Wrt<F> wrt(const Tensor& x, F gradient, const char* op = __builtin_FUNCTION()) {
   return {x, std::move(gradient), op};
 }
+/// The same, for a closure of many lines.
+template <class F>
+detail::Wrt<F> wrt(const Tensor& x, const char* op, F gradient) {
+  return wrt(x, std::move(gradient), op);
+}
 
 namespace detail {
 

@@ -11,10 +11,9 @@ void check_activation(const char* op, Activation a) {
 
 Tensor record_activation(const Tensor& z, Activation a) {
   if (a == Activation::kNone) return z;
-  return record(z.detached(),
-                wrt(
-                    z, [](const Tensor& dy, const Tensor& out) { return unary_backward(functors::Relu{}, dy, out); },
-                    functors::Relu::kName));
+  return record(z.detached(), wrt(z, functors::Relu::kName, [](const Tensor& dy, const Tensor& out) {
+                  return unary_backward(functors::Relu{}, dy, out);
+                }));
 }
 
 ReluNode::ReluNode(const Tensor& y, const Ref<Node>& z, Tensor mask)

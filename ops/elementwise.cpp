@@ -89,14 +89,12 @@ Tensor backward_of(const UnaryKinds& k, const Attributes& f, const Tensor& dy, c
               k.name, dy ? to_string(dy.spec()) : "an empty tensor", v ? to_string(v.spec()) : "an empty tensor");
   const auto by_v = [&k, f, dy = SavedTensor(dy, k.name), v = SavedTensor(v, k.name)](const Tensor& g) {
     return record(run_kind(*k.second, &f, {g, dy(), v()}, g.spec()),
-                  wrt(
-                      v(), [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }, k.name));
+                  wrt(v(), k.name, [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }));
   };
   return record(
       run_kind(*k.backward, &f, {dy, v}, dy.spec()),
-      wrt(
-          dy, [&k, f, v = SavedTensor(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }, k.name),
-      wrt(v, by_v, k.name));
+      wrt(dy, k.name, [&k, f, v = SavedTensor(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }),
+      wrt(v, k.name, by_v));
 }
 
 Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
@@ -104,19 +102,16 @@ Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
   detail::check_floating(k.name, x.spec());
   Tensor y = run_kind(*k.forward, &f, {x}, x.spec());
   if (k.keeps == Keeps::kInput) {
-    return record(
-        std::move(y),
-        wrt(
-            x, [&k, f, x = SavedTensor(x, k.name)](const Tensor& dy) { return backward_of(k, f, dy, x()); }, k.name));
+    return record(std::move(y), wrt(x, k.name, [&k, f, x = SavedTensor(x, k.name)](const Tensor& dy) {
+                    return backward_of(k, f, dy, x());
+                  }));
   }
   if (k.keeps == Keeps::kOutput) {
     return record(std::move(y),
-                  wrt(
-                      x, [&k, f](const Tensor& dy, const Tensor& out) { return backward_of(k, f, dy, out); }, k.name));
+                  wrt(x, k.name, [&k, f](const Tensor& dy, const Tensor& out) { return backward_of(k, f, dy, out); }));
   }
   return record(std::move(y),
-                wrt(
-                    x, [&k, f](const Tensor& dy) { return backward_of(k, f, dy, dy.detached()); }, k.name));
+                wrt(x, k.name, [&k, f](const Tensor& dy) { return backward_of(k, f, dy, dy.detached()); }));
 }
 
 // The gradient of a binary functor with respect to one operand, in the broadcast shape. It can be differentiated once.
@@ -131,24 +126,18 @@ Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Te
   };
   return record(
       run_kind(k[s], &kNoAttributes, {dy, a, b}, dy.spec()),
-      wrt(
-          dy,
+      wrt(dy, k.name,
           [&k, s, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
             return binary_gradient(k, s, g, a(), b());
-          },
-          k.name),
-      wrt(
-          a,
+          }),
+      wrt(a, k.name,
           [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](
-              const Tensor& g) { return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a()); },
-          k.name),
-      wrt(
-          b,
+              const Tensor& g) { return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a()); }),
+      wrt(b, k.name,
           [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name),
            b = SavedTensor(b, k.name)](const Tensor& g) {
             return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
-          },
-          k.name));
+          }));
 }
 
 Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
@@ -158,36 +147,23 @@ Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {
   const bool is_add = &k == &binary_kinds<functors::Add>, is_sub = &k == &binary_kinds<functors::Sub>;
   if (is_add || is_sub) {  // a's gradient is dy itself
     if (a.shape() == b.shape()) {
-      return record(std::move(y),
-                    wrt(
-                        a, [](const Tensor& dy) { return dy; }, k.name),
-                    wrt(
-                        b, [is_sub](const Tensor& dy) { return is_sub ? neg(dy) : dy; }, k.name));
+      return record(std::move(y), wrt(a, k.name, [](const Tensor& dy) { return dy; }),
+                    wrt(b, k.name, [is_sub](const Tensor& dy) { return is_sub ? neg(dy) : dy; }));
     }
-    return record(std::move(y),
-                  wrt(
-                      a, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }, k.name),
-                  wrt(
-                      b,
-                      [s = b.spec(), is_sub](const Tensor& dy) {
-                        const Tensor db = sum_to(dy, s);
-                        return is_sub ? neg(db) : db;
-                      },
-                      k.name));
+    return record(std::move(y), wrt(a, k.name, [s = a.spec()](const Tensor& dy) { return sum_to(dy, s); }),
+                  wrt(b, k.name, [s = b.spec(), is_sub](const Tensor& dy) {
+                    const Tensor db = sum_to(dy, s);
+                    return is_sub ? neg(db) : db;
+                  }));
   }
   return record(std::move(y),
-                wrt(
-                    a,
+                wrt(a, k.name,
                     [&k, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& dy) {
                       return sum_to(binary_gradient(k, Stage::kBackward, dy, a(), b()), a().spec());
-                    },
-                    k.name),
-                wrt(
-                    b,
-                    [&k, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& dy) {
-                      return sum_to(binary_gradient(k, Stage::kBackwardB, dy, a(), b()), b().spec());
-                    },
-                    k.name));
+                    }),
+                wrt(b, k.name, [&k, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& dy) {
+                  return sum_to(binary_gradient(k, Stage::kBackwardB, dy, a(), b()), b().spec());
+                }));
 }
 
 }  // namespace

@@ -119,12 +119,9 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
   }
   return record(
       std::move(y),
-      wrt(
-          x, [w = SavedTensor(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }, kName),
-      wrt(
-          w, [x = SavedTensor(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }, kName),
-      wrt(
-          b, [](const Tensor& dy) { return sum(dy, {0}); }, kName));
+      wrt(x, kName, [w = SavedTensor(w, kName)](const Tensor& dy) { return linear_backward_input(dy, w()); }),
+      wrt(w, kName, [x = SavedTensor(x, kName)](const Tensor& dy) { return linear_backward_weight(dy, x()); }),
+      wrt(b, kName, [](const Tensor& dy) { return sum(dy, {0}); }));
 }
 
 // Whether a layer's ReLU stores a mask for the next layer's backward.

@@ -29,24 +29,19 @@ Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p
 Tensor max_gather(const Tensor& g, const Tensor& index, const Pool2dParams& p) {
   const TensorSpec y = index.spec().with(g.dtype());
   return record(run<MaxPool2dGather>(p, {g, index}, y),
-                wrt(
-                    g,
-                    [p, index = SavedTensor(index, kMax), s = g.spec()](const Tensor& dy) {
-                      return max_backward(dy, index(), p, s);
-                    },
-                    kMax));
+                wrt(g, kMax, [p, index = SavedTensor(index, kMax), s = g.spec()](const Tensor& dy) {
+                  return max_backward(dy, index(), p, s);
+                }));
 }
 
 Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p, const TensorSpec& x) {
   return record(
       run<MaxPool2dBackward>(p, {dy, index}, x),
-      wrt(
-          dy, [p, index = SavedTensor(index, kMax)](const Tensor& g) { return max_gather(g, index(), p); }, kMax));
+      wrt(dy, kMax, [p, index = SavedTensor(index, kMax)](const Tensor& g) { return max_gather(g, index(), p); }));
 }
 
 Tensor avg_backward(const Tensor& dy, const Pool2dParams& p, const TensorSpec& x) {
-  return record(run<AvgPool2dBackward>(p, {dy}, x), wrt(
-                                                        dy, [p](const Tensor& g) { return avg_pool2d(g, p); }, kAvg));
+  return record(run<AvgPool2dBackward>(p, {dy}, x), wrt(dy, kAvg, [p](const Tensor& g) { return avg_pool2d(g, p); }));
 }
 
 }  // namespace

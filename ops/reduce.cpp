@@ -55,12 +55,9 @@ Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims
   const Layout layout = keepdims ? x.layout() : Layout::kNchw;
   const int64_t n = what == Reduction::kMean ? terms(x.shape(), mask) : 1;
   Tensor y = record(reduce_kept(what, x, mask, layout),
-                    wrt(
-                        x,
-                        [s = x.spec(), n](const Tensor& dy) {
-                          return expand(to(n == 1 ? dy : dy / static_cast<double>(n), s.layout), s);
-                        },
-                        what == Reduction::kMean ? "mean" : "sum"));
+                    wrt(x, what == Reduction::kMean ? "mean" : "sum", [s = x.spec(), n](const Tensor& dy) {
+                      return expand(to(n == 1 ? dy : dy / static_cast<double>(n), s.layout), s);
+                    }));
   return keepdims ? y : drop(y, x.shape(), mask);
 }
 
@@ -68,12 +65,9 @@ Tensor sum_or_mean(Reduction what, const Tensor& x, uint32_t mask, bool keepdims
 // respect to dy is a product with the shares of ones. x and y have no gradient: shares change only where maxima tie.
 Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return record(run<MaxBackward>({}, {dy, x, y}, x.spec()),
-                wrt(
-                    dy,
-                    [x = SavedTensor(x, "max"), y = SavedTensor(y, "max")](const Tensor& g) {
-                      return sum_to(mul(max_backward(ones_like(y()), x(), y()), g), y().spec());
-                    },
-                    "max"));
+                wrt(dy, "max", [x = SavedTensor(x, "max"), y = SavedTensor(y, "max")](const Tensor& g) {
+                  return sum_to(mul(max_backward(ones_like(y()), x(), y()), g), y().spec());
+                }));
 }
 
 }  // namespace

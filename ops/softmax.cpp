@@ -11,8 +11,7 @@ Tensor forward(const char* op, const Tensor& x, int dim, bool log) {
   PLUMB_CHECK(x, "{}: x is an empty tensor", op);
   const SoftmaxParams p = softmax_params(op, x.spec(), dim, log);
   return record(run<SoftmaxForward>(p, {x}, x.spec()),
-                wrt(
-                    x, [p](const Tensor& dy, const Tensor& y) { return softmax_backward(dy, y, p); }, op));
+                wrt(x, op, [p](const Tensor& dy, const Tensor& y) { return softmax_backward(dy, y, p); }));
 }
 
 }  // namespace
