@@ -3,14 +3,8 @@
 namespace plumb {
 
 const char* to_string(Provider p) {
-  switch (p) {
-    case Provider::kPlumbline: return "plumbline";
-    case Provider::kOneDnn: return "onednn";
-    case Provider::kCudnn: return "cudnn";
-    case Provider::kCublasLt: return "cublaslt";
-    case Provider::kReference: return "reference";
-  }
-  return "plumbline";
+  constexpr const char* kNames[] = {"plumbline", "onednn", "cudnn", "cublaslt", "reference"};
+  return kNames[static_cast<size_t>(p)];
 }
 
 }  // namespace plumb

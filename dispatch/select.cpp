@@ -105,16 +105,10 @@ std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candi
   return order;
 }
 
-Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make) {
+// The first of these candidates that can be made; where a name is given, only one of that name.
+Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make, std::string_view name = {}) {
   for (const auto& c : order) {
-    if (auto kernel = make(c)) return {c.algorithm, c.provider, std::move(kernel)};
-  }
-  return {};
-}
-
-Made by_name(const std::vector<Candidates::Candidate>& order, const std::string& algorithm, Maker& make) {
-  for (const auto& c : order) {
-    if (c.algorithm != algorithm) continue;
+    if (!name.empty() && c.algorithm != name) continue;
     if (auto kernel = make(c)) return {c.algorithm, c.provider, std::move(kernel)};
   }
   return {};
@@ -125,7 +119,7 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
   for (const auto& c : order) work += " " + c.algorithm;
   Made best;
   const auto is_offered = [&](const std::string& algorithm) {
-    return (best = by_name(order, algorithm, make)).kernel != nullptr;
+    return (best = first_of(order, make, algorithm)).kernel != nullptr;
   };
   if (find_tuned(p.policy.device, work, is_offered)) return best;
   // With kVendor, only the vendor's candidates compete, if any applies; among those, only the family that was asked

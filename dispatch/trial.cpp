@@ -49,10 +49,7 @@ void Scratch::fill_there(void* data, const TensorSpec& s, const Distribution& d,
 }
 
 Trial::Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound)
-    : kernel_(&kernel),
-      in_(scratch.in()),
-      out_(scratch.out()),
-      stream_(scratch.device().is_cpu() ? nullptr : runtime_of(scratch.device()).stream()) {
+    : kernel_(&kernel), in_(scratch.in()), out_(scratch.out()) {
   for (const PackRequest& r : kernel.info().packs) {
     const auto i = static_cast<size_t>(r.input);
     packers_.push_back({make_packer(in[i], r.layout), i, pack_bytes(r.layout), in_[i], nullptr, nullptr});

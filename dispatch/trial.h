@@ -36,8 +36,8 @@ class Scratch {
   uint64_t seed_ = 0;
 };
 
-/// A kernel bound to scratch memory. A run includes packing the inputs that the kernel wants packed, since in training
-/// the weights change between runs.
+/// A kernel bound to scratch memory. A run, on a stream of the scratch's device (null on the host), includes packing
+/// the inputs that the kernel wants packed, since in training the weights change between runs.
 class Trial {
  public:
   /// `in` are the plain specs of the kernel's inputs. Scratch and kernel must outlive the trial.
@@ -46,16 +46,11 @@ class Trial {
   static std::vector<Trial> in_turn(Scratch& scratch, std::span<const TensorSpec> in,
                                     std::span<const Kernel* const> kernels);
   /// Packs the inputs again.
-  void pack() const { pack(stream_); }
   void pack(Runtime::Stream stream) const;
-  /// Runs the kernel on the packs as they are.
-  void compute() const { compute(stream_); }
   /// Packs, then runs the kernel.
-  void run() const { run(stream_); }
-  /// The same on another stream of the device, one on which work is captured.
   void run(Runtime::Stream stream) const {
     pack(stream);
-    compute(stream);
+    kernel_->run({in_.data(), out_.data(), workspace_, stream});
   }
 
  private:
@@ -71,12 +66,10 @@ class Trial {
   Trial(Scratch& scratch, std::span<const TensorSpec> in, const Kernel& kernel, Unbound);
   size_t bytes() const;
   void bind(void* memory);
-  void compute(Runtime::Stream stream) const { kernel_->run({in_.data(), out_.data(), workspace_, stream}); }
   const Kernel* kernel_;
   std::vector<void*> in_, out_;
   std::vector<Packer> packers_;
   void* workspace_ = nullptr;
-  Runtime::Stream stream_ = nullptr;  // null on the host
 };
 
 }  // namespace plumb::detail

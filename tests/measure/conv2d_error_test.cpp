@@ -19,7 +19,7 @@ double error_of(const Conv2dParams& params, const std::vector<TensorSpec>& in, c
   const detail::Ref<PreparedKernel> p =
       in.size() == 3 ? prepare<K>(params, {in[0], in[1], in[2]}, {out}) : prepare<K>(params, {in[0], in[1]}, {out});
   detail::Scratch scratch(p->in(), p->out());
-  detail::Trial(scratch, p->in(), *p->kernel).run();
+  detail::Trial(scratch, p->in(), *p->kernel).run(nullptr);
   static_cast<float*>(scratch.out()[0])[0] += damage;
   return conv2d_error(*p, scratch.in(), scratch.out()[0]);
 }
