@@ -1,6 +1,8 @@
 // Elementwise kernels, one kind for each functor and stage. The functors are in kernels/functors/.
 #pragma once
 
+#include <algorithm>
+
 #include "../dispatch/kernel.h"
 #include "functors/stages.h"
 
@@ -15,27 +17,35 @@ OfferFunctor offer_unary_cpu, offer_binary_cpu, offer_unary_reference, offer_bin
 PLUMB_IN_CUDA OfferFunctor offer_unary_cuda;
 PLUMB_IN_CUDA OfferFunctor offer_binary_cuda;
 
+/// f.template operator()<stage>() for a stage of a functor of one number, and of two.
+template <class F>
+void visit_unary(Stage s, const F& f) {
+  if (s == Stage::kForward) return f.template operator()<Stage::kForward>();
+  if (s == Stage::kBackward) return f.template operator()<Stage::kBackward>();
+  f.template operator()<Stage::kSecond>();
+}
+template <class F>
+void visit_binary(Stage s, const F& f) {
+  if (s == Stage::kBackwardB) return f.template operator()<Stage::kBackwardB>();
+  if (s == Stage::kSecondAB) return f.template operator()<Stage::kSecondAB>();
+  if (s == Stage::kSecondBA) return f.template operator()<Stage::kSecondBA>();
+  if (s == Stage::kSecondBB) return f.template operator()<Stage::kSecondBB>();
+  visit_unary(s, f);
+}
+
 template <class F>
 Problem<NoParams> without_params(const Problem<F>& p) {
   static constexpr NoParams none;
   return {none, p.in, p.out, p.threads, p.math, p.device};
 }
-template <Stage S>
-inline constexpr auto& stage_suffix = "";
-template <>
-inline constexpr auto& stage_suffix<Stage::kBackward> = "_backward";
-template <>
-inline constexpr auto& stage_suffix<Stage::kBackwardB> = "_backward_b";
-template <>
-inline constexpr auto& stage_suffix<Stage::kSecond> = "_second";
-template <>
-inline constexpr auto& stage_suffix<Stage::kSecondAB> = "_second_ab";
-template <>
-inline constexpr auto& stage_suffix<Stage::kSecondBA> = "_second_ba";
-template <>
-inline constexpr auto& stage_suffix<Stage::kSecondBB> = "_second_bb";
+/// "relu_backward" as a constant with zeros at its end.
 template <class F, Stage S>
-inline constexpr auto stage_name = joined_name(F::kName, stage_suffix<S>);
+inline constexpr auto stage_name = [] {
+  std::array<char, sizeof F::kName + 12> name{};
+  const auto end = std::ranges::copy(std::string_view(F::kName), name.begin()).out;
+  std::ranges::copy(kStageSuffixes[static_cast<size_t>(S)], end);
+  return name;
+}();
 
 /// Forward {x} -> y; backward {dy, v} -> dx; second {g, dy, v} -> the gradient with respect to v. All have one spec.
 template <class F, Stage S>

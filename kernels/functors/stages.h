@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "binary.h"
 #include "unary.h"
@@ -19,6 +20,8 @@ enum class Stage {
   kSecondBB,   ///< g d backward_b / db
 };
 constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
+inline constexpr std::string_view kStageSuffixes[] = {"",           "_backward",  "_backward_b", "_second",
+                                                      "_second_ab", "_second_ba", "_second_bb"};
 
 /// kBroadcasts: operands may be broadcast. kRare: second derivatives, one way of running which will do.
 template <class F, Stage S>

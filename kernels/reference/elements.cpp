@@ -49,16 +49,6 @@ int64_t integer_of(DType t, const char* element) {
   }
 }
 
-class ReferenceKernel final : public Kernel {
- public:
-  ReferenceKernel(const std::string& kind, std::function<void(const Launch&)> run)
-      : Kernel("reference:" + kind), run_(std::move(run)) {}
-  void run(const Launch& l) const override { run_(l); }
-
- private:
-  std::function<void(const Launch&)> run_;
-};
-
 }  // namespace
 
 Index index_at(const Shape& shape, int64_t i) {
@@ -138,7 +128,7 @@ void Elements::copy(void* data, const Index& i, const Elements& from, const void
 }
 
 void offer(const char* kind, Candidates& candidates, std::function<void(const Launch&)> run) {
-  candidates.add(Provider::kReference, "reference", [=] { return std::make_unique<ReferenceKernel>(kind, run); });
+  candidates.add(Provider::kReference, "reference", [=] { return make_kernel(std::string("reference:") + kind, run); });
 }
 
 }  // namespace plumb::reference

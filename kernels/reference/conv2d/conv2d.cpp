@@ -45,54 +45,6 @@ struct Geometry {
       : sums{xt.shape, wt.shape, yt.shape, params}, x(strides_of(xt)), w(strides_of(wt)), y(strides_of(yt)) {}
 };
 
-template <class T>
-class ForwardKernel final : public Kernel {
- public:
-  ForwardKernel(const Geometry& geometry, bool bias) : Kernel("reference:conv2d_forward"), g_(geometry), bias_(bias) {}
-  void run(const Launch& l) const override {
-    const Operand<T> x{l.in[0], g_.x}, w{l.in[1], g_.w};
-    write_each<T>(l.out[0], g_.sums.y, g_.y, [&](int64_t n, int64_t oc, int64_t oh, int64_t ow) {
-      double sum = g_.sums.forward(x, w, n, oc, oh, ow);
-      if (bias_) sum += static_cast<double>(cpu::load(static_cast<const T*>(l.in[2]) + oc));
-      return g_.sums.p.activation == Activation::kRelu && sum < 0 ? 0 : sum;
-    });
-  }
-
- private:
-  Geometry g_;
-  bool bias_;
-};
-
-template <class T>
-class BackwardInputKernel final : public Kernel {
- public:
-  explicit BackwardInputKernel(const Geometry& geometry) : Kernel("reference:conv2d_backward_input"), g_(geometry) {}
-  void run(const Launch& l) const override {
-    const Operand<T> dy{l.in[0], g_.y}, w{l.in[1], g_.w};
-    write_each<T>(l.out[0], g_.sums.x, g_.x, [&](int64_t n, int64_t channel, int64_t ih, int64_t iw) {
-      return g_.sums.backward_input(dy, w, n, channel, ih, iw);
-    });
-  }
-
- private:
-  Geometry g_;
-};
-
-template <class T>
-class BackwardWeightKernel final : public Kernel {
- public:
-  explicit BackwardWeightKernel(const Geometry& geometry) : Kernel("reference:conv2d_backward_weight"), g_(geometry) {}
-  void run(const Launch& l) const override {
-    const Operand<T> dy{l.in[0], g_.y}, x{l.in[1], g_.x};
-    write_each<T>(l.out[0], g_.sums.w, g_.w, [&](int64_t oc, int64_t ic, int64_t kh, int64_t kw) {
-      return g_.sums.backward_weight(dy, x, oc, ic, kh, kw);
-    });
-  }
-
- private:
-  Geometry g_;
-};
-
 double products(const Shape& w, const Shape& y) {
   return 2.0 * static_cast<double>(y.numel()) * static_cast<double>(w[1] * w[2] * w[3]);
 }
@@ -102,22 +54,38 @@ double products(const Shape& w, const Shape& y) {
 void Conv2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Geometry g(p.in[0], p.in[1], p.out[0], p.params);
   cpu::dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference",
-                   [g, bias = p.in.size() == 3] { return std::make_unique<ForwardKernel<T>>(g, bias); });
+    reference::offer(kName, candidates, [g, bias = p.in.size() == 3](const Launch& l) {
+      const Operand<T> x{l.in[0], g.x}, w{l.in[1], g.w};
+      write_each<T>(l.out[0], g.sums.y, g.y, [&](int64_t n, int64_t oc, int64_t oh, int64_t ow) {
+        double sum = g.sums.forward(x, w, n, oc, oh, ow);
+        if (bias) sum += static_cast<double>(cpu::load(static_cast<const T*>(l.in[2]) + oc));
+        return g.sums.p.activation == Activation::kRelu && sum < 0 ? 0 : sum;
+      });
+    });
   });
 }
 
 void Conv2dBackwardInput::reference(const Problem<Params>& p, Candidates& candidates) {
   const Geometry g(p.out[0], p.in[1], p.in[0], p.params);
   cpu::dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference", [g] { return std::make_unique<BackwardInputKernel<T>>(g); });
+    reference::offer(kName, candidates, [g](const Launch& l) {
+      const Operand<T> dy{l.in[0], g.y}, w{l.in[1], g.w};
+      write_each<T>(l.out[0], g.sums.x, g.x, [&](int64_t n, int64_t channel, int64_t ih, int64_t iw) {
+        return g.sums.backward_input(dy, w, n, channel, ih, iw);
+      });
+    });
   });
 }
 
 void Conv2dBackwardWeight::reference(const Problem<Params>& p, Candidates& candidates) {
   const Geometry g(p.in[1], p.out[0], p.in[0], p.params);
   cpu::dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference", [g] { return std::make_unique<BackwardWeightKernel<T>>(g); });
+    reference::offer(kName, candidates, [g](const Launch& l) {
+      const Operand<T> dy{l.in[0], g.y}, x{l.in[1], g.x};
+      write_each<T>(l.out[0], g.sums.w, g.w, [&](int64_t oc, int64_t ic, int64_t kh, int64_t kw) {
+        return g.sums.backward_weight(dy, x, oc, ic, kh, kw);
+      });
+    });
   });
 }
 

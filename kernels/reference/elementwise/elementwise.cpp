@@ -87,9 +87,7 @@ namespace plumb::detail {
 
 void offer_unary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes,
                            Candidates& c) {
-  size_t i = 0;
-  UnaryFunctors::for_each([&]<class F>() {
-    if (i++ != functor) return;
+  UnaryFunctors::visit(functor, [&]<class F>() {
     reference::Functor f = reference::Functor::with_attributes(*static_cast<const F*>(attributes));
     f.of_numbers = &reference::unary<F>;
     reference::offer_functor(f, stage, p, c);
@@ -98,9 +96,7 @@ void offer_unary_reference(size_t functor, Stage stage, const Problem<NoParams>&
 
 void offer_binary_reference(size_t functor, Stage stage, const Problem<NoParams>& p, const void* attributes,
                             Candidates& c) {
-  size_t i = 0;
-  BinaryFunctors::for_each([&]<class F>() {
-    if (i++ != functor) return;
+  BinaryFunctors::visit(functor, [&]<class F>() {
     reference::Functor f = reference::Functor::with_attributes(*static_cast<const F*>(attributes));
     f.of_numbers = &reference::binary<F>;
     f.of_integers = &reference::binary_of_integers<F>;

@@ -1,11 +1,14 @@
 #include "kernels/linear.h"
 
-#include "kernels/reduce.h"
 #include "kernels/reference/elements.h"
 #include "kernels/reference/gemm/product.h"
 
 namespace plumb {
 namespace {
+
+using reference::Elements;
+using reference::for_each_index;
+using reference::Index;
 
 double products(const Shape& x, const Shape& w) {
   return 2.0 * static_cast<double>(x[0]) * static_cast<double>(w[0]) * static_cast<double>(w[1]);
@@ -28,121 +31,82 @@ reference::ProductSpec weight_product(const TensorSpec& x, const TensorSpec& dw)
   return s;
 }
 
-class BothProducts final : public Kernel {
- public:
-  BothProducts(const reference::ProductSpec& dx, const reference::ProductSpec& dw)
-      : Kernel("reference:both"), dx_(reference::product_kernel(dx)), dw_(reference::product_kernel(dw)) {}
-  void run(const Launch& l) const override {
-    void* const dy_w[] = {l.in[0], l.in[2]};
-    dx_->run({dy_w, l.out, nullptr});
-    dw_->run({l.in, l.out + 1, nullptr});
-  }
+void offer(const reference::ProductSpec& s, Candidates& candidates) {
+  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
+}
 
- private:
-  std::unique_ptr<Kernel> dx_, dw_;
-};
-
-class WeightAndBias final : public Kernel {
- public:
-  WeightAndBias(const reference::ProductSpec& dw, const TensorSpec& dy)
-      : Kernel("reference:weight_and_bias"), dw_(reference::product_kernel(dw)) {
-    const TensorSpec db = dy.with(Shape{1, dy.shape[1]});
-    Candidates sums;
-    Reduce::reference({{Reduction::kSum, 1}, {&dy, 1}, {&db, 1}, 1, {}, {}}, sums);
-    db_ = sums.all().front().make();
-  }
-  void run(const Launch& l) const override {
-    dw_->run({l.in, l.out, nullptr});
-    db_->run({l.in, l.out + 1, nullptr});
-  }
-
- private:
-  std::unique_ptr<Kernel> dw_, db_;
-};
+// Shared by all copies of what runs it.
+std::shared_ptr<const Kernel> product_of(const reference::ProductSpec& s) { return reference::product_kernel(s); }
 
 // The bit of an element in a mask.
 struct Bit {
-  reference::Index byte;
+  Index byte;
   int shift;
-  explicit Bit(const reference::Index& i) : byte{{i[0], i[1] / 8}}, shift(static_cast<int>(i[1] % 8)) {}
-};
-
-class ForwardAndMask final : public Kernel {
- public:
-  ForwardAndMask(const reference::ProductSpec& product, const TensorSpec& y, const TensorSpec& mask)
-      : Kernel("reference:forward_and_mask"), product_(reference::product_kernel(product)), y_(y), mask_(mask) {}
-  void run(const Launch& l) const override {
-    product_->run({l.in, l.out, nullptr});
-    reference::for_each_index(mask_.shape(), [&](const auto& i) { mask_.store_integer(l.out[1], i, 0); });
-    reference::for_each_index(y_.shape(), [&](const auto& i) {
-      if (!(y_.load(l.out[0], i) > 0)) return;
-      const Bit bit(i);
-      mask_.store_integer(l.out[1], bit.byte, mask_.load_integer(l.out[1], bit.byte) | 1 << bit.shift);
-    });
-  }
-
- private:
-  std::unique_ptr<Kernel> product_;
-  reference::Elements y_, mask_;
-};
-
-class InputWhereMasked final : public Kernel {
- public:
-  InputWhereMasked(const reference::ProductSpec& product, const TensorSpec& dx, const TensorSpec& mask)
-      : Kernel("reference:input_where_masked"), product_(reference::product_kernel(product)), dx_(dx), mask_(mask) {}
-  void run(const Launch& l) const override {
-    product_->run({l.in, l.out, nullptr});
-    reference::for_each_index(dx_.shape(), [&](const auto& i) {
-      const Bit bit(i);
-      if (!(mask_.load_integer(l.in[2], bit.byte) >> bit.shift & 1)) dx_.store(l.out[0], i, 0);
-    });
-  }
-
- private:
-  std::unique_ptr<Kernel> product_;
-  reference::Elements dx_, mask_;
+  explicit Bit(const Index& i) : byte{{i[0], i[1] / 8}}, shift(static_cast<int>(i[1] % 8)) {}
 };
 
 }  // namespace
 
 void LinearForward::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec s = forward_product(p.in, p.out[0], p.params.activation);
-  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
+  offer(forward_product(p.in, p.out[0], p.params.activation), candidates);
 }
 
 void LinearBackwardInput::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec s = input_product(p.in[0], p.out[0]);
-  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
+  offer(input_product(p.in[0], p.out[0]), candidates);
 }
 
 void LinearBackwardWeight::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec s = weight_product(p.in[1], p.out[0]);
-  candidates.add(Provider::kReference, "reference", [s] { return reference::product_kernel(s); });
+  offer(weight_product(p.in[1], p.out[0]), candidates);
 }
 
 void LinearBackwardWeightBias::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec dw = weight_product(p.in[1], p.out[0]);
-  candidates.add(Provider::kReference, "reference",
-                 [dw, dy = p.in[0]] { return std::make_unique<WeightAndBias>(dw, dy); });
+  const Elements dy(p.in[0]), db(p.out[1]);
+  if (!reference::computes_on(dy.dtype())) return;
+  reference::offer(kName, candidates, [=, dw = product_of(weight_product(p.in[1], p.out[0]))](const Launch& l) {
+    dw->run({l.in, l.out, nullptr});
+    for_each_index(db.shape(), [&](const Index& i) {
+      double sum = 0;
+      for (int64_t n = 0; n < dy.shape()[0]; ++n) sum += dy.load(l.in[0], {{n, i[0]}});
+      db.store(l.out[1], i, sum);
+    });
+  });
 }
 
 void LinearForwardMask::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec product = forward_product(p.in, p.out[0], Activation::kRelu);
-  candidates.add(Provider::kReference, "reference", [product, y = p.out[0], mask = p.out[1]] {
-    return std::make_unique<ForwardAndMask>(product, y, mask);
+  const Elements y(p.out[0]), mask(p.out[1]);
+  if (!reference::computes_on(y.dtype())) return;
+  const auto product = product_of(forward_product(p.in, p.out[0], Activation::kRelu));
+  reference::offer(kName, candidates, [=](const Launch& l) {
+    product->run({l.in, l.out, nullptr});
+    for_each_index(mask.shape(), [&](const Index& i) { mask.store_integer(l.out[1], i, 0); });
+    for_each_index(y.shape(), [&](const Index& i) {
+      if (!(y.load(l.out[0], i) > 0)) return;
+      const Bit bit(i);
+      mask.store_integer(l.out[1], bit.byte, mask.load_integer(l.out[1], bit.byte) | 1 << bit.shift);
+    });
   });
 }
 
 void LinearBackwardInputMask::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec product = input_product(p.in[0], p.out[0]);
-  candidates.add(Provider::kReference, "reference", [product, dx = p.out[0], mask = p.in[2]] {
-    return std::make_unique<InputWhereMasked>(product, dx, mask);
+  const Elements mask(p.in[2]), dx(p.out[0]);
+  if (!reference::computes_on(dx.dtype())) return;
+  reference::offer(kName, candidates, [=, product = product_of(input_product(p.in[0], p.out[0]))](const Launch& l) {
+    product->run({l.in, l.out, nullptr});
+    for_each_index(dx.shape(), [&](const Index& i) {
+      const Bit bit(i);
+      if (!(mask.load_integer(l.in[2], bit.byte) >> bit.shift & 1)) dx.store(l.out[0], i, 0);
+    });
   });
 }
 
 void LinearBackward::reference(const Problem<Params>& p, Candidates& candidates) {
-  const reference::ProductSpec dx = input_product(p.in[0], p.out[0]), dw = weight_product(p.in[1], p.out[1]);
-  candidates.add(Provider::kReference, "reference", [dx, dw] { return std::make_unique<BothProducts>(dx, dw); });
+  if (!reference::computes_on(p.out[0].dtype)) return;
+  const auto dx = product_of(input_product(p.in[0], p.out[0])), dw = product_of(weight_product(p.in[1], p.out[1]));
+  reference::offer(kName, candidates, [=](const Launch& l) {
+    void* const dy_w[] = {l.in[0], l.in[2]};
+    dx->run({dy_w, l.out, nullptr});
+    dw->run({l.in, l.out + 1, nullptr});
+  });
 }
 
 double LinearForward::flops(const Problem<Params>& p) { return products(p.in[0].shape, p.in[1].shape); }

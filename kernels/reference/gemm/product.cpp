@@ -9,51 +9,44 @@ namespace plumb::reference {
 namespace {
 
 template <class T>
-class ProductKernel final : public Kernel {
- public:
-  explicit ProductKernel(const ProductSpec& spec)
-      : Kernel(kByEigen ? "reference:eigen" : "reference:loops"), s_(spec) {}
-  void run(const Launch& l) const override {
-    for (size_t i = 0; i < s_.a_offsets.size(); ++i) {
-      const auto* a = static_cast<const T*>(l.in[0]) + s_.a_offsets[i];
-      const auto* b = static_cast<const T*>(l.in[1]) + s_.b_offsets[i];
-      const auto* bias = s_.bias ? static_cast<const T*>(l.in[2]) : nullptr;
-      one(a, b, bias, static_cast<T*>(l.out[0]) + static_cast<int64_t>(i) * s_.m * s_.n);
-    }
-  }
+constexpr bool kByEigen = std::is_floating_point_v<T>;
 
- private:
-  static constexpr bool kByEigen = std::is_floating_point_v<T>;
+template <class T>
+void multiply(const ProductSpec& s, const T* a, const T* b, const T* bias, T* c) {
   using Stride = Eigen::InnerStride<Eigen::Dynamic>;
   using Vector = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Stride>;
-
-  void one(const T* a, const T* b, const T* bias, T* c) const {
-    for (int64_t i = 0; i < s_.m; ++i) {
-      for (int64_t j = 0; j < s_.n; ++j) {
-        double sum = bias ? static_cast<double>(cpu::load(bias + j)) : 0.0;
-        if constexpr (kByEigen) {
-          const Vector row(a + (s_.transpose_a ? i : i * s_.k), s_.k, Stride(s_.transpose_a ? s_.m : 1));
-          const Vector column(b + (s_.transpose_b ? j * s_.k : j), s_.k, Stride(s_.transpose_b ? 1 : s_.n));
-          sum += row.template cast<double>().dot(column.template cast<double>());
-        } else {
-          for (int64_t q = 0; q < s_.k; ++q) {
-            sum += static_cast<double>(cpu::load(a + (s_.transpose_a ? q * s_.m + i : i * s_.k + q))) *
-                   static_cast<double>(cpu::load(b + (s_.transpose_b ? j * s_.k + q : q * s_.n + j)));
-          }
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      double sum = bias ? static_cast<double>(cpu::load(bias + j)) : 0.0;
+      if constexpr (kByEigen<T>) {
+        const Vector row(a + (s.transpose_a ? i : i * s.k), s.k, Stride(s.transpose_a ? s.m : 1));
+        const Vector column(b + (s.transpose_b ? j * s.k : j), s.k, Stride(s.transpose_b ? 1 : s.n));
+        sum += row.template cast<double>().dot(column.template cast<double>());
+      } else {
+        for (int64_t q = 0; q < s.k; ++q) {
+          sum += static_cast<double>(cpu::load(a + (s.transpose_a ? q * s.m + i : i * s.k + q))) *
+                 static_cast<double>(cpu::load(b + (s.transpose_b ? j * s.k + q : q * s.n + j)));
         }
-        if (s_.activation == Activation::kRelu && sum < 0) sum = 0;
-        c[i * s_.n + j] = reference::rounded<T>(sum);
       }
+      if (s.activation == Activation::kRelu && sum < 0) sum = 0;
+      c[i * s.n + j] = reference::rounded<T>(sum);
     }
   }
-  ProductSpec s_;
-};
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> product_kernel(const ProductSpec& spec) {
   std::unique_ptr<Kernel> kernel;
-  cpu::dispatch_compute(spec.dtype, [&]<class T>() { kernel = std::make_unique<ProductKernel<T>>(spec); });
+  cpu::dispatch_compute(spec.dtype, [&]<class T>() {
+    kernel = make_kernel(kByEigen<T> ? "reference:eigen" : "reference:loops", [s = spec](const Launch& l) {
+      const auto *a = static_cast<const T*>(l.in[0]), *b = static_cast<const T*>(l.in[1]);
+      const auto* bias = s.bias ? static_cast<const T*>(l.in[2]) : nullptr;
+      auto* c = static_cast<T*>(l.out[0]);
+      for (size_t i = 0; i < s.a_offsets.size(); ++i, c += s.m * s.n)
+        multiply(s, a + s.a_offsets[i], b + s.b_offsets[i], bias, c);
+    });
+  });
   return kernel;
 }
 

@@ -4,217 +4,126 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/cpu/element.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/reference/elements.h"
 
 namespace plumb {
 namespace {
 
-using cpu::load;
-using cpu::store;
+using reference::Elements;
+using reference::Index;
+using reference::parallel_for_each_index;
 
-// The windows of one pooling over x and y, one channel of one image (a plane) at a time.
+// The windows of a pooling over images of shape x. Each is named by its place in y.
 struct Windows {
   Shape x, y;
-  Strides xs, ys;
   Pool2dParams p;
 
-  Windows(const TensorSpec& xt, const TensorSpec& yt, const Pool2dParams& params)
-      : x(xt.shape), y(yt.shape), xs(strides_of(xt)), ys(strides_of(yt)), p(params) {}
-
-  /// body(n, c) for all planes, in parallel.
+  /// body(position, element) for the elements of a window that are inside x, in row-major order.
   template <class Body>
-  void each_plane(const Body& body) const {
-    cpu::parallel_for(x[0] * x[1], 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) body(i / x[1], i % x[1]);
-    });
-  }
-  /// body(oh, ow, offset in y) for all windows of plane (n, c); each_element visits what they see.
-  template <class Body>
-  void each_window(int64_t n, int64_t c, const Body& body) const {
-    for (int64_t oh = 0; oh < y[2]; ++oh) {
-      for (int64_t ow = 0; ow < y[3]; ++ow) body(oh, ow, n * ys[0] + c * ys[1] + oh * ys[2] + ow * ys[3]);
-    }
-  }
-  /// body(position, offset in x) for the elements of a window that are inside x, in row-major order.
-  template <class Body>
-  void each_element(int64_t n, int64_t c, int64_t oh, int64_t ow, const Body& body) const {
-    const int64_t top = oh * p.stride[0] - p.padding[0], left = ow * p.stride[1] - p.padding[2];
+  void each_element(const Index& window, const Body& body) const {
+    const int64_t top = window[2] * p.stride[0] - p.padding[0], left = window[3] * p.stride[1] - p.padding[2];
     for (int64_t ih = std::max<int64_t>(0, top); ih < std::min(x[2], top + p.kernel[0]); ++ih) {
       for (int64_t iw = std::max<int64_t>(0, left); iw < std::min(x[3], left + p.kernel[1]); ++iw) {
-        body(static_cast<int32_t>((ih - top) * p.kernel[1] + iw - left),
-             n * xs[0] + c * xs[1] + ih * xs[2] + iw * xs[3]);
+        body((ih - top) * p.kernel[1] + iw - left, Index{{window[0], window[1], ih, iw}});
       }
     }
   }
-  int64_t divisor(int64_t n, int64_t c, int64_t oh, int64_t ow) const {
-    if (p.count_include_pad) return int64_t{p.kernel[0]} * p.kernel[1];
-    int64_t inside = 0;
-    each_element(n, c, oh, ow, [&](int32_t, int64_t) { ++inside; });
+  /// body(position, window) for the windows that an element of x is in, and its position in each.
+  template <class Body>
+  void each_covering(const Index& element, const Body& body) const {
+    for (int64_t kh = 0; kh < p.kernel[0]; ++kh) {
+      for (int64_t kw = 0; kw < p.kernel[1]; ++kw) {
+        const int64_t h = element[2] + p.padding[0] - kh, v = element[3] + p.padding[2] - kw;
+        if (h < 0 || h % p.stride[0] || h / p.stride[0] >= y[2]) continue;
+        if (v < 0 || v % p.stride[1] || v / p.stride[1] >= y[3]) continue;
+        body(kh * p.kernel[1] + kw, Index{{element[0], element[1], h / p.stride[0], v / p.stride[1]}});
+      }
+    }
+  }
+  double divisor(const Index& window) const {
+    if (p.count_include_pad) return static_cast<double>(int64_t{p.kernel[0]} * p.kernel[1]);
+    double inside = 0;
+    each_element(window, [&](int64_t, const Index&) { ++inside; });
     return inside;
   }
-};
-
-// Position tensors are u8 or i32.
-int32_t position_at(DType t, const void* index, int64_t i) {
-  return t == DType::kU8 ? static_cast<const uint8_t*>(index)[i] : static_cast<const int32_t*>(index)[i];
-}
-void set_position(DType t, void* index, int64_t i, int32_t position) {
-  if (t == DType::kU8) {
-    static_cast<uint8_t*>(index)[i] = static_cast<uint8_t>(position);
-  } else {
-    static_cast<int32_t*>(index)[i] = position;
-  }
-}
-
-template <class T>
-class MaxForwardKernel final : public Kernel {
- public:
-  MaxForwardKernel(const Windows& w, bool index) : Kernel("reference:max_pool2d_forward"), w_(w), index_(index) {}
-  void run(const Launch& l) const override {
-    const auto* x = static_cast<const T*>(l.in[0]);
-    w_.each_plane([&](int64_t n, int64_t c) {
-      w_.each_window(n, c, [&](int64_t oh, int64_t ow, int64_t at) {
-        int32_t position = -1;
-        auto largest = -std::numeric_limits<cpu::Compute<T>>::infinity();
-        w_.each_element(n, c, oh, ow, [&](int32_t k, int64_t from) {
-          const auto v = load(x + from);
-          if (position < 0 || v > largest || v != v) {
-            position = k;
-            largest = v;
-          }
-        });
-        store(static_cast<T*>(l.out[0]) + at, largest);
-        if (index_) set_position(pool2d_index_dtype(w_.p), l.out[1], at, position);
-      });
-    });
-  }
-
- private:
-  Windows w_;
-  bool index_;
-};
-
-template <class T>
-class MaxGatherKernel final : public Kernel {
- public:
-  explicit MaxGatherKernel(const Windows& w) : Kernel("reference:max_pool2d_gather"), w_(w) {}
-  void run(const Launch& l) const override {
-    w_.each_plane([&](int64_t n, int64_t c) {
-      w_.each_window(n, c, [&](int64_t oh, int64_t ow, int64_t at) {
-        const int32_t position = position_at(pool2d_index_dtype(w_.p), l.in[1], at);
-        w_.each_element(n, c, oh, ow, [&](int32_t k, int64_t from) {
-          if (k == position) static_cast<T*>(l.out[0])[at] = static_cast<const T*>(l.in[0])[from];
-        });
-      });
-    });
-  }
-
- private:
-  Windows w_;
-};
-
-template <class T>
-class AvgForwardKernel final : public Kernel {
- public:
-  explicit AvgForwardKernel(const Windows& w) : Kernel("reference:avg_pool2d_forward"), w_(w) {}
-  void run(const Launch& l) const override {
-    w_.each_plane([&](int64_t n, int64_t c) {
-      w_.each_window(n, c, [&](int64_t oh, int64_t ow, int64_t at) {
-        double sum = 0;
-        w_.each_element(n, c, oh, ow, [&](int32_t, int64_t from) {
-          sum += static_cast<double>(load(static_cast<const T*>(l.in[0]) + from));
-        });
-        const double mean = sum / static_cast<double>(w_.divisor(n, c, oh, ow));
-        static_cast<T*>(l.out[0])[at] = reference::rounded<T>(mean);
-      });
-    });
-  }
-
- private:
-  Windows w_;
-};
-
-// Each element of dx gathers from all windows of its plane that it is in: simple, and exact in the order of its sums.
-template <class T, bool kMax>
-class BackwardKernel final : public Kernel {
- public:
-  BackwardKernel(const char* name, const Windows& w) : Kernel(name), w_(w) {}
-  void run(const Launch& l) const override {
-    const auto* dy = static_cast<const T*>(l.in[0]);
-    auto* dx = static_cast<T*>(l.out[0]);
-    w_.each_plane([&](int64_t n, int64_t c) {
-      for (int64_t ih = 0; ih < w_.x[2]; ++ih) {
-        for (int64_t iw = 0; iw < w_.x[3]; ++iw) {
-          double sum = 0;
-          each_covering(ih, iw, [&](int64_t oh, int64_t ow, int32_t k) {
-            const int64_t at = n * w_.ys[0] + c * w_.ys[1] + oh * w_.ys[2] + ow * w_.ys[3];
-            const double g = static_cast<double>(load(dy + at));
-            if constexpr (kMax) {
-              if (position_at(pool2d_index_dtype(w_.p), l.in[1], at) == k) sum += g;
-            } else {
-              sum += g / static_cast<double>(w_.divisor(n, c, oh, ow));
-            }
-          });
-          dx[n * w_.xs[0] + c * w_.xs[1] + ih * w_.xs[2] + iw * w_.xs[3]] = reference::rounded<T>(sum);
-        }
-      }
-    });
-  }
-
- private:
-  template <class Body>
-  void each_covering(int64_t ih, int64_t iw, const Body& body) const {
-    for (int32_t kh = 0; kh < w_.p.kernel[0]; ++kh) {
-      for (int32_t kw = 0; kw < w_.p.kernel[1]; ++kw) {
-        const int64_t h = ih + w_.p.padding[0] - kh, v = iw + w_.p.padding[2] - kw;
-        if (h < 0 || h % w_.p.stride[0] || h / w_.p.stride[0] >= w_.y[2]) continue;
-        if (v < 0 || v % w_.p.stride[1] || v / w_.p.stride[1] >= w_.y[3]) continue;
-        body(h / w_.p.stride[0], v / w_.p.stride[1], kh * w_.p.kernel[1] + kw);
-      }
-    }
-  }
-  Windows w_;
 };
 
 }  // namespace
 
 void MaxPool2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Windows w(p.in[0], p.out[0], p.params);
-  cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference",
-                   [w, index = p.out.size() == 2] { return std::make_unique<MaxForwardKernel<T>>(w, index); });
+  const Elements x(p.in[0]), y(p.out[0]), index(p.out.back());
+  if (!reference::computes_on(x.dtype())) return;
+  const Windows windows{x.shape(), y.shape(), p.params};
+  reference::offer(kName, candidates, [=, has_index = p.out.size() == 2](const Launch& l) {
+    parallel_for_each_index(y.shape(), [&](const Index& i) {
+      int64_t position = -1;
+      double largest = -std::numeric_limits<double>::infinity();
+      windows.each_element(i, [&](int64_t k, const Index& from) {
+        const double v = x.load(l.in[0], from);
+        if (position < 0 || v > largest || v != v) {
+          position = k;
+          largest = v;
+        }
+      });
+      y.store(l.out[0], i, largest);
+      if (has_index) index.store_integer(l.out[1], i, position);
+    });
   });
 }
 
 void MaxPool2dBackward::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Windows w(p.out[0], p.in[0], p.params);
-  cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference",
-                   [w] { return std::make_unique<BackwardKernel<T, true>>("reference:max_pool2d_backward", w); });
+  const Elements dy(p.in[0]), index(p.in[1]), dx(p.out[0]);
+  if (!reference::computes_on(dx.dtype())) return;
+  const Windows windows{dx.shape(), dy.shape(), p.params};
+  reference::offer(kName, candidates, [=](const Launch& l) {
+    parallel_for_each_index(dx.shape(), [&](const Index& i) {
+      double sum = 0;
+      windows.each_covering(i, [&](int64_t k, const Index& window) {
+        if (index.load_integer(l.in[1], window) == k) sum += dy.load(l.in[0], window);
+      });
+      dx.store(l.out[0], i, sum);
+    });
   });
 }
 
 void MaxPool2dGather::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Windows w(p.in[0], p.out[0], p.params);
-  cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference", [w] { return std::make_unique<MaxGatherKernel<T>>(w); });
+  const Elements g(p.in[0]), index(p.in[1]), y(p.out[0]);
+  if (!reference::computes_on(g.dtype())) return;
+  const Windows windows{g.shape(), y.shape(), p.params};
+  reference::offer(kName, candidates, [=](const Launch& l) {
+    parallel_for_each_index(y.shape(), [&](const Index& i) {
+      const int64_t position = index.load_integer(l.in[1], i);
+      windows.each_element(i, [&](int64_t k, const Index& from) {
+        if (k == position) y.copy(l.out[0], i, g, l.in[0], from);
+      });
+    });
   });
 }
 
 void AvgPool2dForward::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Windows w(p.in[0], p.out[0], p.params);
-  cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference", [w] { return std::make_unique<AvgForwardKernel<T>>(w); });
+  const Elements x(p.in[0]), y(p.out[0]);
+  if (!reference::computes_on(x.dtype())) return;
+  const Windows windows{x.shape(), y.shape(), p.params};
+  reference::offer(kName, candidates, [=](const Launch& l) {
+    parallel_for_each_index(y.shape(), [&](const Index& i) {
+      double sum = 0;
+      windows.each_element(i, [&](int64_t, const Index& from) { sum += x.load(l.in[0], from); });
+      y.store(l.out[0], i, sum / windows.divisor(i));
+    });
   });
 }
 
 void AvgPool2dBackward::reference(const Problem<Params>& p, Candidates& candidates) {
-  const Windows w(p.out[0], p.in[0], p.params);
-  cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add(Provider::kReference, "reference",
-                   [w] { return std::make_unique<BackwardKernel<T, false>>("reference:avg_pool2d_backward", w); });
+  const Elements dy(p.in[0]), dx(p.out[0]);
+  if (!reference::computes_on(dx.dtype())) return;
+  const Windows windows{dx.shape(), dy.shape(), p.params};
+  reference::offer(kName, candidates, [=](const Launch& l) {
+    parallel_for_each_index(dx.shape(), [&](const Index& i) {
+      double sum = 0;
+      windows.each_covering(
+          i, [&](int64_t, const Index& window) { sum += dy.load(l.in[0], window) / windows.divisor(window); });
+      dx.store(l.out[0], i, sum);
+    });
   });
 }
 
