@@ -87,20 +87,17 @@ std::unique_ptr<Kernel> make_kernel(std::string name, Run run) {
   return std::make_unique<FunctionKernel>(std::move(name), std::move(run));
 }
 
-/// A kernel that wraps another. Its info is the inner kernel's, with something added before or after the name.
-class WrapperKernel : public Kernel {
- protected:
-  explicit WrapperKernel(std::unique_ptr<Kernel> inner, const std::string& before = "", const std::string& after = "")
-      : Kernel(before + inner->info().name + after), inner_(std::move(inner)) {
-    std::string name = std::move(info().name);
-    info() = inner_->info();
-    info().name = std::move(name);
-  }
-  const Kernel& inner() const { return *inner_; }
-
- private:
-  std::unique_ptr<Kernel> inner_;
-};
+/// A kernel that wraps another: run(inner, launch) is a function object as of make_kernel. Its info is the inner
+/// kernel's, with something added before and after the name.
+template <class Run>
+std::unique_ptr<Kernel> wrap_kernel(std::unique_ptr<Kernel> inner, const std::string& before, const std::string& after,
+                                    Run run) {
+  KernelInfo info = inner->info();
+  info.name = before + info.name + after;
+  auto kernel = make_kernel("", [kept = std::move(inner), run = std::move(run)](const Launch& l) { run(*kept, l); });
+  kernel->info() = std::move(info);
+  return kernel;
+}
 
 /// The work to prepare a kernel for. `Params` are the op's attributes as plain bytes.
 template <class Params>

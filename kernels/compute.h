@@ -3,26 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "../core/dtype.h"
 
 namespace plumb::detail {
 
-template <class T>
-struct ComputeOf {
-  using Type = T;
-};
-template <>
-struct ComputeOf<Bfloat16> {
-  using Type = float;
-};
-template <>
-struct ComputeOf<Float16> {
-  using Type = float;
-};
 /// f32 for the 16-bit floats, the type itself otherwise.
 template <class T>
-using Compute = typename ComputeOf<T>::Type;
+using Compute = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
 
 /// Calls f.template operator()<T>() if t is f32, f64 or bf16, the dtypes that floating-point kernels compute on;
 /// otherwise returns false.
@@ -33,6 +22,17 @@ bool dispatch_compute(DType t, F&& f) {
     case DType::kF64: f.template operator()<double>(); return true;
     case DType::kBf16: f.template operator()<Bfloat16>(); return true;
     default: return false;
+  }
+}
+
+/// The same for the integers as well.
+template <class F>
+bool dispatch_numbers(DType t, F&& f) {
+  switch (t) {
+    case DType::kI32: f.template operator()<int32_t>(); return true;
+    case DType::kI64: f.template operator()<int64_t>(); return true;
+    case DType::kU8: f.template operator()<uint8_t>(); return true;
+    default: return dispatch_compute(t, f);
   }
 }
 

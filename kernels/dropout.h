@@ -23,6 +23,21 @@ struct DropoutForward {
 /// A stream of its own: the streams that fill parameters may have the same seed.
 inline constexpr uint64_t kDropoutStream = uint64_t{0xD} << 60;
 
+namespace detail {
+/// How memory has the logical order: as `batch` matrices (columns, rows), each the transpose of its part of that order.
+/// Row-major tensors have one row.
+struct DropoutOrder {
+  int64_t batch = 1, rows = 1, columns;
+  explicit DropoutOrder(const TensorSpec& x) : columns(x.numel()) {
+    if (columns == 0 || x.layout == Layout::kNchw) return;
+    const bool is_nhwc = x.layout == Layout::kNhwc;
+    batch = is_nhwc ? x.shape[0] : 1;
+    rows = x.shape[is_nhwc ? 1 : 0];
+    columns /= batch * rows;
+  }
+};
+}  // namespace detail
+
 /// dx from {dy, mask}: dy / (1 - p) where kept, 0 elsewhere.
 struct DropoutBackward {
   static constexpr char kName[] = "dropout_backward";

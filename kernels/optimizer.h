@@ -26,9 +26,9 @@ struct UpdateLists {
   size_t copy(size_t i) const { return at(1 + states, i); }
   size_t gradient(size_t i) const { return at(1 + states + has_copies, i); }
   std::span<const TensorSpec> weights(std::span<const TensorSpec> in) const { return in.subspan(2, n); }
-  /// The inputs that are written, except the number of steps.
-  std::span<const TensorSpec> written(std::span<const TensorSpec> in) const {
-    return in.subspan(2, n * (1 + states + has_copies));
+  /// The bytes of the inputs that are written, the number of steps among them.
+  double written_bytes(std::span<const TensorSpec> in) const {
+    return static_cast<double>(sizeof(int64_t) + bytes_of(in.subspan(2, n * (1 + states + has_copies))));
   }
 };
 

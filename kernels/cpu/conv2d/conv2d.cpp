@@ -81,34 +81,6 @@ typename Primitive::primitive_desc backward_pd(const Conv& c, Way way) {
                                   way.of(c.y), c.strides(), c.dilations(), c.padding_before(), c.padding_after());
 }
 
-// Kernels around them.
-
-// An operand in the format that the primitive wants: itself, or converted through the workspace.
-DnnlArg converted_input(DnnlKernel& k, int name, size_t input, const MemoryDesc& own, const MemoryDesc& wanted) {
-  if (own == wanted) return {name, wanted, DnnlArg::kIn, input};
-  const DnnlArg scratch{name, wanted, DnnlArg::kWorkspace, k.reserve(wanted.get_size())};
-  k.append_reorder({0, own, DnnlArg::kIn, input}, scratch);
-  return scratch;
-}
-struct Output {
-  DnnlArg arg;
-  bool converted;
-};
-Output output_for(DnnlKernel& k, int name, const MemoryDesc& own, const MemoryDesc& wanted) {
-  if (own == wanted) return {{name, wanted, DnnlArg::kOut, 0}, false};
-  return {{name, wanted, DnnlArg::kWorkspace, k.reserve(wanted.get_size())}, true};
-}
-void finish(DnnlKernel& k, const Output& out, const MemoryDesc& own) {
-  if (out.converted) k.append_reorder(out.arg, {0, own, DnnlArg::kOut, 0});
-}
-template <class Pd>
-std::unique_ptr<DnnlKernel> named(const Pd& pd) {
-  return std::make_unique<DnnlKernel>(std::string("onednn:") + pd.impl_info_str());
-}
-void pack_weight(DnnlKernel& k, const Conv& c, const MemoryDesc& wanted) {
-  if (const Layout pack = dnnl_pack(wanted, c.weight_plain()); is_pack(pack)) k.info().packs.push_back({1, pack});
-}
-
 // What oneDNN (2.6) gets wrong, found by holding random problems against f64; in bf16 but for the last.
 // Its batched products ("brgconv") have no kernel for a row of outputs whose window lies below the image, in the
 // padding altogether: a crash. Where it lies above, they give what was in memory.
@@ -131,38 +103,26 @@ bool is_named(const Pd& pd, std::string_view part) {
   return std::string_view(pd.impl_info_str()).find(part) != std::string_view::npos;
 }
 
-// Null when oneDNN has no fast implementation that way, or not a right one.
+// Kernels around them; null when oneDNN has no fast implementation that way, or not a right one.
+
 std::unique_ptr<Kernel> forward(const Conv& c, Way way) {
-  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
   const auto pd = forward_pd(c, way);
-  if (is_plain_loops(pd) || (has_rows_of_padding(c) && is_named(pd, "brgconv"))) return nullptr;
-  auto k = named(pd);
-  const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 0, x, pd.src_desc());
-  const Output out = output_for(*k, DNNL_ARG_DST, y, pd.dst_desc());
-  const DnnlArg scratch = k->scratchpad(pd);
-  k->append(Forward(pd), {source,
-                          {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1},
-                          {DNNL_ARG_BIAS, c.bias_desc(), DnnlArg::kIn, 2},
-                          out.arg,
-                          scratch});
-  finish(*k, out, y);
-  pack_weight(*k, c, pd.weights_desc());
-  if (c.params.activation == Activation::kRelu) return relu_epilogue(std::move(k), c.y);
-  return k;
+  if (has_rows_of_padding(c) && is_named(pd, "brgconv")) return nullptr;
+  auto kernel = converting_kernel<Forward>(pd,
+                                           {{DNNL_ARG_SRC, dnnl_desc(c.x), pd.src_desc()},
+                                            {DNNL_ARG_WEIGHTS, c.weight_plain(), pd.weights_desc(), true},
+                                            {DNNL_ARG_BIAS, c.bias_desc(), c.bias_desc()}},
+                                           {DNNL_ARG_DST, dnnl_desc(c.y), pd.dst_desc()});
+  return c.params.activation == Activation::kRelu ? relu_epilogue(std::move(kernel), c.y) : std::move(kernel);
 }
 
 std::unique_ptr<Kernel> backward_input(const Conv& c, Way way) {
-  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
   const auto pd = backward_pd<BackwardInput>(c, way);
-  if (is_plain_loops(pd) || (is_lopsided(c) && is_named(pd, "wino"))) return nullptr;
-  auto k = named(pd);
-  const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
-  const Output out = output_for(*k, DNNL_ARG_DIFF_SRC, x, pd.diff_src_desc());
-  const DnnlArg scratch = k->scratchpad(pd);
-  k->append(BackwardInput(pd), {gradient, {DNNL_ARG_WEIGHTS, pd.weights_desc(), DnnlArg::kIn, 1}, out.arg, scratch});
-  finish(*k, out, x);
-  pack_weight(*k, c, pd.weights_desc());
-  return k;
+  if (is_lopsided(c) && is_named(pd, "wino")) return nullptr;
+  return converting_kernel<BackwardInput>(pd,
+                                          {{DNNL_ARG_DIFF_DST, dnnl_desc(c.y), pd.diff_dst_desc()},
+                                           {DNNL_ARG_WEIGHTS, c.weight_plain(), pd.weights_desc(), true}},
+                                          {DNNL_ARG_DIFF_SRC, dnnl_desc(c.x), pd.diff_src_desc()});
 }
 
 // oneDNN's bf16 kernels for AVX-512 (2.6) read what was never written where the image is narrower than a stride.
@@ -172,17 +132,11 @@ bool is_misread(const Conv& c) {
 
 std::unique_ptr<Kernel> backward_weight(const Conv& c, Way way) {
   if (is_misread(c)) return nullptr;
-  const MemoryDesc x = dnnl_desc(c.x), y = dnnl_desc(c.y);
   const auto pd = backward_pd<BackwardWeight>(c, way);
-  if (is_plain_loops(pd) || (is_missummed(c) && is_named(pd, "amx"))) return nullptr;
-  auto k = named(pd);
-  const DnnlArg gradient = converted_input(*k, DNNL_ARG_DIFF_DST, 0, y, pd.diff_dst_desc());
-  const DnnlArg source = converted_input(*k, DNNL_ARG_SRC, 1, x, pd.src_desc());
-  const Output out = output_for(*k, DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc());
-  const DnnlArg scratch = k->scratchpad(pd);
-  k->append(BackwardWeight(pd), {gradient, source, out.arg, scratch});
-  finish(*k, out, c.weight_plain());
-  return k;
+  if (is_missummed(c) && is_named(pd, "amx")) return nullptr;
+  return converting_kernel<BackwardWeight>(
+      pd, {{DNNL_ARG_DIFF_DST, dnnl_desc(c.y), pd.diff_dst_desc()}, {DNNL_ARG_SRC, dnnl_desc(c.x), pd.src_desc()}},
+      {DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc()});
 }
 
 bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w); }
@@ -194,12 +148,6 @@ Place place_of_winograd(const Conv& c, int m) {
   const bool is_large = std::min(c.y.shape[2], c.y.shape[3]) >= 8;
   return (m == 4) == is_large ? Place::kFirst : Place::kListed;
 }
-
-// Which operands are images. The weights and the bias have no layout.
-struct Images {
-  std::array<bool, 3> in;
-  bool out;
-};
 
 // A problem that outlives its caller's specs.
 struct OwnedProblem {
@@ -214,22 +162,23 @@ struct OwnedProblem {
         threads(p.threads),
         math(p.math) {}
   Problem<Params> problem() const { return {params, in, out, threads, math}; }
-  OwnedProblem with(Layout layout, const Images& images) const {
+  // The same with its images in NHWC; the weights and the bias have no layout.
+  OwnedProblem in_nhwc(InnerProduct which) const {
     OwnedProblem other = *this;
-    for (size_t i = 0; i < in.size(); ++i) other.in[i] = images.in[i] ? in[i].with(layout) : in[i];
-    other.out[0] = images.out ? out[0].with(layout) : out[0];
+    TensorSpec& second = which == InnerProduct::kBackwardWeight ? other.in[1] : other.out[0];
+    for (TensorSpec* image : {&other.in[0], &second}) image->layout = Layout::kNhwc;
     return other;
   }
 };
 
-template <class Winograd, class Chwn, class Im2col, class Dnnl>
-void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candidates& candidates, Winograd winograd,
-           Chwn chwn, Im2col im2col, Dnnl dnnl_kernel) {
+template <class Winograd, class Chwn, class Dnnl>
+void offer(const Problem<Params>& p, const Conv& c, InnerProduct which, Candidates& candidates, Winograd winograd,
+           Chwn chwn, Dnnl dnnl_kernel) {
   const auto copy = std::make_shared<const OwnedProblem>(p);
   const auto by_winograd = [&](int m) -> Candidates::Make {
     return [=] {
       if (c.x.layout != Layout::kNchw) return winograd(copy->problem(), m);
-      const OwnedProblem nhwc = copy->with(Layout::kNhwc, images);
+      const OwnedProblem nhwc = copy->in_nhwc(which);
       return layout_adapter(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
     };
   };
@@ -238,7 +187,7 @@ void offer(const Problem<Params>& p, const Conv& c, const Images& images, Candid
     return [=] { return declining([&] { return dnnl_kernel(c, way); }); };
   };
   constexpr auto kOwn = Provider::kPlumbline;
-  offer_in_order(candidates, {{"im2col", kOwn, [=] { return im2col(copy->problem()); },
+  offer_in_order(candidates, {{"im2col", kOwn, [=] { return conv2d_im2col(which, c.x, c.w, c.y, c.params, c.bias); },
                                has_few_pixels(c) ? Place::kFirst : Place::kLast},
                               {"winograd_f4x4", kOwn, by_winograd(4), place_of_winograd(c, 4)},
                               {"winograd_f2x2", kOwn, by_winograd(2), place_of_winograd(c, 2)},
@@ -255,21 +204,21 @@ namespace plumb {
 
 void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
-  cpu::offer(p, c, {{true, false, false}, true}, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward,
-             cpu::conv2d_im2col_forward, cpu::forward);
+  cpu::offer(p, c, cpu::InnerProduct::kForward, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward,
+             cpu::forward);
 }
 
 void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
-  cpu::offer(p, c, {{true, false, false}, true}, candidates, cpu::winograd_backward_input,
-             cpu::conv2d_chwn_backward_input, cpu::conv2d_im2col_backward_input, cpu::backward_input);
+  cpu::offer(p, c, cpu::InnerProduct::kBackwardInput, candidates, cpu::winograd_backward_input,
+             cpu::conv2d_chwn_backward_input, cpu::backward_input);
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
   const auto offer = [](const Problem<Params>& q, Candidates& to) {
     const cpu::Conv c{q.in[1], q.out[0], q.in[0], false, q.params, q.math};
-    cpu::offer(q, c, {{true, true, false}, false}, to, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight,
-               cpu::conv2d_im2col_backward_weight, cpu::backward_weight);
+    cpu::offer(q, c, cpu::InnerProduct::kBackwardWeight, to, cpu::winograd_backward_weight,
+               cpu::conv2d_chwn_backward_weight, cpu::backward_weight);
   };
   offer(p, candidates);
   if (p.out[0].dtype != DType::kBf16) return;

@@ -168,73 +168,47 @@ class GatherKernel final : public Kernel {
   Plan p_;
 };
 
-std::unique_ptr<Kernel> make(const TensorSpec& result, Plan plan) {
+std::unique_ptr<Kernel> make(const Problem<Conv2dParams>& problem, bool is_forward) {
+  const TensorSpec &source = problem.in[0], &w = problem.in[1], &result = problem.out[0];
+  if (!conv2d_chwn_fits(source, w, result)) return nullptr;
+  const Conv2dParams& p = problem.params;
+  const int64_t N = result.shape[0], H = result.shape[2], W = result.shape[3], KH = w.shape[2], KW = w.shape[3];
+  const int64_t source_H = source.shape[2], source_W = source.shape[3];
+  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
+  // Of the rows (dimension 0) or the columns (dimension 1).
+  const auto taps = [&](int d, int64_t source_step, int64_t weight_step) {
+    const int64_t extent = source.shape[2 + d], stride = p.stride[d], padding = p.padding[2 * d];
+    const auto source_at = [&, dilation = p.dilation[d]](int64_t i, int64_t k) -> int64_t {
+      const int64_t moved = is_forward ? i * stride - padding + k * dilation : i + padding - k * dilation;
+      if (!is_forward && moved % stride != 0) return -1;
+      const int64_t at = is_forward ? moved : moved / stride;
+      return at < extent ? at : -1;
+    };
+    return Taps(result.shape[2 + d], w.shape[2 + d], source_step, weight_step, source_at);
+  };
+  Plan plan{.N = N,
+            .groups = p.groups,
+            .height = H,
+            .width = W,
+            .channels = is_forward ? OC : IC,
+            .source_channels = is_forward ? IC : OC,
+            .plane = H * W * N,
+            .source_plane = source_H * source_W * N,
+            .w_channel = is_forward ? IC * KH * KW : KH * KW,
+            .w_source = is_forward ? KH * KW : IC * KH * KW,
+            .w_group = OC * IC * KH * KW,
+            .next = is_forward ? p.stride[1] * N : N,
+            .rows = taps(0, source_W * N, KW),
+            .columns = taps(1, N, 1),
+            .bias = problem.in.size() == 3,
+            .relu = is_forward && p.activation == Activation::kRelu};
   if (result.dtype == DType::kBf16) return std::make_unique<GatherKernel<Bfloat16>>(std::move(plan));
   return std::make_unique<GatherKernel<float>>(std::move(plan));
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> conv2d_chwn_forward(const Problem<Conv2dParams>& problem) {
-  const TensorSpec &x = problem.in[0], &w = problem.in[1], &y = problem.out[0];
-  if (!conv2d_chwn_fits(x, w, y)) return nullptr;
-  const Conv2dParams& p = problem.params;
-  const int64_t N = x.shape[0], IH = x.shape[2], IW = x.shape[3], KH = w.shape[2], KW = w.shape[3];
-  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
-  const auto row_at = [&](int64_t oh, int64_t kh) {
-    const int64_t ih = oh * p.stride[0] - p.padding[0] + kh * p.dilation[0];
-    return ih < IH ? ih : -1;
-  };
-  const auto column_at = [&](int64_t ow, int64_t kw) {
-    const int64_t iw = ow * p.stride[1] - p.padding[2] + kw * p.dilation[1];
-    return iw < IW ? iw : -1;
-  };
-  return make(y, {.N = N,
-                  .groups = p.groups,
-                  .height = y.shape[2],
-                  .width = y.shape[3],
-                  .channels = OC,
-                  .source_channels = IC,
-                  .plane = y.shape[2] * y.shape[3] * N,
-                  .source_plane = IH * IW * N,
-                  .w_channel = IC * KH * KW,
-                  .w_source = KH * KW,
-                  .w_group = OC * IC * KH * KW,
-                  .next = p.stride[1] * N,
-                  .rows = Taps(y.shape[2], KH, IW * N, KW, row_at),
-                  .columns = Taps(y.shape[3], KW, N, 1, column_at),
-                  .bias = problem.in.size() == 3,
-                  .relu = p.activation == Activation::kRelu});
-}
-
-std::unique_ptr<Kernel> conv2d_chwn_backward_input(const Problem<Conv2dParams>& problem) {
-  const TensorSpec &dy = problem.in[0], &w = problem.in[1], &dx = problem.out[0];
-  if (!conv2d_chwn_fits(dy, w, dx)) return nullptr;
-  const Conv2dParams& p = problem.params;
-  const int64_t N = dx.shape[0], OH = dy.shape[2], OW = dy.shape[3], KH = w.shape[2], KW = w.shape[3];
-  const int64_t OC = w.shape[0] / p.groups, IC = w.shape[1];
-  const auto row_at = [&](int64_t ih, int64_t kh) {
-    const int64_t at = ih + p.padding[0] - kh * p.dilation[0];
-    return at % p.stride[0] == 0 && at / p.stride[0] < OH ? at / p.stride[0] : -1;
-  };
-  const auto column_at = [&](int64_t iw, int64_t kw) {
-    const int64_t at = iw + p.padding[2] - kw * p.dilation[1];
-    return at % p.stride[1] == 0 && at / p.stride[1] < OW ? at / p.stride[1] : -1;
-  };
-  return make(dx, {.N = N,
-                   .groups = p.groups,
-                   .height = dx.shape[2],
-                   .width = dx.shape[3],
-                   .channels = IC,
-                   .source_channels = OC,
-                   .plane = dx.shape[2] * dx.shape[3] * N,
-                   .source_plane = OH * OW * N,
-                   .w_channel = KH * KW,
-                   .w_source = IC * KH * KW,
-                   .w_group = OC * IC * KH * KW,
-                   .next = N,
-                   .rows = Taps(dx.shape[2], KH, OW * N, KW, row_at),
-                   .columns = Taps(dx.shape[3], KW, N, 1, column_at)});
-}
+std::unique_ptr<Kernel> conv2d_chwn_forward(const Problem<Conv2dParams>& p) { return make(p, true); }
+std::unique_ptr<Kernel> conv2d_chwn_backward_input(const Problem<Conv2dParams>& p) { return make(p, false); }
 
 }  // namespace plumb::cpu

@@ -97,8 +97,10 @@ struct Windows {
   }
 };
 
-std::unique_ptr<Kernel> make(InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
-                             const Conv2dParams& p, bool bias) {
+}  // namespace
+
+std::unique_ptr<Kernel> conv2d_im2col(InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
+                                      const Conv2dParams& p, bool bias) {
   const Windows windows(x, w, y, p);
   if (x.dtype != DType::kF32 || p.groups != 1 || windows.pixels() > kMostThinRows || !x.numel() || !w.numel()) {
     return nullptr;
@@ -130,20 +132,6 @@ std::unique_ptr<Kernel> make(InnerProduct which, const TensorSpec& x, const Tens
     kernel->info().conversions = 1;
   }
   return kernel;
-}
-
-}  // namespace
-
-std::unique_ptr<Kernel> conv2d_im2col_forward(const Problem<Conv2dParams>& q) {
-  return make(InnerProduct::kForward, q.in[0], q.in[1], q.out[0], q.params, q.in.size() == 3);
-}
-
-std::unique_ptr<Kernel> conv2d_im2col_backward_input(const Problem<Conv2dParams>& q) {
-  return make(InnerProduct::kBackwardInput, q.out[0], q.in[1], q.in[0], q.params, false);
-}
-
-std::unique_ptr<Kernel> conv2d_im2col_backward_weight(const Problem<Conv2dParams>& q) {
-  return make(InnerProduct::kBackwardWeight, q.in[1], q.out[0], q.in[0], q.params, false);
 }
 
 }  // namespace plumb::cpu

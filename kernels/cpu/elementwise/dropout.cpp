@@ -42,20 +42,6 @@ struct Decision {
   }
 };
 
-// How the memory order relates to the logical order.
-
-// Memory is `batch` matrices (columns, rows), each the transpose of the logical order. Row-major tensors have one row.
-struct Order {
-  int64_t batch = 1, rows = 1, columns;
-  explicit Order(const TensorSpec& x) : columns(x.numel()) {
-    if (columns == 0 || x.layout == Layout::kNchw) return;
-    const int64_t n = x.shape[0], c = x.shape[1];
-    batch = x.layout == Layout::kNhwc ? n : 1;
-    rows = x.layout == Layout::kNhwc ? c : n;
-    columns /= batch * rows;
-  }
-};
-
 template <class T>
 void scale_kept(const T* x, const uint8_t* keep, int64_t n, Compute<T> scale, T* y) {
 #pragma GCC ivdep
@@ -124,7 +110,7 @@ class Forward final : public Kernel {
     if (w.mask) std::copy_n(keep, n, w.mask + at);
   }
 
-  Order order_;
+  detail::DropoutOrder order_;
   int64_t n_;
   bool needs_mask_;
   uint32_t threshold_;

@@ -22,13 +22,7 @@ void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
 namespace plumb::detail {
 
 void offer_unary_cpu(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates& c) {
-  size_t i = 0;
-  UnaryFunctors::for_each([&]<class F>() {
-    if (i++ != functor) return;
-    if (stage == Stage::kForward) return cpu::offer<F, Stage::kForward>(p, f, c);
-    if (stage == Stage::kBackward) return cpu::offer<F, Stage::kBackward>(p, f, c);
-    cpu::offer<F, Stage::kSecond>(p, f, c);
-  });
+  UnaryFunctors::visit(functor, [&]<class F>() { visit_unary(stage, [&]<Stage S>() { cpu::offer<F, S>(p, f, c); }); });
 }
 
 }  // namespace plumb::detail

@@ -14,6 +14,20 @@ using cpu::InnerProduct;
 using cpu::Place;
 using cpu::Product;
 
+// The product whose result is p's, over k numbers.
+template <class Params>
+Product product_of(const Problem<Params>& p, int64_t k, bool transpose_a, bool transpose_b) {
+  const TensorSpec& c = p.out[0];
+  Product product{
+      .dtype = c.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = c.shape[0], .n = c.shape[1], .k = k};
+  product.transpose_a = transpose_a;
+  product.transpose_b = transpose_b;
+  product.bias = p.in.size() == 3;
+  product.math = p.math;
+  product.threads = p.threads;
+  return product;
+}
+
 // Whether, with so many rows, our kernel streams w faster than oneDNN's.
 bool is_skinny(InnerProduct which, int64_t rows, const TensorSpec& w) {
   switch (which) {
@@ -50,32 +64,17 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
 
 void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
-  Product product{
-      .dtype = y.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = y.shape[0], .n = y.shape[1], .k = x.shape[1]};
-  product.transpose_b = true;
-  product.bias = p.in.size() == 3;
-  product.math = p.math;
-  product.threads = p.threads;
-  offer(product, InnerProduct::kForward, x, w, y, candidates, p.params.activation);
+  offer(product_of(p, x.shape[1], false, true), InnerProduct::kForward, x, w, y, candidates, p.params.activation);
 }
 
 void LinearBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &y = p.in[0], &w = p.in[1], &x = p.out[0];
-  Product product{
-      .dtype = x.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = x.shape[0], .n = x.shape[1], .k = y.shape[1]};
-  product.math = p.math;
-  product.threads = p.threads;
-  offer(product, InnerProduct::kBackwardInput, x, w, y, candidates);
+  offer(product_of(p, y.shape[1], false, false), InnerProduct::kBackwardInput, x, w, y, candidates);
 }
 
 void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &y = p.in[0], &x = p.in[1], &w = p.out[0];
-  Product product{
-      .dtype = w.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = w.shape[0], .n = w.shape[1], .k = x.shape[0]};
-  product.transpose_a = true;
-  product.math = p.math;
-  product.threads = p.threads;
-  offer(product, InnerProduct::kBackwardWeight, x, w, y, candidates);
+  offer(product_of(p, x.shape[0], true, false), InnerProduct::kBackwardWeight, x, w, y, candidates);
 }
 
 void LinearBackward::cpu(const Problem<Params>& p, Candidates& candidates) {

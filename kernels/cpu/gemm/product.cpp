@@ -53,15 +53,12 @@ std::unique_ptr<Kernel> matmul_kernel(const Product& p) {
   const dnnl::primitive_attr attr = dnnl_attr(p.math);
   const auto pd =
       p.bias ? primitive_desc<dnnl::matmul>(attr, a, b, bias, c) : primitive_desc<dnnl::matmul>(attr, a, b, c);
-  if (is_plain_loops(pd)) return nullptr;
-  auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:matmul:") + pd.impl_info_str());
-  const DnnlArg scratch = kernel->scratchpad(pd);
-  kernel->append(dnnl::matmul(pd), {{DNNL_ARG_SRC, a, DnnlArg::kIn, 0},
-                                    {DNNL_ARG_WEIGHTS, b, DnnlArg::kIn, 1},
-                                    {DNNL_ARG_BIAS, bias, DnnlArg::kIn, 2},
-                                    {DNNL_ARG_DST, c, DnnlArg::kOut, 0},
-                                    scratch});
-  return kernel;
+  return single_primitive<dnnl::matmul>(pd,
+                                        {{DNNL_ARG_SRC, a, DnnlArg::kIn, 0},
+                                         {DNNL_ARG_WEIGHTS, b, DnnlArg::kIn, 1},
+                                         {DNNL_ARG_BIAS, bias, DnnlArg::kIn, 2},
+                                         {DNNL_ARG_DST, c, DnnlArg::kOut, 0}},
+                                        "onednn:matmul:");
 }
 
 std::unique_ptr<Kernel> gemm_kernel(const Product& p) {
@@ -88,39 +85,23 @@ std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpe
   const MemoryDesc xd = dnnl_desc(x), wd = dnnl_desc(w), yd = dnnl_desc(y), any = dnnl_any(w);
   const MemoryDesc bd = bias ? MemoryDesc({y.shape[1]}, dnnl_dtype(y.dtype), memory::format_tag::a) : MemoryDesc();
   const auto forward = primitive_desc<Forward>(dnnl_attr(math), dnnl::prop_kind::forward_training, xd, any, bd, yd);
-  const auto build = [&](const auto& pd, auto primitive, int first, const MemoryDesc& first_desc, int second,
-                         const MemoryDesc& second_desc, int result, const MemoryDesc& result_desc,
-                         const MemoryDesc& plain_result) -> std::unique_ptr<Kernel> {
-    if (is_plain_loops(pd)) return nullptr;
-    auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:inner_product:") + pd.impl_info_str());
-    const DnnlArg scratch = kernel->scratchpad(pd);
-    const bool plain = result_desc == plain_result;
-    const DnnlArg out{result, result_desc, plain ? DnnlArg::kOut : DnnlArg::kWorkspace,
-                      plain ? 0 : kernel->reserve(result_desc.get_size())};
-    kernel->append(primitive, {{first, first_desc, DnnlArg::kIn, 0},
-                               {second, second_desc, DnnlArg::kIn, 1},
-                               {DNNL_ARG_BIAS, bd, DnnlArg::kIn, 2},
-                               out,
-                               scratch});
-    if (!plain) kernel->append_reorder(out, {0, plain_result, DnnlArg::kOut, 0});
-    if (which != InnerProduct::kBackwardWeight) {
-      if (const Layout pack = dnnl_pack(second_desc, wd); is_pack(pack)) kernel->info().packs.push_back({1, pack});
-    }
-    return kernel;
-  };
+  const std::string prefix = "onednn:inner_product:";
   switch (which) {
     case InnerProduct::kForward:
-      return build(forward, Forward(forward), DNNL_ARG_SRC, xd, DNNL_ARG_WEIGHTS, forward.weights_desc(), DNNL_ARG_DST,
-                   yd, yd);
+      return converting_kernel<Forward>(
+          forward,
+          {{DNNL_ARG_SRC, xd, xd}, {DNNL_ARG_WEIGHTS, wd, forward.weights_desc(), true}, {DNNL_ARG_BIAS, bd, bd}},
+          {DNNL_ARG_DST, yd, yd}, prefix);
     case InnerProduct::kBackwardInput: {
       const auto pd = backward_desc<BackwardInput>(dnnl_attr(math), forward, xd, any, yd);
-      return build(pd, BackwardInput(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DIFF_SRC,
-                   xd, xd);
+      return converting_kernel<BackwardInput>(
+          pd, {{DNNL_ARG_DIFF_DST, yd, yd}, {DNNL_ARG_WEIGHTS, wd, pd.weights_desc(), true}},
+          {DNNL_ARG_DIFF_SRC, xd, xd}, prefix);
     }
     case InnerProduct::kBackwardWeight: {
       const auto pd = backward_desc<BackwardWeight>(dnnl_attr(math), forward, xd, any, yd);
-      return build(pd, BackwardWeight(pd), DNNL_ARG_DIFF_DST, yd, DNNL_ARG_SRC, xd, DNNL_ARG_DIFF_WEIGHTS,
-                   pd.diff_weights_desc(), wd);
+      return converting_kernel<BackwardWeight>(pd, {{DNNL_ARG_DIFF_DST, yd, yd}, {DNNL_ARG_SRC, xd, xd}},
+                                               {DNNL_ARG_DIFF_WEIGHTS, wd, pd.diff_weights_desc()}, prefix);
     }
   }
   return nullptr;

@@ -55,4 +55,14 @@ constexpr To convert(From v) {
   }
 }
 
+/// v converted to a dtype of Word's size, as its bits.
+template <class Word>
+Word bits_of(DType t, double v) {
+  Word bits{};
+  dispatch_dtype(t, [&]<class T>() {
+    if constexpr (sizeof(T) == sizeof(Word)) bits = std::bit_cast<Word>(convert<T>(v));
+  });
+  return bits;
+}
+
 }  // namespace plumb::cpu

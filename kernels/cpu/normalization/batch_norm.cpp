@@ -166,17 +166,11 @@ class Backward final : public Kernel {
 };
 
 // Without elements there is nothing to sum: y is empty, and the gradients of gamma and beta are zero.
-class NoElements final : public Kernel {
- public:
-  NoElements(const TensorSpec& parameter, bool backward)
-      : Kernel("plumb:batch_norm"), bytes_(backward ? parameter.bytes() : 0) {}
-  void run(const Launch& l) const override {
-    for (int i = 0; bytes_ && i < 2; ++i) std::fill_n(static_cast<char*>(l.out[i]), bytes_, char{0});
-  }
-
- private:
-  size_t bytes_;
-};
+std::unique_ptr<Kernel> without_elements(const TensorSpec& parameter, bool backward) {
+  return make_kernel("plumb:batch_norm", [bytes = backward ? parameter.bytes() : 0](const Launch& l) {
+    for (int i = 0; bytes && i < 2; ++i) std::fill_n(static_cast<char*>(l.out[i]), bytes, char{0});
+  });
+}
 
 }  // namespace
 }  // namespace plumb::cpu
@@ -187,7 +181,7 @@ void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec& x = p.in[0];
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     candidates.add("loop", [=, gamma = p.in[1], params = p.params]() -> std::unique_ptr<Kernel> {
-      if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, false);
+      if (x.numel() == 0) return cpu::without_elements(gamma, false);
       return std::make_unique<cpu::Forward<T>>(cpu::Channels(x), params);
     });
   });
@@ -200,7 +194,7 @@ void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     candidates.add("loop",
                    [=, gamma = p.in[2], params = p.params, needs_dx = p.out.size() == 3]() -> std::unique_ptr<Kernel> {
-                     if (x.numel() == 0) return std::make_unique<cpu::NoElements>(gamma, true);
+                     if (x.numel() == 0) return cpu::without_elements(gamma, true);
                      return std::make_unique<cpu::Backward<T>>(cpu::Channels(x), params, needs_dx);
                    });
   });

@@ -21,52 +21,37 @@ bool is_taken(const dnnl::primitive_desc_base& pd) {
   return std::string_view(pd.impl_info_str()).find("jit") != std::string_view::npos;
 }
 
-std::unique_ptr<DnnlKernel> kernel_for(const dnnl::primitive_desc_base& pd) {
-  return std::make_unique<DnnlKernel>(std::string("onednn:batch_norm:") + pd.impl_info_str());
-}
+constexpr const char* kPrefix = "onednn:batch_norm:";
 
 // oneDNN computes the mean and variance of the batch; a pass over the channels computes the remaining statistics.
-class Training final : public WrapperKernel {
- public:
-  Training(std::unique_ptr<Kernel> kernel, const BatchNormParams& p, int64_t channels, int64_t per_channel)
-      : WrapperKernel(std::move(kernel)), p_(p), channels_(channels), n_(static_cast<double>(per_channel)) {}
-  void run(const Launch& l) const override {
-    inner().run(l);
+std::unique_ptr<Kernel> training(std::unique_ptr<Kernel> kernel, const BatchNormParams& p, int64_t channels,
+                                 int64_t per_channel) {
+  const auto n = static_cast<double>(per_channel);
+  return wrap_kernel(std::move(kernel), "", "", [=](const Kernel& inner, const Launch& l) {
+    inner.run(l);
     auto *mean = static_cast<float*>(l.out[1]), *inv_std = static_cast<float*>(l.out[2]);
     auto *running_mean = static_cast<float*>(l.in[3]), *running_var = static_cast<float*>(l.in[4]);
-    for (int64_t c = 0; c < channels_; ++c) {
+    const auto update = [&](float& running, double batch) {
+      running = static_cast<float>((1 - p.momentum) * static_cast<double>(running) + p.momentum * batch);
+    };
+    for (int64_t c = 0; c < channels; ++c) {
       const double var = static_cast<double>(inv_std[c]);
-      inv_std[c] = static_cast<float>(1 / std::sqrt(var + p_.epsilon));
+      inv_std[c] = static_cast<float>(1 / std::sqrt(var + p.epsilon));
       update(running_mean[c], static_cast<double>(mean[c]));
-      update(running_var[c], p_.unbiased_running_variance ? var * n_ / (n_ - 1) : var);
+      update(running_var[c], p.unbiased_running_variance ? var * n / (n - 1) : var);
     }
-  }
-
- private:
-  void update(float& running, double batch) const {
-    running = static_cast<float>((1 - p_.momentum) * static_cast<double>(running) + p_.momentum * batch);
-  }
-  BatchNormParams p_;
-  int64_t channels_;
-  double n_;
-};
+  });
+}
 
 // Derives from inv_std a variance to be used with an epsilon of 0.
-class TrainingBackward final : public WrapperKernel {
- public:
-  TrainingBackward(std::unique_ptr<Kernel> kernel, size_t var_at, int64_t channels)
-      : WrapperKernel(std::move(kernel)), var_at_(var_at), channels_(channels) {}
-  void run(const Launch& l) const override {
+std::unique_ptr<Kernel> training_backward(std::unique_ptr<Kernel> kernel, size_t var_at, int64_t channels) {
+  return wrap_kernel(std::move(kernel), "", "", [=](const Kernel& inner, const Launch& l) {
     const auto* inv_std = static_cast<const float*>(l.in[4]);
-    auto* var = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + var_at_);
-    for (int64_t c = 0; c < channels_; ++c) var[c] = 1 / (inv_std[c] * inv_std[c]);
-    inner().run(l);
-  }
-
- private:
-  size_t var_at_;
-  int64_t channels_;
-};
+    auto* var = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + var_at);
+    for (int64_t c = 0; c < channels; ++c) var[c] = 1 / (inv_std[c] * inv_std[c]);
+    inner.run(l);
+  });
+}
 
 }  // namespace
 
@@ -78,19 +63,18 @@ std::unique_ptr<Kernel> onednn_batch_norm_forward(const Problem<BatchNormParams>
   const auto pd = batch_norm_desc(train ? prop_kind::forward_training : prop_kind::forward_inference, data,
                                   static_cast<float>(p.params.epsilon), flags_of(p.params));
   if (!is_taken(pd)) return nullptr;
-  auto kernel = kernel_for(pd);
-  const DnnlArg scratch = kernel->scratchpad(pd);
   const DnnlArg::From from = train ? DnnlArg::kOut : DnnlArg::kIn;
   const size_t mean = train ? 1 : 3;
-  kernel->append(dnnl::batch_normalization_forward(pd), {{DNNL_ARG_SRC, data, DnnlArg::kIn, 0},
-                                                         {DNNL_ARG_SCALE, channels, DnnlArg::kIn, 1},
-                                                         {DNNL_ARG_SHIFT, channels, DnnlArg::kIn, 2},
-                                                         {DNNL_ARG_MEAN, channels, from, mean},
-                                                         {DNNL_ARG_VARIANCE, channels, from, mean + 1},
-                                                         {DNNL_ARG_DST, data, DnnlArg::kOut, 0},
-                                                         scratch});
+  auto kernel = single_primitive<dnnl::batch_normalization_forward>(pd,
+                                                                    {{DNNL_ARG_SRC, data, DnnlArg::kIn, 0},
+                                                                     {DNNL_ARG_SCALE, channels, DnnlArg::kIn, 1},
+                                                                     {DNNL_ARG_SHIFT, channels, DnnlArg::kIn, 2},
+                                                                     {DNNL_ARG_MEAN, channels, from, mean},
+                                                                     {DNNL_ARG_VARIANCE, channels, from, mean + 1},
+                                                                     {DNNL_ARG_DST, data, DnnlArg::kOut, 0}},
+                                                                    kPrefix);
   if (!train) return kernel;
-  return std::make_unique<Training>(std::move(kernel), p.params, parameter.numel(), x.numel() / parameter.numel());
+  return training(std::move(kernel), p.params, parameter.numel(), x.numel() / parameter.numel());
 }
 
 std::unique_ptr<Kernel> onednn_batch_norm_backward(const Problem<BatchNormParams>& p) {
@@ -103,7 +87,7 @@ std::unique_ptr<Kernel> onednn_batch_norm_backward(const Problem<BatchNormParams
   const auto forward = batch_norm_desc(prop_kind::forward_training, data, epsilon, flags);
   const auto pd = batch_norm_backward_desc(forward, data, epsilon, flags);
   if (!is_taken(pd)) return nullptr;
-  auto kernel = kernel_for(pd);
+  auto kernel = std::make_unique<DnnlKernel>(kPrefix + std::string(pd.impl_info_str()));
   const DnnlArg scratch = kernel->scratchpad(pd);
   DnnlArg var{DNNL_ARG_VARIANCE, channels, DnnlArg::kIn, 4};
   if (train) {
@@ -122,7 +106,7 @@ std::unique_ptr<Kernel> onednn_batch_norm_backward(const Problem<BatchNormParams
                   {DNNL_ARG_DIFF_SRC, data, DnnlArg::kOut, 2},
                   scratch});
   if (!train) return kernel;
-  return std::make_unique<TrainingBackward>(std::move(kernel), var.at, parameter.numel());
+  return training_backward(std::move(kernel), var.at, parameter.numel());
 }
 
 }  // namespace plumb::cpu

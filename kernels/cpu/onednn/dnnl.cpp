@@ -138,4 +138,30 @@ void DnnlKernel::run(const Launch& l) const {
   }
 }
 
+std::unique_ptr<Kernel> converting_kernel(const std::string& prefix, dnnl::primitive primitive,
+                                          const dnnl::primitive_desc_base& pd, const std::vector<DnnlOperand>& inputs,
+                                          const DnnlOperand& output) {
+  auto kernel = std::make_unique<DnnlKernel>(prefix + pd.impl_info_str());
+  std::vector<DnnlArg> args{kernel->scratchpad(pd)};
+  const auto in_workspace = [&](const DnnlOperand& o) -> DnnlArg {
+    return {o.name, o.wanted, DnnlArg::kWorkspace, kernel->reserve(o.wanted.get_size())};
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DnnlOperand& o = inputs[i];
+    const bool is_converted = o.own != o.wanted && !o.is_packed;
+    args.push_back(is_converted ? in_workspace(o) : DnnlArg{o.name, o.wanted, DnnlArg::kIn, i});
+    if (is_converted) kernel->append_reorder({0, o.own, DnnlArg::kIn, i}, args.back());
+    if (o.is_packed) {
+      if (const Layout pack = dnnl_pack(o.wanted, o.own); is_pack(pack))
+        kernel->info().packs.push_back({static_cast<int>(i), pack});
+    }
+  }
+  const DnnlArg own{output.name, output.own, DnnlArg::kOut, 0};
+  args.push_back(output.own == output.wanted ? own : in_workspace(output));
+  const DnnlArg made = args.back();
+  kernel->append(std::move(primitive), std::move(args));
+  if (made.from == DnnlArg::kWorkspace) kernel->append_reorder(made, own);
+  return kernel;
+}
+
 }  // namespace plumb::cpu

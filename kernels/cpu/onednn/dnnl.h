@@ -3,7 +3,7 @@
 
 #include <dnnl.hpp>
 
-#include <optional>
+#include <string>
 
 #include "core/per_thread.h"
 #include "dispatch/kernel.h"
@@ -109,5 +109,35 @@ class DnnlKernel final : public Kernel {
   std::vector<Step> steps_;
   detail::PerThread<Bound> bound_;
 };
+
+/// The kernel of one primitive, named by oneDNN after `prefix`; null if its implementation is plain loops.
+template <class Primitive>
+std::unique_ptr<DnnlKernel> single_primitive(const typename Primitive::primitive_desc& pd, std::vector<DnnlArg> args,
+                                             const std::string& prefix = "onednn:") {
+  if (is_plain_loops(pd)) return nullptr;
+  auto kernel = std::make_unique<DnnlKernel>(prefix + pd.impl_info_str());
+  args.push_back(kernel->scratchpad(pd));
+  kernel->append(Primitive(pd), std::move(args));
+  return kernel;
+}
+
+/// A tensor that a primitive may want in another format.
+struct DnnlOperand {
+  int name;                ///< DNNL_ARG_...
+  MemoryDesc own, wanted;  ///< the tensor's format and the primitive's
+  bool is_packed = false;  ///< whether the kernel asks for a pack, rather than convert the tensor in every run
+};
+/// The kernel of one primitive from these inputs, in the order of the kernel's, to the first output, with conversions
+/// through the workspace.
+std::unique_ptr<Kernel> converting_kernel(const std::string& prefix, dnnl::primitive primitive,
+                                          const dnnl::primitive_desc_base& pd, const std::vector<DnnlOperand>& inputs,
+                                          const DnnlOperand& output);
+/// The same; null if the implementation is plain loops.
+template <class Primitive>
+std::unique_ptr<Kernel> converting_kernel(const typename Primitive::primitive_desc& pd,
+                                          const std::vector<DnnlOperand>& inputs, const DnnlOperand& output,
+                                          const std::string& prefix = "onednn:") {
+  return is_plain_loops(pd) ? nullptr : converting_kernel(prefix, Primitive(pd), pd, inputs, output);
+}
 
 }  // namespace plumb::cpu

@@ -67,14 +67,4 @@ Offer dnnl_offer(const Make& make, Place place = Place::kListed) {
   return {"onednn", Provider::kOneDnn, [make] { return declining(make); }, place};
 }
 
-/// The kernel of one primitive; null if its implementation is plain loops.
-template <class Primitive>
-std::unique_ptr<Kernel> single_primitive(const typename Primitive::primitive_desc& pd, std::vector<DnnlArg> args) {
-  if (is_plain_loops(pd)) return nullptr;
-  auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:") + pd.impl_info_str());
-  args.push_back(kernel->scratchpad(pd));
-  kernel->append(Primitive(pd), std::move(args));
-  return kernel;
-}
-
 }  // namespace plumb::cpu

@@ -25,41 +25,24 @@ bool are_taken(const T* x, int64_t n) {
   return taken;
 }
 
-class WhereFinite final : public WrapperKernel {
- public:
-  WhereFinite(std::unique_ptr<Kernel> kernel, std::unique_ptr<Kernel> own, size_t input, const TensorSpec& spec,
-              Takes takes)
-      : WrapperKernel(std::move(kernel), "", "+finite"),
-        own_(std::move(own)),
-        input_(input),
-        n_(spec.numel()),
-        are_taken_(takes == Takes::kFinite ? of_dtype<Takes::kFinite>(spec.dtype)
-                                           : of_dtype<Takes::kMinusInfinity>(spec.dtype)) {
-    info().workspace_bytes = std::max(info().workspace_bytes, own_->info().workspace_bytes);
-  }
-  void run(const Launch& l) const override { (are_taken_(l.in[input_], n_) ? inner() : *own_).run(l); }
-
- private:
-  using AreTaken = bool (*)(const void* x, int64_t n);
-  template <Takes takes>
-  static AreTaken of_dtype(DType t) {
-    if (t == DType::kF32) {
-      return [](const void* x, int64_t n) { return are_taken<float, takes>(static_cast<const float*>(x), n); };
-    }
-    return [](const void* x, int64_t n) { return are_taken<Bfloat16, takes>(static_cast<const Bfloat16*>(x), n); };
-  }
-  std::unique_ptr<Kernel> own_;
-  size_t input_;
-  int64_t n_;
-  AreTaken are_taken_;
-};
+template <Takes takes>
+bool are_all_taken(DType t, const void* x, int64_t n) {
+  if (t == DType::kF32) return are_taken<float, takes>(static_cast<const float*>(x), n);
+  return are_taken<Bfloat16, takes>(static_cast<const Bfloat16*>(x), n);
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> where_finite(std::unique_ptr<Kernel> kernel, std::unique_ptr<Kernel> own, size_t input,
                                      const TensorSpec& spec, Takes takes) {
   if (!kernel) return nullptr;
-  return std::make_unique<WhereFinite>(std::move(kernel), std::move(own), input, spec, takes);
+  const size_t workspace = std::max(kernel->info().workspace_bytes, own->info().workspace_bytes);
+  const auto takes_all = takes == Takes::kFinite ? are_all_taken<Takes::kFinite> : are_all_taken<Takes::kMinusInfinity>;
+  auto run = [own = std::move(own), takes_all, input, t = spec.dtype, n = spec.numel()](
+                 const Kernel& inner, const Launch& l) { (takes_all(t, l.in[input], n) ? inner : *own).run(l); };
+  auto either = wrap_kernel(std::move(kernel), "", "+finite", std::move(run));
+  either->info().workspace_bytes = workspace;
+  return either;
 }
 
 }  // namespace plumb::cpu

@@ -70,8 +70,7 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
   candidates.add("fused", [=] {
     auto kernel = make_kernel(message("plumb:{}", name), [=, params = p.params, line = Line(lists.weights(p.in))](
                                                              const Launch& l) { update(params, lists, line, l); });
-    for (const TensorSpec& s : lists.written(p.in)) kernel->info().bytes += static_cast<double>(s.bytes());
-    kernel->info().bytes += sizeof(int64_t);  // for the number of steps; the gate adds what is read
+    kernel->info().bytes = lists.written_bytes(p.in);  // the gate adds what is read
     return kernel;
   });
 }

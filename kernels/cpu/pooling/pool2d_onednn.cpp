@@ -44,15 +44,7 @@ bool is_exact(const TensorSpec& dx, const Pool2dParams& p) {
 // With bf16 it has wrong positions of 32 bits.
 bool has_bytes(std::span<const TensorSpec> operands) { return operands.size() == 1 || operands[1].dtype == DType::kU8; }
 
-// A primitive from inputs to the first output; `positions` is the workspace of a maximum.
-template <class Primitive, class Desc>
-std::unique_ptr<Kernel> kernel_of(const Desc& pd, DnnlArg from, DnnlArg to, DnnlArg positions) {
-  if (is_plain_loops(pd)) return nullptr;
-  auto kernel = std::make_unique<DnnlKernel>(std::string("onednn:pooling:") + pd.impl_info_str());
-  const DnnlArg scratch = kernel->scratchpad(pd);
-  kernel->append(Primitive(pd), {from, to, positions, scratch});
-  return kernel;
-}
+constexpr const char* kPrefix = "onednn:pooling:";
 
 // The same memory as a tensor of planes as oneDNN pools it fastest: planes are independent, so that it does not matter
 // which of them are said to be channels of one image.
@@ -72,8 +64,11 @@ std::unique_ptr<Kernel> forward_kernel(const Problem<Pool2dParams>& p, dnnl::alg
   const auto pd = Windows(p.params).forward(kind, algorithm, x, y);
   const MemoryDesc at = positions ? planes_of(p.out[1]) : MemoryDesc();
   if (pd.workspace_desc() != at) return nullptr;
-  return kernel_of<PoolingForward>(pd, {DNNL_ARG_SRC, x, DnnlArg::kIn, 0}, {DNNL_ARG_DST, y, DnnlArg::kOut, 0},
-                                   {DNNL_ARG_WORKSPACE, at, DnnlArg::kOut, 1});
+  return single_primitive<PoolingForward>(pd,
+                                          {{DNNL_ARG_SRC, x, DnnlArg::kIn, 0},
+                                           {DNNL_ARG_DST, y, DnnlArg::kOut, 0},
+                                           {DNNL_ARG_WORKSPACE, at, DnnlArg::kOut, 1}},
+                                          kPrefix);
 }
 
 std::unique_ptr<Kernel> backward_kernel(const Problem<Pool2dParams>& p, dnnl::algorithm algorithm) {
@@ -82,9 +77,11 @@ std::unique_ptr<Kernel> backward_kernel(const Problem<Pool2dParams>& p, dnnl::al
   const auto pd = Windows(p.params).backward(algorithm, x, y);
   const MemoryDesc at = p.in.size() == 2 ? planes_of(p.in[1]) : MemoryDesc();
   if (pd.workspace_desc() != at) return nullptr;
-  return kernel_of<PoolingBackward>(pd, {DNNL_ARG_DIFF_DST, y, DnnlArg::kIn, 0},
-                                    {DNNL_ARG_DIFF_SRC, x, DnnlArg::kOut, 0},
-                                    {DNNL_ARG_WORKSPACE, at, DnnlArg::kIn, 1});
+  return single_primitive<PoolingBackward>(pd,
+                                           {{DNNL_ARG_DIFF_DST, y, DnnlArg::kIn, 0},
+                                            {DNNL_ARG_DIFF_SRC, x, DnnlArg::kOut, 0},
+                                            {DNNL_ARG_WORKSPACE, at, DnnlArg::kIn, 1}},
+                                           kPrefix);
 }
 
 }  // namespace

@@ -140,14 +140,9 @@ namespace plumb {
 void Argmax::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec& x = p.in[0];
   const cpu::ReducePlan plan(x, p.out[0], p.params.dims);
-  const auto add = [&]<class T>() {
+  detail::dispatch_numbers(x.dtype, [&]<class T>() {
     candidates.add("loop", [=, dims = p.params.dims] { return std::make_unique<cpu::ArgmaxKernel<T>>(x, plan, dims); });
-  };
-  if (!cpu::dispatch_compute(x.dtype, add)) {
-    if (x.dtype == DType::kI32) add.template operator()<int32_t>();
-    if (x.dtype == DType::kI64) add.template operator()<int64_t>();
-    if (x.dtype == DType::kU8) add.template operator()<uint8_t>();
-  }
+  });
 }
 
 }  // namespace plumb

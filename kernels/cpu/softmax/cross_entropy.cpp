@@ -24,89 +24,83 @@ void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
 }
 
 template <class T>
-class Forward final : public Kernel {
- public:
+int64_t grain_of_rows(int64_t classes) {
+  return kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes;
+}
+
+// The loss of a row, and its statistics.
+template <class T, class C = Compute<T>>
+double forward_row(const T* x, int64_t classes, int64_t label, C* statistics) {
+  const C largest = simd_max<C>(classes, [&](int64_t j) { return load(x + j); });
+  const double sum = simd_sum<C>(classes, [&](int64_t j) { return math::exp(load(x + j) - largest); });
+  const double log_sum = std::log(sum);
+  statistics[0] = largest;
+  statistics[1] = static_cast<C>(log_sum);
+  return log_sum - static_cast<double>(load(x + label) - largest);
+}
+
+template <class T>
+std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction reduction) {
   using C = Compute<T>;  // the dtype of the loss and the statistics
-  Forward(int64_t rows, int64_t classes, LossReduction reduction)
-      : Kernel("plumb:cross_entropy"), rows_(rows), classes_(classes), reduction_(reduction) {
-    if (reduction != LossReduction::kNone) info().workspace_bytes = static_cast<size_t>(rows) * sizeof(double);
-  }
-  void run(const Launch& l) const override {
+  const bool is_each = reduction == LossReduction::kNone;
+  auto kernel = make_kernel("plumb:cross_entropy", [=](const Launch& l) {
     const auto* x = static_cast<const T*>(l.in[0]);
     const auto* labels = static_cast<const int64_t*>(l.in[1]);
-    check_labels(labels, rows_, classes_);
+    check_labels(labels, rows, classes);
     auto *loss = static_cast<C*>(l.out[0]), *statistics = static_cast<C*>(l.out[1]);
     auto* losses = static_cast<double*>(l.workspace);
-    const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes_;
-    parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(rows, grain_of_rows<T>(classes), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const double value = row(x + i * classes_, labels[i], statistics + 2 * i);
-        if (reduction_ == LossReduction::kNone) {
+        const double value = forward_row(x + i * classes, classes, labels[i], statistics + 2 * i);
+        if (is_each) {
           loss[i] = static_cast<C>(value);
         } else {
           losses[i] = value;
         }
       }
     });
-    if (reduction_ == LossReduction::kNone) return;
+    if (is_each) return;
     double total = 0;
-    for (int64_t i = 0; i < rows_; ++i) total += losses[i];
-    *loss = static_cast<C>(reduction_ == LossReduction::kMean ? total / static_cast<double>(rows_) : total);
-  }
+    for (int64_t i = 0; i < rows; ++i) total += losses[i];
+    *loss = static_cast<C>(reduction == LossReduction::kMean ? total / static_cast<double>(rows) : total);
+  });
+  if (!is_each) kernel->info().workspace_bytes = static_cast<size_t>(rows) * sizeof(double);
+  return kernel;
+}
 
- private:
-  double row(const T* x, int64_t label, C* statistics) const {
-    const C largest = simd_max<C>(classes_, [&](int64_t j) { return load(x + j); });
-    const double sum = simd_sum<C>(classes_, [&](int64_t j) { return math::exp(load(x + j) - largest); });
-    const double log_sum = std::log(sum);
-    statistics[0] = largest;
-    statistics[1] = static_cast<C>(log_sum);
-    return log_sum - static_cast<double>(load(x + label) - largest);
-  }
-
-  int64_t rows_, classes_;
-  LossReduction reduction_;
-};
+template <class T, class C = Compute<T>>
+void backward_row(const T* x, int64_t classes, int64_t label, C largest, C log_sum, C dy, T* dx) {
+  const C of_label = math::exp((load(x + label) - largest) - log_sum);
+#pragma GCC ivdep
+  for (int64_t j = 0; j < classes; ++j) store(dx + j, math::exp((load(x + j) - largest) - log_sum) * dy);
+  store(dx + label, (of_label - C(1)) * dy);
+}
 
 template <class T>
-class Backward final : public Kernel {
- public:
+std::unique_ptr<Kernel> backward(int64_t rows, int64_t classes, LossReduction reduction) {
   using C = Compute<T>;
-  Backward(int64_t rows, int64_t classes, LossReduction reduction)
-      : Kernel("plumb:cross_entropy"), rows_(rows), classes_(classes), reduction_(reduction) {}
-  void run(const Launch& l) const override {
+  return make_kernel("plumb:cross_entropy", [=](const Launch& l) {
     const auto *dy = static_cast<const C*>(l.in[0]), *statistics = static_cast<const C*>(l.in[3]);
     const auto* x = static_cast<const T*>(l.in[1]);
     const auto* labels = static_cast<const int64_t*>(l.in[2]);
     auto* dx = static_cast<T*>(l.out[0]);
-    check_labels(labels, rows_, classes_);
-    const C count = reduction_ == LossReduction::kMean ? static_cast<C>(rows_) : C(1);
-    const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes_;
-    parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
+    check_labels(labels, rows, classes);
+    const C count = reduction == LossReduction::kMean ? static_cast<C>(rows) : C(1);
+    parallel_for(rows, grain_of_rows<T>(classes), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const C d = (reduction_ == LossReduction::kNone ? dy[i] : dy[0]) / count;
-        row(x + i * classes_, labels[i], statistics[2 * i], statistics[2 * i + 1], d, dx + i * classes_);
+        const C d = (reduction == LossReduction::kNone ? dy[i] : dy[0]) / count;
+        backward_row(x + i * classes, classes, labels[i], statistics[2 * i], statistics[2 * i + 1], d,
+                     dx + i * classes);
       }
     });
-  }
+  });
+}
 
- private:
-  void row(const T* x, int64_t label, C largest, C log_sum, C dy, T* dx) const {
-    const C of_label = math::exp((load(x + label) - largest) - log_sum);
-#pragma GCC ivdep
-    for (int64_t j = 0; j < classes_; ++j) store(dx + j, math::exp((load(x + j) - largest) - log_sum) * dy);
-    store(dx + label, (of_label - C(1)) * dy);
-  }
-
-  int64_t rows_, classes_;
-  LossReduction reduction_;
-};
-
-template <template <class> class K>
+template <bool kBackward>
 void offer(const TensorSpec& logits, const CrossEntropyParams& p, Candidates& candidates) {
   dispatch_compute(logits.dtype, [&]<class T>() {
     candidates.add("loop", [rows = logits.shape[0], classes = logits.shape[1], r = p.reduction] {
-      return std::make_unique<K<T>>(rows, classes, r);
+      return kBackward ? backward<T>(rows, classes, r) : forward<T>(rows, classes, r);
     });
   });
 }
@@ -116,11 +110,7 @@ void offer(const TensorSpec& logits, const CrossEntropyParams& p, Candidates& ca
 
 namespace plumb {
 
-void CrossEntropyForward::cpu(const Problem<Params>& p, Candidates& c) {
-  cpu::offer<cpu::Forward>(p.in[0], p.params, c);
-}
-void CrossEntropyBackward::cpu(const Problem<Params>& p, Candidates& c) {
-  cpu::offer<cpu::Backward>(p.in[1], p.params, c);
-}
+void CrossEntropyForward::cpu(const Problem<Params>& p, Candidates& c) { cpu::offer<false>(p.in[0], p.params, c); }
+void CrossEntropyBackward::cpu(const Problem<Params>& p, Candidates& c) { cpu::offer<true>(p.in[1], p.params, c); }
 
 }  // namespace plumb

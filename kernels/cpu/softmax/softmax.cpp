@@ -117,37 +117,32 @@ void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const
 }
 
 template <class T, bool kLog, bool kBackward>
-class SoftmaxKernel final : public Kernel {
- public:
-  explicit SoftmaxKernel(const Slices& s)
-      : Kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns"), s_(s) {}
-  void run(const Launch& l) const override {
-    const int64_t blocks = ceil_div(s_.inner, kColumns);
-    const int64_t bytes = s_.extent * std::min(s_.inner, kColumns) * static_cast<int64_t>(sizeof(T));
-    parallel_for(s_.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
+void slice(const Slices& s, const Launch& l, int64_t at, int64_t width) {
+  const auto* a = static_cast<const T*>(l.in[0]) + at;
+  auto* out = static_cast<T*>(l.out[0]) + at;
+  if constexpr (kBackward) {
+    const auto* y = static_cast<const T*>(l.in[1]) + at;
+    if (s.inner == 1) return backward_row<T, kLog>(s.extent, a, y, out);
+    backward_columns<T, kLog>(s.extent, s.inner, width, a, y, out);
+  } else {
+    if (s.inner == 1) return forward_row<T, kLog>(s.extent, a, out);
+    forward_columns<T, kLog>(s.extent, s.inner, width, a, out);
+  }
+}
+
+template <class T, bool kLog, bool kBackward>
+std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
+  return make_kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns", [s](const Launch& l) {
+    const int64_t blocks = ceil_div(s.inner, kColumns);
+    const int64_t bytes = s.extent * std::min(s.inner, kColumns) * static_cast<int64_t>(sizeof(T));
+    parallel_for(s.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kColumns;
-        slice(l, i / blocks * s_.extent * s_.inner + first, std::min(kColumns, s_.inner - first));
+        const int64_t first = i % blocks * kColumns, width = std::min(kColumns, s.inner - first);
+        slice<T, kLog, kBackward>(s, l, i / blocks * s.extent * s.inner + first, width);
       }
     });
-  }
-
- private:
-  void slice(const Launch& l, int64_t at, int64_t width) const {
-    const auto* a = static_cast<const T*>(l.in[0]) + at;
-    auto* out = static_cast<T*>(l.out[0]) + at;
-    if constexpr (kBackward) {
-      const auto* y = static_cast<const T*>(l.in[1]) + at;
-      if (s_.inner == 1) return backward_row<T, kLog>(s_.extent, a, y, out);
-      backward_columns<T, kLog>(s_.extent, s_.inner, width, a, y, out);
-    } else {
-      if (s_.inner == 1) return forward_row<T, kLog>(s_.extent, a, out);
-      forward_columns<T, kLog>(s_.extent, s_.inner, width, a, out);
-    }
-  }
-
-  Slices s_;
-};
+  });
+}
 
 constexpr int64_t kShortRow = 512;
 
@@ -155,9 +150,8 @@ template <bool kBackward>
 void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
   const Slices slices(p.in[0], p.params.dim);
   dispatch_compute(p.out[0].dtype, [&]<class T>() {
-    const Candidates::Make own = [=, log = p.params.log]() -> std::unique_ptr<Kernel> {
-      if (log) return std::make_unique<SoftmaxKernel<T, true, kBackward>>(slices);
-      return std::make_unique<SoftmaxKernel<T, false, kBackward>>(slices);
+    const Candidates::Make own = [=, log = p.params.log] {
+      return log ? softmax_kernel<T, true, kBackward>(slices) : softmax_kernel<T, false, kBackward>(slices);
     };
     // On long rows, oneDNN is not fast enough to pay for the check of x.
     const bool is_own_first = slices.extent > kShortRow && !std::is_same_v<T, Bfloat16>;

@@ -14,50 +14,41 @@ void convert_all(To* to, const From* from, int64_t n) {
   });
 }
 
-class ViaF32 final : public WrapperKernel {
- public:
-  ViaF32(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out)
-      : WrapperKernel(std::move(kernel), "plumb:via_f32:") {
-    size_t at = detail::aligned(info().workspace_bytes);
-    const auto place = [&](const TensorSpec& s) {
-      const size_t begin = at;
-      at += detail::aligned(static_cast<size_t>(s.numel()) * sizeof(float));
-      return Place{s.numel(), begin};
-    };
-    for (const TensorSpec& s : in) in_.push_back(place(s));
-    out_ = place(out);
-    info().workspace_bytes = at;
-    info().conversions += static_cast<int>(in.size()) + 1;
-  }
-  void run(const Launch& l) const override {
-    const auto at = [&](const Place& p) {
-      return reinterpret_cast<float*>(static_cast<char*>(l.workspace) + p.offset);
-    };
-    void* in[kMostInputs];
-    for (size_t i = 0; i < in_.size(); ++i) {
-      convert_all(at(in_[i]), static_cast<const Bfloat16*>(l.in[i]), in_[i].count);
-      in[i] = at(in_[i]);
-    }
-    void* out = at(out_);
-    inner().run({in, &out, l.workspace});
-    convert_all(static_cast<Bfloat16*>(l.out[0]), at(out_), out_.count);
-  }
-  static constexpr size_t kMostInputs = 4;
-
- private:
-  struct Place {
-    int64_t count = 0;
-    size_t offset = 0;
-  };
-  std::vector<Place> in_;
-  Place out_;
-};
+constexpr size_t kMostInputs = 4;
 
 }  // namespace
 
 std::unique_ptr<Kernel> via_f32(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out) {
-  if (!kernel || !kernel->info().packs.empty() || in.size() > ViaF32::kMostInputs) return nullptr;
-  return std::make_unique<ViaF32>(std::move(kernel), in, out);
+  if (!kernel || !kernel->info().packs.empty() || in.size() > kMostInputs) return nullptr;
+  struct Place {
+    int64_t count;
+    size_t offset;
+  };
+  size_t workspace = kernel->info().workspace_bytes;
+  const auto place = [&](const TensorSpec& s) {
+    const size_t begin = detail::aligned(workspace);
+    workspace = begin + detail::aligned(static_cast<size_t>(s.numel()) * sizeof(float));
+    return Place{s.numel(), begin};
+  };
+  std::vector<Place> places;
+  for (const TensorSpec& s : in) places.push_back(place(s));
+  const auto run = [places, of_out = place(out)](const Kernel& inner, const Launch& l) {
+    const auto at = [&](const Place& p) {
+      return reinterpret_cast<float*>(static_cast<char*>(l.workspace) + p.offset);
+    };
+    void* wide[kMostInputs];
+    for (size_t i = 0; i < places.size(); ++i) {
+      convert_all(at(places[i]), static_cast<const Bfloat16*>(l.in[i]), places[i].count);
+      wide[i] = at(places[i]);
+    }
+    void* made = at(of_out);
+    inner.run({wide, &made, l.workspace});
+    convert_all(static_cast<Bfloat16*>(l.out[0]), at(of_out), of_out.count);
+  };
+  auto both = wrap_kernel(std::move(kernel), "plumb:via_f32:", "", run);
+  both->info().workspace_bytes = workspace;
+  both->info().conversions += static_cast<int>(in.size()) + 1;
+  return both;
 }
 
 }  // namespace plumb::cpu
