@@ -77,25 +77,19 @@ inline Grid grid_over(const Runtime& r, int64_t elements, unsigned threads = 256
   return grid_of(r, (elements + threads - 1) / threads, threads);
 }
 
-/// A kernel of our own: run(queue, launch) makes the launches.
-template <class Run>
-class OwnKernel final : public Kernel {
- public:
-  OwnKernel(const char* name, Device d, Run run)
-      : Kernel(name), name_(name), runtime_(runtime_of(d)), run_(std::move(run)) {}
-  void run(const Launch& l) const override { run_(Queue(runtime_, l.stream, name_), l); }
-
- private:
-  const char* name_;
-  Runtime& runtime_;
-  Run run_;
-};
-/// `name` is a literal, "plumb:softmax".
+/// A kernel of our own: run(queue, launch) makes the launches. `name` is a literal, "plumb:softmax".
 template <class Run>
 std::unique_ptr<Kernel> own(const char* name, Device d, int launches, Run run) {
-  auto kernel = std::make_unique<OwnKernel<Run>>(name, d, std::move(run));
+  auto kernel = make_kernel(name, [name, run = std::move(run), &runtime = runtime_of(d)](const Launch& l) {
+    run(Queue(runtime, l.stream, name), l);
+  });
   kernel->info().launches = launches;
   return kernel;
+}
+/// Offers it as a candidate.
+template <class Run>
+void offer(Candidates& candidates, const char* algorithm, const char* name, Device d, int launches, const Run& run) {
+  candidates.add(algorithm, [=] { return own(name, d, launches, run); });
 }
 
 }  // namespace plumb::cuda

@@ -18,6 +18,12 @@ struct Steps {
   int64_t x[kMaxRank] = {}, y[kMaxRank] = {};
   int64_t count = 1;
 
+  Steps() = default;
+  /// Over the elements of `box` in its memory order, by its dimensions' strides in x and in y.
+  Steps(const TensorSpec& box, const Strides& xs, const Strides& ys = {}) {
+    const DimOrder order = memory_order(box.layout, box.rank());
+    for (int i = box.rank() - 1; i >= 0; --i) add(box.shape[order[i]], xs[order[i]], ys[order[i]]);
+  }
   void add(int64_t n, int64_t of_x, int64_t of_y) {
     count *= n;
     if (n == 1) return;

@@ -127,39 +127,27 @@ void check_extents(const char* name, const TensorSpec& image, const Params& p) {
   }
 }
 
-// The inputs by their numbers; bias is -1 where there is none.
-struct Inputs {
-  int a, b, bias = -1;
-};
-template <class Params>
-void offer(const char* name, const Problem<Params>& p, const Gemm& g, const Inputs& in, Candidates& candidates) {
-  const DType dtype = p.out[0].dtype;
-  if (dtype == DType::kF16) return;
-  candidates.add("direct",
-                 [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
-}
-
 }  // namespace
 
 void Conv2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d", p.in[0], p.params);
   cuda::offer_cudnn_conv2d(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
   const Gemm g = Planner(p.in[0], p.in[1], p.out[0], p.params).forward();
-  offer("plumb:conv2d_forward", p, g, {1, 0, p.in.size() == 3 ? 2 : -1}, c);
+  cuda::offer_gemm("direct", "plumb:conv2d_forward", p, g, 1, 0, p.in.size() == 3 ? 2 : -1, c);
 }
 
 void Conv2dBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_input", p.out[0], p.params);
   cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
   const Gemm g = Planner(p.out[0], p.in[1], p.in[0], p.params).backward_input();
-  offer("plumb:conv2d_backward_input", p, g, {1, 0}, c);
+  cuda::offer_gemm("direct", "plumb:conv2d_backward_input", p, g, 1, 0, -1, c);
 }
 
 void Conv2dBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_weight", p.in[1], p.params);
   cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
   const Gemm g = Planner(p.in[1], p.out[0], p.in[0], p.params).backward_weight();
-  offer("plumb:conv2d_backward_weight", p, g, {0, 1}, c);
+  cuda::offer_gemm("direct", "plumb:conv2d_backward_weight", p, g, 0, 1, -1, c);
 }
 
 }  // namespace plumb

@@ -4,7 +4,8 @@
 
 #include "core/random.h"
 #include "kernels/cuda/divide.h"
-#include "kernels/cuda/reduction/rows.cuh"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
 
 namespace plumb {
 namespace {
@@ -15,16 +16,10 @@ using cuda::Piece;
 constexpr unsigned kThreads = 256;
 constexpr int64_t kWords = 4;  // of a block of Philox
 
-// Memory holds `batch` matrices (columns, rows) whose transposes are in logical order. Row-major tensors are one row.
-struct Order {
-  int64_t batch = 1, rows = 1, columns;
-  explicit Order(const TensorSpec& x) : columns(x.numel()) {
-    if (columns == 0 || x.layout == Layout::kNchw) return;
-    batch = x.layout == Layout::kNhwc ? x.shape[0] : 1;
-    rows = x.shape[x.layout == Layout::kNhwc ? 1 : 0];
-    columns /= batch * rows;
-  }
-};
+template <class T>
+__device__ T scaled(T v, bool is_kept, Compute<T> scale) {
+  return cuda::rounded<T>(is_kept ? cuda::load(&v) * scale : Compute<T>(0));
+}
 
 template <class T>
 struct DropoutArgs {
@@ -41,9 +36,6 @@ struct DropoutArgs {
   __device__ std::array<uint32_t, kWords> words(int64_t block) const {
     const auto seed = static_cast<uint64_t>(state[0]), offset = static_cast<uint64_t>(state[1]);
     return Philox::block(seed, offset + static_cast<uint64_t>(block), kDropoutStream);
-  }
-  __device__ T value(T v, bool is_kept) const {
-    return cuda::rounded<T>(is_kept ? cuda::load(&v) * scale : Compute<T>(0));
   }
 };
 
@@ -70,7 +62,7 @@ __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> 
       for (int j = 0; j < kWords; ++j) {
         const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
         kept.of[k + j] = is_kept;
-        v.of[k + j] = a.value(v.of[k + j], is_kept);
+        v.of[k + j] = scaled(v.of[k + j], is_kept, a.scale);
       }
     }
     if (is_whole) {
@@ -102,7 +94,7 @@ __global__ void __launch_bounds__(kThreads) dropout_transposed_kernel(const Drop
       if (column < 0 || column >= a.columns) continue;
       const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
       const int64_t at = memory + column * a.rows.by;
-      a.y[at] = a.value(a.x[at], is_kept);
+      a.y[at] = scaled(a.x[at], is_kept, a.scale);
       if (a.mask) a.mask[at] = is_kept;
     }
   }
@@ -121,22 +113,15 @@ struct DropoutBackwardArgs {
   T* dx;
   int64_t n;
   Compute<T> scale;
-
-  __device__ T value(T v, bool is_kept) const {
-    return cuda::rounded<T>(is_kept ? cuda::load(&v) * scale : Compute<T>(0));
-  }
 };
 template <class T>
 __global__ void __launch_bounds__(kThreads) dropout_backward_kernel(const DropoutBackwardArgs<T> a) {
-  constexpr int kEach = cuda::Vector<T>::kSize;
-  const int64_t pieces = a.n / kEach;
-  for (int64_t i = cuda::thread_of_grid(); i < pieces; i += cuda::threads_of_grid()) {
-    auto v = cuda::load_piece<kEach>(a.dy + i * kEach);
-    const auto kept = cuda::load_piece<kEach>(a.mask + i * kEach);
-    for (int j = 0; j < kEach; ++j) v.of[j] = a.value(v.of[j], kept.of[j] != 0);
-    cuda::store_piece(a.dx + i * kEach, v);
-  }
-  if (const int64_t i = pieces * kEach + cuda::thread_of_grid(); i < a.n) a.dx[i] = a.value(a.dy[i], a.mask[i] != 0);
+  cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
+    auto v = cuda::load_piece<kEach>(a.dy + i);
+    const auto kept = cuda::load_piece<kEach>(a.mask + i);
+    for (int j = 0; j < kEach; ++j) v.of[j] = scaled(v.of[j], kept.of[j] != 0, a.scale);
+    cuda::store_piece(a.dx + i, v);
+  });
 }
 
 }  // namespace
@@ -145,7 +130,7 @@ void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("philox", [x = p.in[0], params = p.params, has_mask = p.out.size() == 2, device = p.device] {
       const double probability = params.p;
-      const Order order(x);
+      const detail::DropoutOrder order(x);
       DropoutArgs<T> args{};
       args.n = x.numel();
       args.threshold = static_cast<uint32_t>(probability * 0x1p32);
@@ -178,15 +163,14 @@ void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
 
 void DropoutBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("loop", [n = p.in[0].numel(), params = p.params, device = p.device] {
-      const auto scale = static_cast<Compute<T>>(1 / (1 - static_cast<double>(params.p)));
-      return cuda::own("plumb:dropout_backward", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-        q.launch<dropout_backward_kernel<T>>(
-            cuda::grid_over(q.runtime(), n / cuda::Vector<T>::kSize + 1, kThreads),
-            DropoutBackwardArgs<T>{static_cast<const T*>(l.in[0]), static_cast<const uint8_t*>(l.in[1]),
-                                   static_cast<T*>(l.out[0]), n, scale});
-      });
-    });
+    const auto scale = static_cast<Compute<T>>(1 / (1 - static_cast<double>(p.params.p)));
+    const auto run = [scale, n = p.in[0].numel()](const cuda::Queue& q, const Launch& l) {
+      q.launch<dropout_backward_kernel<T>>(
+          cuda::grid_over(q.runtime(), n / cuda::Vector<T>::kSize + 1, kThreads),
+          DropoutBackwardArgs<T>{static_cast<const T*>(l.in[0]), static_cast<const uint8_t*>(l.in[1]),
+                                 static_cast<T*>(l.out[0]), n, scale});
+    };
+    cuda::offer(candidates, "loop", "plumb:dropout_backward", p.device, 1, run);
   });
 }
 

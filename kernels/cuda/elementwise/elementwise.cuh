@@ -20,28 +20,16 @@ struct DenseArgs {
 
 template <class Op, class T>
 __global__ void __launch_bounds__(256) dense_kernel(const DenseArgs<Op, T> a) {
-  using V = Vector<T>;
-  const auto at = [&](const std::array<const T*, Op::kInputs>& in) {
-    std::array<Compute<T>, Op::kInputs> v;
-    for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k]);
-    return rounded<T>(a.op(v));
-  };
-  const int64_t vectors = a.n / V::kSize;
-  for (int64_t i = thread_of_grid(); i < vectors; i += threads_of_grid()) {
-    V in[Op::kInputs], out;
-    for (size_t k = 0; k < Op::kInputs; ++k) in[k] = reinterpret_cast<const V*>(a.in[k])[i];
-    for (int j = 0; j < V::kSize; ++j) {
-      std::array<const T*, Op::kInputs> one;
-      for (size_t k = 0; k < Op::kInputs; ++k) one[k] = &in[k].of[j];
-      out.of[j] = at(one);
+  for_dense<Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
+    Piece<T, kEach> in[Op::kInputs], out;
+    for (size_t k = 0; k < Op::kInputs; ++k) in[k] = load_piece<kEach>(a.in[k] + i);
+    for (int j = 0; j < kEach; ++j) {
+      std::array<Compute<T>, Op::kInputs> v;
+      for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(&in[k].of[j]);
+      out.of[j] = rounded<T>(a.op(v));
     }
-    reinterpret_cast<V*>(a.out)[i] = out;
-  }
-  if (const int64_t i = vectors * V::kSize + thread_of_grid(); i < a.n) {  // fewer than a block has threads
-    std::array<const T*, Op::kInputs> one;
-    for (size_t k = 0; k < Op::kInputs; ++k) one[k] = a.in[k] + i;
-    a.out[i] = at(one);
-  }
+    store_piece(a.out + i, out);
+  });
 }
 
 template <class Op, class T>
@@ -89,12 +77,9 @@ void add_candidate(const Op& op, const Problem<NoParams>& p, Candidates& candida
   if constexpr (!Op::kRare) {
     if (is_dense) {
       const DenseArgs<Op, T> args{op, nullptr, {}, n};
-      candidates.add("loop", [=, device = p.device] {
-        return own("plumb:elementwise", device, 1, [=](const Queue& q, const Launch& l) {
-          q.launch<dense_kernel<Op, T>>(grid_over(q.runtime(), n / Vector<T>::kSize + 1), point(args, l));
-        });
+      return offer(candidates, "loop", "plumb:elementwise", p.device, 1, [=](const Queue& q, const Launch& l) {
+        q.launch<dense_kernel<Op, T>>(grid_over(q.runtime(), n / Vector<T>::kSize + 1), point(args, l));
       });
-      return;
     }
   }
   if constexpr (Op::kRare || Op::kBroadcasts) {
@@ -103,10 +88,8 @@ void add_candidate(const Op& op, const Problem<NoParams>& p, Candidates& candida
       args.extent[d] = Divisor(std::max<int64_t>(1, loop.extent[d]));
       for (size_t k = 0; k < kInputs; ++k) args.stride[d][k] = loop.stride[k][static_cast<size_t>(d)];
     }
-    candidates.add("loop", [=, device = p.device] {
-      return own("plumb:elementwise", device, 1, [=](const Queue& q, const Launch& l) {
-        q.launch<strided_kernel<Op, T>>(grid_over(q.runtime(), n), point(args, l));
-      });
+    offer(candidates, "loop", "plumb:elementwise", p.device, 1, [=](const Queue& q, const Launch& l) {
+      q.launch<strided_kernel<Op, T>>(grid_over(q.runtime(), n), point(args, l));
     });
   }
 }

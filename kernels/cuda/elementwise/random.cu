@@ -1,6 +1,7 @@
 #include "dispatch/random_fill.h"
 
-#include "kernels/cuda/reduction/rows.cuh"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
 
 namespace plumb {
 namespace {
@@ -35,12 +36,11 @@ __global__ void __launch_bounds__(256) random_kernel(const RandomArgs<T> a) {
 
 void RandomFill::cuda(const Problem<Params>& p, Candidates& candidates) {
   dispatch_dtype(p.out[0].dtype, [&]<class T>() {
-    candidates.add("philox", [n = p.out[0].numel(), params = p.params, device = p.device] {
-      return cuda::own("plumb:random", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-        q.launch<random_kernel<T>>(cuda::grid_over(q.runtime(), (n + kWords - 1) / kWords),
-                                   RandomArgs<T>{static_cast<T*>(l.out[0]), n, params.distribution(), params.seed});
-      });
-    });
+    const auto run = [n = p.out[0].numel(), params = p.params](const cuda::Queue& q, const Launch& l) {
+      q.launch<random_kernel<T>>(cuda::grid_over(q.runtime(), (n + kWords - 1) / kWords),
+                                 RandomArgs<T>{static_cast<T*>(l.out[0]), n, params.distribution(), params.seed});
+    };
+    cuda::offer(candidates, "philox", "plumb:random", p.device, 1, run);
   });
 }
 

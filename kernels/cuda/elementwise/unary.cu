@@ -13,13 +13,7 @@ void offer(const Problem<NoParams>& p, const void* f, Candidates& c) {
 }  // namespace
 
 void offer_unary_cuda(size_t functor, Stage stage, const Problem<NoParams>& p, const void* f, Candidates& c) {
-  size_t i = 0;
-  UnaryFunctors::for_each([&]<class F>() {
-    if (i++ != functor) return;
-    if (stage == Stage::kForward) return offer<F, Stage::kForward>(p, f, c);
-    if (stage == Stage::kBackward) return offer<F, Stage::kBackward>(p, f, c);
-    offer<F, Stage::kSecond>(p, f, c);
-  });
+  UnaryFunctors::visit(functor, [&]<class F>() { visit_unary(stage, [&]<Stage S>() { offer<F, S>(p, f, c); }); });
 }
 
 }  // namespace plumb::detail

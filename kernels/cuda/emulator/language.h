@@ -63,7 +63,6 @@ inline uint32_t ballot(uint32_t mask, bool vote, const void* where) {
     return &place;               \
   }())
 #define __syncthreads() ::plumb::emulator::wait_for_block(PLUMB_HERE)
-#define __syncwarp() static_cast<void>(::plumb::emulator::exchange(0xffffffffu, 0, PLUMB_HERE))
 #define __shfl_sync(mask, v, source) \
   ::plumb::emulator::from_lane(mask, v, static_cast<unsigned>(source) % 32u, PLUMB_HERE)
 #define __shfl_xor_sync(mask, v, lanes) \
@@ -71,7 +70,6 @@ inline uint32_t ballot(uint32_t mask, bool vote, const void* where) {
 #define __shfl_down_sync(mask, v, lanes) \
   ::plumb::emulator::from_lane(mask, v, ::plumb::emulator::self.lane + static_cast<unsigned>(lanes), PLUMB_HERE)
 #define __ballot_sync(mask, vote) ::plumb::emulator::ballot(mask, vote, PLUMB_HERE)
-#define __any_sync(mask, vote) (::plumb::emulator::ballot(mask, vote, PLUMB_HERE) != 0)
 
 // One thread runs at a time, and none stops inside these.
 template <class T>
@@ -83,11 +81,6 @@ T atomicCAS(T* to, T expected, T v) {
   __atomic_compare_exchange_n(to, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
-template <class T>
-T atomicExch(T* to, T v) {
-  return __atomic_exchange_n(to, v, __ATOMIC_RELAXED);
-}
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 namespace plumb::cuda {
 template <class T>

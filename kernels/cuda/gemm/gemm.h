@@ -61,6 +61,15 @@ struct Gemm {
 /// A kernel from the inputs number `a`, `b` and, if it is not negative, `bias`, to output 0, which has no gaps. Of f32,
 /// f64 or bf16.
 std::unique_ptr<Kernel> gemm_kernel(const char* name, Device device, DType dtype, const Gemm& gemm, int a, int b,
-                                    int bias = -1);
+                                    int bias);
+/// Offers it for the problem's output. There is none of f16.
+template <class Params>
+void offer_gemm(const char* algorithm, const char* name, const Problem<Params>& p, const Gemm& gemm, int a, int b,
+                int bias, Candidates& candidates) {
+  if (p.out[0].dtype == DType::kF16) return;
+  candidates.add(algorithm, [=, device = p.device, dtype = p.out[0].dtype] {
+    return gemm_kernel(name, device, dtype, gemm, a, b, bias);
+  });
+}
 
 }  // namespace plumb::cuda

@@ -28,42 +28,17 @@ Operand by_columns(const TensorSpec& m) {
   return o;
 }
 
-// The inputs by their numbers; bias is -1 where there is none.
-struct Inputs {
-  int a, b, bias = -1;
-};
 template <class Params>
 void offer(const char* name, const Problem<Params>& p, const Operand& a, const Operand& b, int64_t row_stride,
-           int64_t column_stride, bool relu, const Inputs& in, Candidates& candidates) {
-  const DType dtype = p.out[0].dtype;
-  if (dtype == DType::kF16) return;
+           int64_t column_stride, int of_a, int of_b, Candidates& candidates, int bias = -1, bool relu = false) {
   Gemm g;
   g.a = a, g.b = b;
   g.row_stride = row_stride;
   g.column_inner = cuda::Divisor(std::max<int64_t>(1, g.columns()));
   g.column_stride[0] = column_stride;
   g.relu = relu;
-  candidates.add("gemm",
-                 [=, device = p.device] { return cuda::gemm_kernel(name, device, dtype, g, in.a, in.b, in.bias); });
+  cuda::offer_gemm("gemm", name, p, g, of_a, of_b, bias, candidates);
 }
-
-// dw with the rows of dy summed in a kernel of its own.
-class WeightThenBias final : public Kernel {
- public:
-  WeightThenBias(std::unique_ptr<Kernel> dw, std::unique_ptr<Kernel> db)
-      : Kernel(dw->info().name + "+sum"), dw_(std::move(dw)), db_(std::move(db)) {
-    info().workspace_bytes = std::max(dw_->info().workspace_bytes, db_->info().workspace_bytes);
-    info().launches = dw_->info().launches + db_->info().launches;
-    info().notes = dw_->info().notes;
-  }
-  void run(const Launch& l) const override {
-    dw_->run({l.in, l.out, l.workspace, l.stream});
-    db_->run({l.in, l.out + 1, l.workspace, l.stream});
-  }
-
- private:
-  std::unique_ptr<Kernel> dw_, db_;
-};
 
 std::unique_ptr<Kernel> sum_of_rows(const TensorSpec& dy, Device device) {
   const TensorSpec db = dy.with(Shape{1, dy.shape[1]});
@@ -72,15 +47,27 @@ std::unique_ptr<Kernel> sum_of_rows(const TensorSpec& dy, Device device) {
   return sums.all().front().make();
 }
 
-// Each of `products` with something after it, which after(kernel) adds.
-template <class After>
-void offer_then(const Candidates& products, const char* suffix, const After& after, Candidates& candidates) {
+// Each of `products` with the kernel after it that make_after makes, whose outputs are those from number `first_output`
+// on: "_then_mask" by name, "+mask" in its kernels'.
+void offer_then(const Candidates& products, const std::string& what, size_t first_output,
+                const Candidates::Make& make_after, Candidates& candidates) {
   for (const auto& product : products.all()) {
-    const auto both = [make = product.make, after]() -> std::unique_ptr<Kernel> {
+    const auto both = [make = product.make, make_after, what, first_output]() -> std::unique_ptr<Kernel> {
       auto kernel = make();
-      return kernel ? after(std::move(kernel)) : nullptr;
+      if (!kernel) return nullptr;
+      auto after = make_after();
+      const size_t workspace = std::max(kernel->info().workspace_bytes, after->info().workspace_bytes);
+      const int launches = kernel->info().launches + after->info().launches;
+      auto run = [after = std::move(after), first_output](const Kernel& first, const Launch& l) {
+        first.run(l);
+        after->run({l.in, l.out + first_output, l.workspace, l.stream});
+      };
+      auto pair = wrap_kernel(std::move(kernel), "", "+" + what, std::move(run));
+      pair->info().workspace_bytes = workspace;
+      pair->info().launches = launches;
+      return pair;
     };
-    candidates.add(product.provider, product.algorithm + suffix, both, product.deterministic);
+    candidates.add(product.provider, product.algorithm + "_then_" + what, both, product.deterministic);
   }
 }
 
@@ -111,7 +98,7 @@ void LinearForward::cuda(const Problem<Params>& p, Candidates& c) {
   product.relu = p.params.activation == Activation::kRelu;
   cuda::offer_cublaslt(product, y.dtype, p.math, p.device, c);
   // Rows are outputs, so that each has one bias.
-  offer("plumb:linear_forward", p, by_rows(w), by_rows(x), 1, w.shape[0], product.relu, {1, 0, product.bias}, c);
+  offer("plumb:linear_forward", p, by_rows(w), by_rows(x), 1, w.shape[0], 1, 0, c, product.bias, product.relu);
 }
 
 void LinearForwardMask::cuda(const Problem<Params>& p, Candidates& c) {
@@ -122,14 +109,14 @@ void LinearForwardMask::cuda(const Problem<Params>& p, Candidates& c) {
   Candidates products;
   const LinearParams relu{Activation::kRelu};
   LinearForward::cuda({relu, p.in, p.out.first(1), p.threads, p.math, p.device}, products);
-  const auto mask = [y, device = p.device](auto kernel) { return cuda::then_write_mask(std::move(kernel), y, device); };
-  offer_then(products, "_then_mask", mask, c);
+  offer_then(
+      products, "mask", 0, [y, device = p.device] { return cuda::relu_mask(y, device); }, c);
 }
 
 void LinearBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
   const TensorSpec &dy = p.in[0], &w = p.in[1], &dx = p.out[0];
   cuda::offer_cublaslt(input_product(dy, w, dx), dx.dtype, p.math, p.device, c);
-  offer("plumb:linear_backward_input", p, by_rows(dy), by_columns(w), w.shape[1], 1, false, {0, 1}, c);
+  offer("plumb:linear_backward_input", p, by_rows(dy), by_columns(w), w.shape[1], 1, 0, 1, c);
 }
 
 void LinearBackwardInputMask::cuda(const Problem<Params>& p, Candidates& c) {
@@ -140,16 +127,14 @@ void LinearBackwardInputMask::cuda(const Problem<Params>& p, Candidates& c) {
   Candidates products;
   const LinearParams none;
   LinearBackwardInput::cuda({none, p.in.first(2), p.out, p.threads, p.math, p.device}, products);
-  const auto mask = [dx, device = p.device](auto kernel) {
-    return cuda::then_apply_mask(std::move(kernel), dx, device);
-  };
-  offer_then(products, "_then_mask", mask, c);
+  offer_then(
+      products, "mask", 0, [dx, device = p.device] { return cuda::apply_mask(dx, device); }, c);
 }
 
 void LinearBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
   const TensorSpec &dy = p.in[0], &x = p.in[1], &dw = p.out[0];
   cuda::offer_cublaslt(weight_product(dy, x, dw), dw.dtype, p.math, p.device, c);
-  offer("plumb:linear_backward_weight", p, by_columns(dy), by_columns(x), x.shape[1], 1, false, {0, 1}, c);
+  offer("plumb:linear_backward_weight", p, by_columns(dy), by_columns(x), x.shape[1], 1, 0, 1, c);
 }
 
 void LinearBackwardWeightBias::cuda(const Problem<Params>& p, Candidates& c) {
@@ -159,10 +144,8 @@ void LinearBackwardWeightBias::cuda(const Problem<Params>& p, Candidates& c) {
   cuda::offer_cublaslt(both, dw.dtype, p.math, p.device, c);
   Candidates products;
   LinearBackwardWeight::cuda({p.params, p.in, p.out.first(1), p.threads, p.math, p.device}, products);
-  const auto sum = [dy, device = p.device](std::unique_ptr<Kernel> kernel) -> std::unique_ptr<Kernel> {
-    return std::make_unique<WeightThenBias>(std::move(kernel), sum_of_rows(dy, device));
-  };
-  offer_then(products, "_then_sum", sum, c);
+  offer_then(
+      products, "sum", 1, [dy, device = p.device] { return sum_of_rows(dy, device); }, c);
 }
 
 }  // namespace plumb

@@ -64,12 +64,9 @@ void offer_cublaslt(const Problem<MatmulParams>& p, Candidates& candidates) {
 }  // namespace
 
 void Matmul::cuda(const Problem<Params>& p, Candidates& candidates) {
-  const DType dtype = p.out[0].dtype;
-  if (dtype == DType::kF16) return;
+  if (p.out[0].dtype == DType::kF16) return;
   offer_cublaslt(p, candidates);
-  candidates.add("gemm", [g = plan(p), dtype, device = p.device] {
-    return cuda::gemm_kernel("plumb:matmul", device, dtype, g, 0, 1);
-  });
+  cuda::offer_gemm("gemm", "plumb:matmul", p, plan(p), 0, 1, -1, candidates);
 }
 
 }  // namespace plumb

@@ -1,7 +1,5 @@
 #include "kernels/cuda/gemm/relu_mask.h"
 
-#include <algorithm>
-
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
@@ -46,27 +44,9 @@ __global__ void __launch_bounds__(kThreads) apply_mask_kernel(const MaskArgs<T> 
   }
 }
 
-// Both in a row, as one.
-class ThenMask final : public Kernel {
- public:
-  ThenMask(std::unique_ptr<Kernel> product, std::unique_ptr<Kernel> mask)
-      : Kernel(product->info().name + "+mask"), product_(std::move(product)), mask_(std::move(mask)) {
-    info().workspace_bytes = product_->info().workspace_bytes;
-    info().launches = product_->info().launches + mask_->info().launches;
-    info().notes = product_->info().notes;
-  }
-  void run(const Launch& l) const override {
-    product_->run(l);
-    mask_->run(l);
-  }
-
- private:
-  std::unique_ptr<Kernel> product_, mask_;
-};
-
 }  // namespace
 
-std::unique_ptr<Kernel> cuda::then_write_mask(std::unique_ptr<Kernel> product, const TensorSpec& y, Device device) {
+std::unique_ptr<Kernel> cuda::relu_mask(const TensorSpec& y, Device device) {
   std::unique_ptr<Kernel> mask;
   dispatch_compute(y.dtype, [&]<class T>() {
     const int64_t row_bytes = detail::mask_of(y).shape[1], count = detail::mask_of(y).numel();
@@ -77,10 +57,10 @@ std::unique_ptr<Kernel> cuda::then_write_mask(std::unique_ptr<Kernel> product, c
       q.launch<relu_mask_kernel<T>>(grid_over(q.runtime(), now.count, kThreads), now);
     });
   });
-  return std::make_unique<ThenMask>(std::move(product), std::move(mask));
+  return mask;
 }
 
-std::unique_ptr<Kernel> cuda::then_apply_mask(std::unique_ptr<Kernel> product, const TensorSpec& dx, Device device) {
+std::unique_ptr<Kernel> cuda::apply_mask(const TensorSpec& dx, Device device) {
   std::unique_ptr<Kernel> mask;
   dispatch_compute(dx.dtype, [&]<class T>() {
     const MaskArgs<T> args{nullptr,     nullptr,
@@ -92,7 +72,7 @@ std::unique_ptr<Kernel> cuda::then_apply_mask(std::unique_ptr<Kernel> product, c
       q.launch<apply_mask_kernel<T>>(grid_over(q.runtime(), now.count, kThreads), now);
     });
   });
-  return std::make_unique<ThenMask>(std::move(product), std::move(mask));
+  return mask;
 }
 
 }  // namespace plumb

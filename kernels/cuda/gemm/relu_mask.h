@@ -7,9 +7,10 @@
 
 namespace plumb::cuda {
 
-/// `product`, which writes y as output 0, and then output 1: the mask of y > 0, as LinearForwardMask has it.
-std::unique_ptr<Kernel> then_write_mask(std::unique_ptr<Kernel> product, const TensorSpec& y, Device device);
-/// `product`, which writes dx as output 0, and then zeros in it where the mask, which is input 2, has none.
-std::unique_ptr<Kernel> then_apply_mask(std::unique_ptr<Kernel> product, const TensorSpec& dx, Device device);
+/// Writes as output 1 the mask of y > 0, which is output 0, as LinearForwardMask has it. Null for dtypes that no
+/// product has.
+std::unique_ptr<Kernel> relu_mask(const TensorSpec& y, Device device);
+/// Writes zeros in dx, which is output 0, where the mask, which is input 2, has none.
+std::unique_ptr<Kernel> apply_mask(const TensorSpec& dx, Device device);
 
 }  // namespace plumb::cuda

@@ -1,7 +1,8 @@
 #include "kernels/augment.h"
 
 #include "kernels/cuda/divide.h"
-#include "kernels/cuda/reduction/rows.cuh"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/launch.h"
 
 namespace plumb {
 namespace {
@@ -34,14 +35,11 @@ struct AugmentArgs {
 
 template <class T>
 __global__ void __launch_bounds__(256) augment_kernel(const AugmentArgs<T> a) {
-  constexpr int kEach = cuda::Vector<T>::kSize;
-  const int64_t pieces = a.n / kEach;
-  for (int64_t i = cuda::thread_of_grid(); i < pieces; i += cuda::threads_of_grid()) {
+  cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
     cuda::Piece<T, kEach> y;
-    for (int j = 0; j < kEach; ++j) y.of[j] = a.at(i * kEach + j);
-    cuda::store_piece(a.y + i * kEach, y);
-  }
-  if (const int64_t i = pieces * kEach + cuda::thread_of_grid(); i < a.n) a.y[i] = a.at(i);
+    for (int j = 0; j < kEach; ++j) y.of[j] = a.at(i + j);
+    cuda::store_piece(a.y + i, y);
+  });
 }
 
 template <class T>

@@ -22,14 +22,13 @@ __global__ void __launch_bounds__(256) copy_kernel(const CopyArgs a) {
 }
 
 void offer(const TensorSpec& spec, Device device, bool is_into, Candidates& candidates) {
-  candidates.add("loop", [=, bytes = static_cast<int64_t>(spec.bytes())] {
-    return cuda::own("plumb:copy", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-      const void* x = is_into ? l.in[1] : l.in[0];
-      void* y = is_into ? l.in[0] : l.out[0];
-      q.launch<copy_kernel>(cuda::grid_over(q.runtime(), bytes / 16 + 1),
-                            CopyArgs{static_cast<const unsigned char*>(x), static_cast<unsigned char*>(y), bytes});
-    });
-  });
+  const auto run = [is_into, bytes = static_cast<int64_t>(spec.bytes())](const cuda::Queue& q, const Launch& l) {
+    const void* x = is_into ? l.in[1] : l.in[0];
+    void* y = is_into ? l.in[0] : l.out[0];
+    q.launch<copy_kernel>(cuda::grid_over(q.runtime(), bytes / 16 + 1),
+                          CopyArgs{static_cast<const unsigned char*>(x), static_cast<unsigned char*>(y), bytes});
+  };
+  cuda::offer(candidates, "loop", "plumb:copy", device, 1, run);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Reordering elements. Where the innermost dimension of the result is another than that of x, tiles go through shared
-// memory, so that both are read and written along their rows.
+// Reordering elements, and repeating them. Where the innermost dimension of the result is another than that of x, tiles
+// go through shared memory, so that both are read and written along their rows.
 #include "kernels/permute.h"
 
 #include "kernels/cpu/strided.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/lines.h"
+#include "kernels/reduce.h"
 
 namespace plumb {
 namespace {
@@ -14,14 +15,14 @@ constexpr unsigned kThreads = 256;
 constexpr int kTile = 32;
 
 template <class Word>
-struct PermuteArgs {
+struct GatherArgs {
   const Word* x;
   Word* y;
   cuda::Steps steps;  // of y in memory order, with the offsets in x
 };
 
 template <class Word>
-__global__ void __launch_bounds__(kThreads) permute_kernel(const PermuteArgs<Word> a) {
+__global__ void __launch_bounds__(kThreads) gather_kernel(const GatherArgs<Word> a) {
   for (int64_t i = cuda::thread_of_grid(); i < a.steps.count; i += cuda::threads_of_grid())
     a.y[i] = a.x[a.steps.of_x(i)];
 }
@@ -64,17 +65,17 @@ __global__ void __launch_bounds__(kThreads) transpose_kernel(const TransposeArgs
 }
 
 template <class Word>
-std::unique_ptr<Kernel> strided(const cuda::Steps& steps, Device device) {
-  return cuda::own("plumb:permute", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-    q.launch<permute_kernel<Word>>(
+void offer_gather(const char* name, const cuda::Steps& steps, Device device, Candidates& candidates) {
+  cuda::offer(candidates, "loop", name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
+    q.launch<gather_kernel<Word>>(
         cuda::grid_over(q.runtime(), steps.count, kThreads),
-        PermuteArgs<Word>{static_cast<const Word*>(l.in[0]), static_cast<Word*>(l.out[0]), steps});
+        GatherArgs<Word>{static_cast<const Word*>(l.in[0]), static_cast<Word*>(l.out[0]), steps});
   });
 }
 
 template <class Word>
-std::unique_ptr<Kernel> transposing(const TransposeArgs<Word>& args, Device device) {
-  return cuda::own("plumb:transpose", device, 1, [=](const cuda::Queue& q, const Launch& l) {
+void offer_transpose(const TransposeArgs<Word>& args, Device device, Candidates& candidates) {
+  cuda::offer(candidates, "transpose", "plumb:transpose", device, 1, [=](const cuda::Queue& q, const Launch& l) {
     TransposeArgs<Word> now = args;
     now.x = static_cast<const Word*>(l.in[0]);
     now.y = static_cast<Word*>(l.out[0]);
@@ -86,10 +87,10 @@ std::unique_ptr<Kernel> transposing(const TransposeArgs<Word>& args, Device devi
 template <class Word>
 void offer(const Problem<PermuteParams>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &y = p.out[0];
-  const Strides xs = strides_of(x), ys = strides_of(y);
-  const DimOrder order = memory_order(y.layout, y.rank());
-  cuda::Steps steps;
-  for (int i = y.rank() - 1; i >= 0; --i) steps.add(y.shape[order[i]], xs[p.params.dims[order[i]]], ys[order[i]]);
+  const Strides of_x = strides_of(x);
+  Strides xs;
+  for (int d = 0; d < y.rank(); ++d) xs.of[d] = of_x[p.params.dims[d]];
+  const cuda::Steps steps(y, xs, strides_of(y));
   // The dimension along which x goes on by one, among those of y that are left after merging.
   int inner = -1;
   for (int d = 0; d < steps.rank; ++d) {
@@ -107,15 +108,21 @@ void offer(const Problem<PermuteParams>& p, Candidates& candidates) {
     for (int d = 1; d < steps.rank; ++d) {
       if (d != inner) args.others.add(steps.extent[d].by, steps.x[d], steps.y[d]);
     }
-    candidates.add("transpose", [args, device = p.device] { return transposing<Word>(args, device); });
+    offer_transpose(args, p.device, candidates);
   }
-  candidates.add("loop", [steps, device = p.device] { return strided<Word>(steps, device); });
+  offer_gather<Word>("plumb:permute", steps, p.device, candidates);
 }
 
 }  // namespace
 
 void Permute::cuda(const Problem<Params>& p, Candidates& c) {
   cuda::dispatch_size(size_of(p.out[0].dtype), [&]<class Word>() { offer<Word>(p, c); });
+}
+
+void Expand::cuda(const Problem<NoParams>& p, Candidates& c) {
+  const TensorSpec& y = p.out[0];
+  const cuda::Steps steps(y, cpu::broadcast_strides(p.in[0], y.shape));
+  cuda::dispatch_size(size_of(y.dtype), [&]<class Word>() { offer_gather<Word>("plumb:expand", steps, p.device, c); });
 }
 
 }  // namespace plumb

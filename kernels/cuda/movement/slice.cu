@@ -54,14 +54,6 @@ __global__ void __launch_bounds__(kThreads) pad_kernel(const PadArgs<Word> a) {
   }
 }
 
-// The steps over a box of x's or y's, in its memory order.
-cuda::Steps steps_over(const TensorSpec& box, const Strides& xs, const Strides& ys) {
-  cuda::Steps steps;
-  const DimOrder order = memory_order(box.layout, box.rank());
-  for (int i = box.rank() - 1; i >= 0; --i) steps.add(box.shape[order[i]], xs[order[i]], ys[order[i]]);
-  return steps;
-}
-
 template <class Word>
 void launch_box(const cuda::Queue& q, const cuda::Steps& steps, const void* x, int64_t from, void* y, int64_t to) {
   q.launch<box_kernel<Word>>(cuda::grid_over(q.runtime(), steps.count, kThreads),
@@ -74,11 +66,10 @@ void offer_slice(const Problem<SliceParams>& p, Candidates& candidates) {
   const Strides xs = strides_of(x);
   int64_t from = 0;
   for (int d = 0; d < x.rank(); ++d) from += p.params.begin[d] * xs[d];
-  candidates.add("loop", [=, steps = steps_over(y, xs, strides_of(y)), device = p.device] {
-    return cuda::own("plumb:slice", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-      launch_box<Word>(q, steps, l.in[0], from, l.out[0], 0);
-    });
-  });
+  const auto run = [from, steps = cuda::Steps(y, xs, strides_of(y))](const cuda::Queue& q, const Launch& l) {
+    launch_box<Word>(q, steps, l.in[0], from, l.out[0], 0);
+  };
+  cuda::offer(candidates, "loop", "plumb:slice", p.device, 1, run);
 }
 
 template <class Word>
@@ -96,17 +87,12 @@ void offer_pad(const Problem<PadParams>& p, Candidates& candidates) {
     args.inside[i] = x.shape[d];
     args.stride[i] = xs[d];
   }
-  dispatch_dtype(y.dtype, [&]<class T>() {
-    if constexpr (sizeof(T) == sizeof(Word))
-      args.value = std::bit_cast<Word>(cpu::convert<T>(static_cast<double>(p.params.value)));
-  });
-  candidates.add("loop", [args, device = p.device] {
-    return cuda::own("plumb:pad", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-      PadArgs<Word> now = args;
-      now.x = static_cast<const Word*>(l.in[0]);
-      now.y = static_cast<Word*>(l.out[0]);
-      q.launch<pad_kernel<Word>>(cuda::grid_over(q.runtime(), now.count, kThreads), now);
-    });
+  args.value = cpu::bits_of<Word>(y.dtype, static_cast<double>(p.params.value));
+  cuda::offer(candidates, "loop", "plumb:pad", p.device, 1, [args](const cuda::Queue& q, const Launch& l) {
+    PadArgs<Word> now = args;
+    now.x = static_cast<const Word*>(l.in[0]);
+    now.y = static_cast<Word*>(l.out[0]);
+    q.launch<pad_kernel<Word>>(cuda::grid_over(q.runtime(), now.count, kThreads), now);
   });
 }
 
@@ -120,16 +106,13 @@ void offer_concat(const Problem<ConcatParams>& p, Candidates& candidates) {
   std::vector<Part> parts;
   int64_t to = 0;
   for (const TensorSpec& x : p.in) {
-    parts.push_back({steps_over(x, strides_of(x), ys), to});
+    parts.push_back({cuda::Steps(x, strides_of(x), ys), to});
     to += x.shape[static_cast<int>(p.params.dim)] * ys[static_cast<int>(p.params.dim)];
   }
-  candidates.add("loop", [parts, device = p.device] {
-    return cuda::own("plumb:concat", device, static_cast<int>(parts.size()),
-                     [=](const cuda::Queue& q, const Launch& l) {
-                       for (size_t i = 0; i < parts.size(); ++i)
-                         launch_box<Word>(q, parts[i].steps, l.in[i], 0, l.out[0], parts[i].to);
-                     });
-  });
+  const auto run = [parts](const cuda::Queue& q, const Launch& l) {
+    for (size_t i = 0; i < parts.size(); ++i) launch_box<Word>(q, parts[i].steps, l.in[i], 0, l.out[0], parts[i].to);
+  };
+  cuda::offer(candidates, "loop", "plumb:concat", p.device, static_cast<int>(parts.size()), run);
 }
 
 }  // namespace

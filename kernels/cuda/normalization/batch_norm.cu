@@ -63,19 +63,12 @@ __device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) 
 /// kOneChannel: no piece has elements of two channels.
 template <class T, Map kMap, bool kOneChannel>
 __global__ void __launch_bounds__(kThreads) batch_norm_map_kernel(const MapArgs<T> a) {
-  constexpr int kEach = cuda::Vector<T>::kSize;
-  const auto channel_of = [&](int64_t at, int64_t& place) {
-    place = at;
-    int64_t c = a.inner.divide(place);
-    a.channels.divide(c);
-    return c;
-  };
-  const int64_t pieces = a.n / kEach;
-  for (int64_t i = cuda::thread_of_grid(); i < pieces; i += cuda::threads_of_grid()) {
+  cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
     Piece<T, kEach> x{}, dy{}, out;
-    if constexpr (kMap != Map::kLinear) x = cuda::load_piece<kEach>(a.x + i * kEach);
-    if constexpr (kMap != Map::kForward) dy = cuda::load_piece<kEach>(a.dy + i * kEach);
-    int64_t place, c = channel_of(i * kEach, place);
+    if constexpr (kMap != Map::kLinear) x = cuda::load_piece<kEach>(a.x + i);
+    if constexpr (kMap != Map::kForward) dy = cuda::load_piece<kEach>(a.dy + i);
+    int64_t place = i, c = a.inner.divide(place);
+    a.channels.divide(c);
     auto k = a.k[c];
     for (int j = 0; j < kEach; ++j) {
       out.of[j] = mapped<kMap>(k, x.of[j], dy.of[j]);
@@ -84,12 +77,8 @@ __global__ void __launch_bounds__(kThreads) batch_norm_map_kernel(const MapArgs<
       if (++c == a.channels.by) c = 0;
       k = a.k[c];
     }
-    cuda::store_piece(a.out + i * kEach, out);
-  }
-  if (const int64_t i = pieces * kEach + cuda::thread_of_grid(); i < a.n) {
-    int64_t place;
-    a.out[i] = mapped<kMap>(a.k[channel_of(i, place)], a.x[i], a.dy[i]);
-  }
+    cuda::store_piece(a.out + i, out);
+  });
 }
 
 template <Map kMap, class T>

@@ -40,18 +40,11 @@ struct UpdateShared {
   alignas(Rule) unsigned char rule[sizeof(Rule)];
 };
 
-/// Elements that are computed together: 16 bytes of T, and fewer of a narrower G.
-template <class T, class G>
-struct alignas(sizeof(G) * cuda::Vector<T>::kSize) Beside {
-  G of[cuda::Vector<T>::kSize];
-};
-
 template <class Rule, class T, class G, class Params>
 __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule, T, G, Params> a) {
   constexpr size_t kStates = Rule::kStates, kRoom = kStates > 0 ? kStates : 1;
   constexpr bool kCopies = !std::is_same_v<T, G>;
-  using V = cuda::Vector<T>;
-  using Gradients = Beside<T, G>;
+  constexpr int kTogether = cuda::Vector<T>::kSize;  // and as many elements of a narrower G
   auto& s = cuda::shared<UpdateShared<Rule>>();
   auto* const made = reinterpret_cast<Rule*>(s.rule);
   if (threadIdx.x == 0) *made = Rule(a.params, static_cast<double>(*a.rate), *a.step + 1, a.is);  // powers take long
@@ -69,32 +62,29 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
     }
     const auto& p = a.of[low];
     const int64_t begin = (piece - p.first_piece) * kPiece, end = begin + kPiece < p.n ? begin + kPiece : p.n;
-    const int64_t whole = begin + (end - begin) / V::kSize * V::kSize;
-    for (int64_t i = begin + threadIdx.x * V::kSize; i < whole; i += kThreads * V::kSize) {
-      V w = *reinterpret_cast<const V*>(p.w + i), state[kRoom];
-      const Gradients g = *reinterpret_cast<const Gradients*>(p.g + i);
-      for (size_t k = 0; k < kStates; ++k) state[k] = *reinterpret_cast<const V*>(p.s[k] + i);
-      for (int j = 0; j < V::kSize; ++j) {
+    const int64_t whole = begin + (end - begin) / kTogether * kTogether;
+    const auto update = [&]<int kEach>(int64_t i) {
+      auto w = cuda::load_piece<kEach>(p.w + i);
+      const auto g = cuda::load_piece<kEach>(p.g + i);
+      cuda::Piece<T, kEach> state[kRoom];
+      for (size_t k = 0; k < kStates; ++k) state[k] = cuda::load_piece<kEach>(p.s[k] + i);
+      for (int j = 0; j < kEach; ++j) {
         T one[kRoom];
         for (size_t k = 0; k < kStates; ++k) one[k] = state[k].of[j];
         rule(w.of[j], cuda::load(&g.of[j]), one);
         for (size_t k = 0; k < kStates; ++k) state[k].of[j] = one[k];
       }
-      for (size_t k = 0; k < kStates; ++k) *reinterpret_cast<V*>(p.s[k] + i) = state[k];
-      *reinterpret_cast<V*>(p.w + i) = w;
+      for (size_t k = 0; k < kStates; ++k) cuda::store_piece(p.s[k] + i, state[k]);
+      cuda::store_piece(p.w + i, w);
       if constexpr (kCopies) {
-        Gradients copy;
-        for (int j = 0; j < V::kSize; ++j) copy.of[j] = cuda::rounded<G>(w.of[j]);
-        *reinterpret_cast<Gradients*>(p.copy + i) = copy;
+        cuda::Piece<G, kEach> copy;
+        for (int j = 0; j < kEach; ++j) copy.of[j] = cuda::rounded<G>(w.of[j]);
+        cuda::store_piece(p.copy + i, copy);
       }
-    }
-    if (const int64_t i = whole + threadIdx.x; i < end) {
-      T one[kRoom];
-      for (size_t k = 0; k < kStates; ++k) one[k] = p.s[k][i];
-      rule(p.w[i], cuda::load(p.g + i), one);
-      for (size_t k = 0; k < kStates; ++k) p.s[k][i] = one[k];
-      if constexpr (kCopies) p.copy[i] = cuda::rounded<G>(p.w[i]);
-    }
+    };
+    for (int64_t i = begin + threadIdx.x * kTogether; i < whole; i += kThreads * kTogether)
+      update.template operator()<kTogether>(i);
+    if (const int64_t i = whole + threadIdx.x; i < end) update.template operator()<1>(i);
   }
 }
 
@@ -111,8 +101,7 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
     const UpdateLists lists(p, kStates);
     std::vector<int64_t> sizes;
     for (const TensorSpec& w : lists.weights(p.in)) sizes.push_back(w.numel());
-    double written = sizeof(int64_t);
-    for (const TensorSpec& s : lists.written(p.in)) written += static_cast<double>(s.bytes());
+    const double written = lists.written_bytes(p.in);
     candidates.add("fused", [=, params = p.params, device = p.device] {
       const int launches = static_cast<int>((lists.n + kOfLaunch - 1) / kOfLaunch) + 1;
       auto kernel = cuda::own(name, device, launches, [=](const cuda::Queue& q, const Launch& l) {

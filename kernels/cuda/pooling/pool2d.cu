@@ -80,8 +80,10 @@ __device__ inline Range covering(const Windows& w, int axis, int32_t i, int32_t 
   const int32_t end = at / s + 1;
   return {first <= 0 ? 0 : (first - 1) / s + 1, end > outputs ? outputs : end};
 }
-__device__ inline int64_t divisor(const Windows& w, const Range& h, const Range& v) {
+// What the mean of a window is divided by.
+__device__ inline int64_t divisor(const Windows& w, int32_t oh, int32_t ow) {
   if (w.counts_padding) return int64_t{w.kernel[0]} * w.kernel[1];
+  const Range h = inside(w, 0, oh, w.x.h), v = inside(w, 1, ow, w.x.w);
   return int64_t{h.end - h.begin} * (v.end - v.begin);
 }
 
@@ -99,24 +101,40 @@ __device__ int32_t position_at(const PoolArgs<T>& a, int64_t i) {
   return a.is_wide ? static_cast<const int32_t*>(a.index)[i] : static_cast<const uint8_t*>(a.index)[i];
 }
 
+// body(ih, iw, element) for the part inside x of the window of output `o`.
+template <class T, class Body>
+__device__ void for_window(const PoolArgs<T>& a, const Index& o, const Body& body) {
+  const Images& x = a.w.x;
+  const Range h = inside(a.w, 0, o.h, x.h), v = inside(a.w, 1, o.w, x.w);
+  const T* plane = a.in + x.plane(o);
+  for (int32_t ih = h.begin; ih < h.end; ++ih) {
+    for (int32_t iw = v.begin; iw < v.end; ++iw) body(ih, iw, cuda::load(plane + ih * x.stride[2] + iw * x.stride[3]));
+  }
+}
+// body(oh, ow, place in y) for the outputs whose windows hold the input `at`.
+template <class Body>
+__device__ void for_covering(const Windows& w, const Index& at, const Body& body) {
+  const Images& y = w.y;
+  const Range h = covering(w, 0, at.h, y.h), v = covering(w, 1, at.w, y.w);
+  const int64_t plane = y.plane(at);
+  for (int32_t oh = h.begin; oh < h.end; ++oh) {
+    for (int32_t ow = v.begin; ow < v.end; ++ow) body(oh, ow, plane + oh * y.stride[2] + ow * y.stride[3]);
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(256) max_forward_kernel(const PoolArgs<T> a) {
-  const Images &x = a.w.x, &y = a.w.y;
-  for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
-    const Index o = y.index_of(i);
-    const Range h = inside(a.w, 0, o.h, x.h), v = inside(a.w, 1, o.w, x.w);
-    const T* plane = a.in + x.plane(o);
+  const Windows& w = a.w;
+  for (int64_t i = cuda::thread_of_grid(); i < w.y.count; i += cuda::threads_of_grid()) {
+    const Index o = w.y.index_of(i);
     Compute<T> largest = -std::numeric_limits<Compute<T>>::infinity();
     int32_t place = -1;
-    for (int32_t ih = h.begin; ih < h.end; ++ih) {
-      for (int32_t iw = v.begin; iw < v.end; ++iw) {
-        const Compute<T> value = cuda::load(plane + ih * x.stride[2] + iw * x.stride[3]);
-        if (place < 0 || value > largest || value != value) {
-          largest = value;
-          place = (ih - o.h * a.w.stride[0] + a.w.before[0]) * a.w.kernel[1] + iw - o.w * a.w.stride[1] + a.w.before[1];
-        }
+    for_window(a, o, [&](int32_t ih, int32_t iw, Compute<T> value) {
+      if (place < 0 || value > largest || value != value) {
+        largest = value;
+        place = (ih - o.h * w.stride[0] + w.before[0]) * w.kernel[1] + iw - o.w * w.stride[1] + w.before[1];
       }
-    }
+    });
     cuda::store(a.out + i, largest);
     if (a.index && a.is_wide) static_cast<int32_t*>(a.index)[i] = place;
     if (a.index && !a.is_wide) static_cast<uint8_t*>(a.index)[i] = static_cast<uint8_t>(place);
@@ -125,20 +143,14 @@ __global__ void __launch_bounds__(256) max_forward_kernel(const PoolArgs<T> a) {
 
 template <class T>
 __global__ void __launch_bounds__(256) max_backward_kernel(const PoolArgs<T> a) {
-  const Images &x = a.w.x, &y = a.w.y;
-  for (int64_t i = cuda::thread_of_grid(); i < x.count; i += cuda::threads_of_grid()) {
-    const Index at = x.index_of(i);
-    const Range h = covering(a.w, 0, at.h, y.h), v = covering(a.w, 1, at.w, y.w);
-    const int64_t plane = y.plane(at);
+  const Windows& w = a.w;
+  for (int64_t i = cuda::thread_of_grid(); i < w.x.count; i += cuda::threads_of_grid()) {
+    const Index at = w.x.index_of(i);
     Compute<T> sum = 0;
-    for (int32_t oh = h.begin; oh < h.end; ++oh) {
-      const int32_t kh = at.h + a.w.before[0] - oh * a.w.stride[0];
-      for (int32_t ow = v.begin; ow < v.end; ++ow) {
-        const int32_t kw = at.w + a.w.before[1] - ow * a.w.stride[1];
-        const int64_t from = plane + oh * y.stride[2] + ow * y.stride[3];
-        if (position_at(a, from) == kh * a.w.kernel[1] + kw) sum += cuda::load(a.in + from);
-      }
-    }
+    for_covering(w, at, [&](int32_t oh, int32_t ow, int64_t from) {
+      const int32_t kh = at.h + w.before[0] - oh * w.stride[0], kw = at.w + w.before[1] - ow * w.stride[1];
+      if (position_at(a, from) == kh * w.kernel[1] + kw) sum += cuda::load(a.in + from);
+    });
     cuda::store(a.out + i, sum);
   }
 }
@@ -157,91 +169,69 @@ __global__ void __launch_bounds__(256) max_gather_kernel(const PoolArgs<T> a) {
 
 template <class T>
 __global__ void __launch_bounds__(256) avg_forward_kernel(const PoolArgs<T> a) {
-  const Images &x = a.w.x, &y = a.w.y;
-  for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
-    const Index o = y.index_of(i);
-    const Range h = inside(a.w, 0, o.h, x.h), v = inside(a.w, 1, o.w, x.w);
-    const T* plane = a.in + x.plane(o);
+  for (int64_t i = cuda::thread_of_grid(); i < a.w.y.count; i += cuda::threads_of_grid()) {
+    const Index o = a.w.y.index_of(i);
     Compute<T> sum = 0;
-    for (int32_t ih = h.begin; ih < h.end; ++ih) {
-      for (int32_t iw = v.begin; iw < v.end; ++iw) sum += cuda::load(plane + ih * x.stride[2] + iw * x.stride[3]);
-    }
-    cuda::store(a.out + i, sum / static_cast<Compute<T>>(divisor(a.w, h, v)));
+    for_window(a, o, [&](int32_t, int32_t, Compute<T> value) { sum += value; });
+    cuda::store(a.out + i, sum / static_cast<Compute<T>>(divisor(a.w, o.h, o.w)));
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(256) avg_backward_kernel(const PoolArgs<T> a) {
-  const Images &x = a.w.x, &y = a.w.y;
-  for (int64_t i = cuda::thread_of_grid(); i < x.count; i += cuda::threads_of_grid()) {
-    const Index at = x.index_of(i);
-    const Range h = covering(a.w, 0, at.h, y.h), v = covering(a.w, 1, at.w, y.w);
-    const int64_t plane = y.plane(at);
+  for (int64_t i = cuda::thread_of_grid(); i < a.w.x.count; i += cuda::threads_of_grid()) {
     Compute<T> sum = 0;
-    for (int32_t oh = h.begin; oh < h.end; ++oh) {
-      const Range seen_h = inside(a.w, 0, oh, x.h);
-      for (int32_t ow = v.begin; ow < v.end; ++ow) {
-        const Range seen_w = inside(a.w, 1, ow, x.w);
-        const Compute<T> dy = cuda::load(a.in + plane + oh * y.stride[2] + ow * y.stride[3]);
-        sum += dy / static_cast<Compute<T>>(divisor(a.w, seen_h, seen_w));
-      }
-    }
+    for_covering(a.w, a.w.x.index_of(i), [&](int32_t oh, int32_t ow, int64_t from) {
+      sum += cuda::load(a.in + from) / static_cast<Compute<T>>(divisor(a.w, oh, ow));
+    });
     cuda::store(a.out + i, sum);
   }
 }
 
 template <auto kFunction, class T>
-void offer(const char* name, Device device, const Windows& w, int64_t results, bool reads_index, bool writes_index,
-           bool is_wide, Candidates& candidates) {
-  candidates.add("loop", [=] {
-    return cuda::own(name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
-      void* const index = reads_index ? l.in[1] : writes_index ? l.out[1] : nullptr;
-      q.launch<kFunction>(cuda::grid_over(q.runtime(), results),
-                          PoolArgs<T>{w, static_cast<const T*>(l.in[0]), static_cast<T*>(l.out[0]), index, is_wide});
-    });
-  });
+void offer(const char* name, const Problem<Pool2dParams>& p, const Windows& w, Candidates& candidates) {
+  const bool reads_index = p.in.size() == 2, writes_index = p.out.size() == 2;
+  const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
+  const auto run = [=, results = p.out[0].numel()](const cuda::Queue& q, const Launch& l) {
+    void* const index = reads_index ? l.in[1] : writes_index ? l.out[1] : nullptr;
+    q.launch<kFunction>(cuda::grid_over(q.runtime(), results),
+                        PoolArgs<T>{w, static_cast<const T*>(l.in[0]), static_cast<T*>(l.out[0]), index, is_wide});
+  };
+  cuda::offer(candidates, "loop", name, p.device, 1, run);
 }
 
 }  // namespace
 
 void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.in[0], p.out[0], p.params);
-  const bool has_index = p.out.size() == 2, is_wide = pool2d_index_dtype(p.params) == DType::kI32;
-  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    offer<max_forward_kernel<T>, T>("plumb:max_pool2d", p.device, w, w.y.count, false, has_index, is_wide, c);
-  });
-  if (!has_index) cuda::offer_cudnn_pool2d(cuda::PoolOperation::kMaxForward, p, c);
+  cuda::dispatch_compute(p.in[0].dtype,
+                         [&]<class T>() { offer<max_forward_kernel<T>, T>("plumb:max_pool2d", p, w, c); });
+  if (p.out.size() == 1) cuda::offer_cudnn_pool2d(cuda::PoolOperation::kMaxForward, p, c);
 }
 
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
-  const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
-  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p.device, w, w.x.count, true, false, is_wide, c);
-  });
+  cuda::dispatch_compute(p.in[0].dtype,
+                         [&]<class T>() { offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p, w, c); });
 }
 
 void MaxPool2dGather::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.in[0], p.out[0], p.params);
-  const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
-  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    offer<max_gather_kernel<T>, T>("plumb:max_pool2d_gather", p.device, w, w.y.count, true, false, is_wide, c);
-  });
+  cuda::dispatch_compute(p.in[0].dtype,
+                         [&]<class T>() { offer<max_gather_kernel<T>, T>("plumb:max_pool2d_gather", p, w, c); });
 }
 
 void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.in[0], p.out[0], p.params);
-  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    offer<avg_forward_kernel<T>, T>("plumb:avg_pool2d", p.device, w, w.y.count, false, false, false, c);
-  });
+  cuda::dispatch_compute(p.in[0].dtype,
+                         [&]<class T>() { offer<avg_forward_kernel<T>, T>("plumb:avg_pool2d", p, w, c); });
   cuda::offer_cudnn_pool2d(cuda::PoolOperation::kAvgForward, p, c);
 }
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
-  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p.device, w, w.x.count, false, false, false, c);
-  });
+  cuda::dispatch_compute(p.in[0].dtype,
+                         [&]<class T>() { offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p, w, c); });
   cuda::offer_cudnn_pool2d(cuda::PoolOperation::kAvgBackward, p, c);
 }
 

@@ -58,26 +58,15 @@ cuda::Steps logical_numbers(const TensorSpec& x, uint32_t dims) {
   return steps;
 }
 
-template <class T>
-void offer(const Problem<ArgmaxParams>& p, Candidates& candidates) {
-  candidates.add("rows", [x = p.in[0], y = p.out[0], dims = p.params.dims, device = p.device] {
-    const ArgmaxFold<T> fold{nullptr, nullptr, logical_numbers(x, dims)};
-    return cuda::fold_kernel("plumb:argmax", device, cuda::Lines(x, y, dims), fold);
-  });
-}
-
 }  // namespace
 
-void Argmax::cuda(const Problem<Params>& p, Candidates& c) {
-  switch (p.in[0].dtype) {
-    case DType::kF32: return offer<float>(p, c);
-    case DType::kF64: return offer<double>(p, c);
-    case DType::kBf16: return offer<Bfloat16>(p, c);
-    case DType::kI32: return offer<int32_t>(p, c);
-    case DType::kI64: return offer<int64_t>(p, c);
-    case DType::kU8: return offer<uint8_t>(p, c);
-    case DType::kF16: return;
-  }
+void Argmax::cuda(const Problem<Params>& p, Candidates& candidates) {
+  detail::dispatch_numbers(p.in[0].dtype, [&]<class T>() {
+    candidates.add("rows", [x = p.in[0], y = p.out[0], dims = p.params.dims, device = p.device] {
+      const ArgmaxFold<T> fold{nullptr, nullptr, logical_numbers(x, dims)};
+      return cuda::fold_kernel("plumb:argmax", device, cuda::Lines(x, y, dims), fold);
+    });
+  });
 }
 
 }  // namespace plumb

@@ -1,4 +1,5 @@
 // The gradient of a maximum: how many elements of a line equal it, and then an equal share for each of them.
+#include "kernels/cpu/strided.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/reduction/fold.cuh"
 #include "kernels/reduce.h"
@@ -58,10 +59,7 @@ void MaxBackward::cuda(const Problem<NoParams>& p, Candidates& candidates) {
       for (int d = 0; d < x.rank(); ++d) dims |= (y.shape[d] == 1 ? 1u : 0u) << d;
       const cuda::Lines lines(x, y, dims);
       const cuda::FoldPlan plan(runtime_of(device), lines);
-      const Strides ys = strides_of(y);
-      const DimOrder order = memory_order(x.layout, x.rank());
-      cuda::Steps steps;
-      for (int i = x.rank() - 1; i >= 0; --i) steps.add(x.shape[order[i]], dims >> order[i] & 1 ? 0 : ys[order[i]], 0);
+      const cuda::Steps steps(x, cpu::broadcast_strides(y, x.shape));
       const size_t counts_bytes = plumb::detail::aligned(static_cast<size_t>(y.numel()) * sizeof(int64_t));
       auto kernel =
           cuda::own("plumb:max_backward", device, plan.launches() + 1, [=](const cuda::Queue& q, const Launch& l) {

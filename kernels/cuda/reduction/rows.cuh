@@ -12,20 +12,6 @@ namespace plumb::cuda {
 constexpr unsigned kRowThreads = 256, kRowWarps = kRowThreads / kWarp;
 constexpr int64_t kLeastOfBlock = 1024;  // elements of a row that a block has work for
 
-/// Some elements, by as few accesses of memory as 16 bytes each allow.
-template <class T, int kEach>
-struct alignas(kEach * sizeof(T) < 16 ? kEach * sizeof(T) : 16) Piece {
-  T of[kEach];
-};
-template <int kEach, class T>
-__device__ Piece<T, kEach> load_piece(const T* p) {
-  return *reinterpret_cast<const Piece<T, kEach>*>(p);
-}
-template <int kEach, class T>
-__device__ void store_piece(T* p, const Piece<T, kEach>& v) {
-  *reinterpret_cast<Piece<T, kEach>*>(p) = v;
-}
-
 /// Values of the lanes or the warps that share a line.
 template <class C>
 struct RowShared {

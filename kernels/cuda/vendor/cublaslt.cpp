@@ -174,60 +174,43 @@ std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
   return name;
 }
 
-class LtKernel final : public Kernel {
- public:
-  LtKernel(std::string algorithm, const LtProduct& p, const Operation& o, const cublasLtMatmulHeuristicResult_t& r,
-           DType dtype, MathMode math, Device device)
-      : Kernel("cublaslt:" + algorithm.substr(sizeof("cublaslt_") - 1)),
-        p_(p),
-        operation_(o),
-        algorithm_(r.algo),
-        is_f64_(dtype == DType::kF64),
-        handle_(handle_of(device)),
-        runtime_(runtime_of(device)) {
-    info().workspace_bytes = r.workspaceSize;
-    info().launches = 1;
-    if (math == MathMode::kTf32 && dtype == DType::kF32) info().notes = "tf32";
-  }
-  void run(const Launch& l) const override {
-    Operation o = operation_;
+std::unique_ptr<Kernel> kernel_of(const std::string& algorithm, const LtProduct& p, const Operation& operation,
+                                  const cublasLtMatmulHeuristicResult_t& r, DType dtype, MathMode math, Device device) {
+  const auto run = [=, is_f64 = dtype == DType::kF64, handle = handle_of(device),
+                    &runtime = runtime_of(device)](const Launch& l) {
+    Operation o = operation;
     const auto point = [&](cublasLtMatmulDescAttributes_t name, bool is_output, int input) {
       if (is_output) set(o.operation, name, l.out[1]);
       if (input >= 0) set(o.operation, name, l.in[static_cast<size_t>(input)]);
     };
-    point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.gives_bias, p_.bias);
-    point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.gives_mask, p_.mask);
+    point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.gives_bias, p.bias);
+    point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.gives_mask, p.mask);
     constexpr float kOne = 1, kZero = 0;
     constexpr double kOne64 = 1, kZero64 = 0;
-    const void* const one = is_f64_ ? static_cast<const void*>(&kOne64) : &kOne;
-    const void* const zero = is_f64_ ? static_cast<const void*>(&kZero64) : &kZero;
-    runtime_.make_current();
-    runtime_.count_launch();
-    check(cublaslt().matmul(handle_, &o.operation, one, l.in[p_.a.input], &o.a, l.in[p_.b.input], &o.b, zero, l.out[0],
-                            &o.d, l.out[0], &o.d, &algorithm_, l.workspace, info().workspace_bytes,
-                            static_cast<cudaStream_t>(l.stream)),
-          "to run a product");
-  }
-
- private:
-  LtProduct p_;
-  Operation operation_;
-  cublasLtMatmulAlgo_t algorithm_;
-  bool is_f64_;
-  cublasLtHandle_t handle_;
-  Runtime& runtime_;
-};
+    const void* const one = is_f64 ? static_cast<const void*>(&kOne64) : &kOne;
+    const void* const zero = is_f64 ? static_cast<const void*>(&kZero64) : &kZero;
+    runtime.make_current();
+    runtime.count_launch();
+    check(
+        cublaslt().matmul(handle, &o.operation, one, l.in[p.a.input], &o.a, l.in[p.b.input], &o.b, zero, l.out[0], &o.d,
+                          l.out[0], &o.d, &r.algo, l.workspace, r.workspaceSize, static_cast<cudaStream_t>(l.stream)),
+        "to run a product");
+  };
+  auto kernel = make_kernel("cublaslt:" + algorithm.substr(sizeof("cublaslt_") - 1), run);
+  kernel->info().workspace_bytes = r.workspaceSize;
+  kernel->info().launches = 1;
+  if (math == MathMode::kTf32 && dtype == DType::kF32) kernel->info().notes = "tf32";
+  return kernel;
+}
 
 // On a device that is only described: which algorithm it will be, only a device tells.
-class UnknownLtKernel final : public Kernel {
- public:
-  explicit UnknownLtKernel(Device device) : Kernel("cublaslt:needs_a_device") {
-    info().workspace_bytes = workspace_of(device);
-    info().launches = 1;
-    info().notes = "which_algorithm_only_a_device_tells";
-  }
-  void run(const Launch&) const override {}
-};
+std::unique_ptr<Kernel> unknown_kernel(Device device) {
+  auto kernel = make_kernel("cublaslt:needs_a_device", [](const Launch&) {});
+  kernel->info().workspace_bytes = workspace_of(device);
+  kernel->info().launches = 1;
+  kernel->info().notes = "which_algorithm_only_a_device_tells";
+  return kernel;
+}
 
 }  // namespace
 
@@ -248,7 +231,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   if (p.d.rows == 0 || p.d.columns == 0 || p.depth == 0 || p.count == 0) return;  // matrices have no extents of 0
   if (p.gives_mask && p.d.rows % 128 != 0) return;  // it does not say what it writes past the end of a row
   if (!runtime.is_present()) {
-    candidates.add(Provider::kCublasLt, "cublaslt", [=] { return std::make_unique<UnknownLtKernel>(device); });
+    candidates.add(Provider::kCublasLt, "cublaslt", [=] { return unknown_kernel(device); });
     return;
   }
   const Operation o = operation_of(p, dtype, math);
@@ -256,8 +239,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   for (const auto& r : proposals(o, dtype, device)) {
     std::string name = name_of(r.algo);
     if (!names.insert(name).second) continue;  // one that differs in smaller things
-    candidates.add(Provider::kCublasLt, name,
-                   [=] { return std::make_unique<LtKernel>(name, p, o, r, dtype, math, device); });
+    candidates.add(Provider::kCublasLt, name, [=] { return kernel_of(name, p, o, r, dtype, math, device); });
   }
 }
 

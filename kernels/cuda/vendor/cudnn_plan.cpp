@@ -143,43 +143,33 @@ void Plan::point(Pack& p, std::span<void* const> pointers, void* workspace) cons
 
 namespace {
 
-class PlanKernel final : public Kernel {
- public:
-  PlanKernel(std::unique_ptr<const Plan> plan, std::vector<Binding> bindings, std::shared_ptr<void> zeros)
-      : Kernel("cudnn:" + plan->config().algorithm.substr(sizeof("cudnn_") - 1)),
-        plan_(std::move(plan)),
-        bindings_(std::move(bindings)),
-        zeros_(std::move(zeros)) {
-    info().workspace_bytes = plan_->workspace_bytes();
-    info().notes = plan_->config().notes;
-    info().launches = 1;
-  }
-  void run(const Launch& l) const override {
+constexpr size_t kMost = 16;  // tensors of a graph
+
+std::unique_ptr<Kernel> kernel_of(const std::shared_ptr<const Plan>& plan, const std::vector<Binding>& bindings,
+                                  const std::shared_ptr<void>& zeros) {
+  const auto run = [plan, bindings, zeros](const Launch& l) {
     std::array<void*, kMost> pointers;
-    for (size_t i = 0; i < bindings_.size(); ++i) {
-      const Binding& b = bindings_[i];
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      const Binding& b = bindings[i];
       pointers[i] = b.from == Binding::kIn      ? l.in[b.at]
                     : b.from == Binding::kOut   ? l.out[b.at]
-                    : b.from == Binding::kZeros ? zeros_.get()
+                    : b.from == Binding::kZeros ? zeros.get()
                                                 : const_cast<float*>(&b.value);
     }
-    plan_->run({pointers.data(), bindings_.size()}, l.workspace, l.stream);
-  }
-
-  static constexpr size_t kMost = 16;  // tensors of a graph
-
- private:
-  std::unique_ptr<const Plan> plan_;
-  std::vector<Binding> bindings_;
-  std::shared_ptr<void> zeros_;
-};
+    plan->run({pointers.data(), bindings.size()}, l.workspace, l.stream);
+  };
+  auto kernel = make_kernel("cudnn:" + plan->config().algorithm.substr(sizeof("cudnn_") - 1), run);
+  kernel->info().workspace_bytes = plan->workspace_bytes();
+  kernel->info().notes = plan->config().notes;
+  kernel->info().launches = 1;
+  return kernel;
+}
 
 }  // namespace
 
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
                  bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros) {
-  PLUMB_CHECK(bindings.size() <= PlanKernel::kMost, "cuDNN: a graph has {} tensors; {} at most", bindings.size(),
-              PlanKernel::kMost);
+  PLUMB_CHECK(bindings.size() <= kMost, "cuDNN: a graph has {} tensors; {} at most", bindings.size(), kMost);
   const auto graph = std::make_shared<const Graph>(target, std::move(operations));
   std::vector<int64_t> ids;
   for (const Binding& b : bindings) ids.push_back(b.id);
@@ -187,9 +177,8 @@ void offer_plans(const Target& target, std::vector<Descriptor> operations, const
     candidates.add(
         Provider::kCudnn, config.algorithm,
         [&target, graph, config, ids, bindings, zeros]() -> std::unique_ptr<Kernel> {
-          auto plan = std::make_unique<const Plan>(target, graph, config, ids);
-          if (!plan->is_made()) return nullptr;
-          return std::make_unique<PlanKernel>(std::move(plan), bindings, zeros);
+          const auto plan = std::make_shared<const Plan>(target, graph, config, ids);
+          return plan->is_made() ? kernel_of(plan, bindings, zeros) : nullptr;
         },
         config.is_deterministic);
   }
