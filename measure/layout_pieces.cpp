@@ -49,19 +49,6 @@ Direction raw_direction(const std::string& direction) {
   fail("layout: direction {} is unknown", direction);
 }
 
-RawConv2d raw_conv2d(const PreparedKernel& p, const std::string& direction) {
-  const auto in = p.in(), out = p.out();
-  Conv2dParams params;
-  std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
-  params.activation = Activation::kNone;
-  switch (const Direction d = raw_direction(direction)) {
-    case Direction::kForward: return {d, in[0], in[1], out[0], params};
-    case Direction::kBackwardInput: return {d, out[0], in[1], in[0], params};
-    case Direction::kBackwardWeight: return {d, in[1], out[0], in[0], params};
-  }
-  return {};
-}
-
 RawLinear raw_linear(const PreparedKernel& p, const std::string& direction) {
   const auto in = p.in(), out = p.out();
   switch (const Direction d = raw_direction(direction)) {
@@ -70,6 +57,15 @@ RawLinear raw_linear(const PreparedKernel& p, const std::string& direction) {
     case Direction::kBackwardWeight: return {d, in[1], out[0], in[0]};
   }
   return {};
+}
+
+// The tensors of a convolution have the same places.
+RawConv2d raw_conv2d(const PreparedKernel& p, const std::string& direction) {
+  const RawLinear l = raw_linear(p, direction);
+  Conv2dParams params;
+  std::memcpy(static_cast<void*>(&params), p.params.data(), sizeof params);
+  params.activation = Activation::kNone;
+  return {l.direction, l.x, l.w, l.y, params};
 }
 
 // Seconds of casting all operands to f32 and back, as a kernel does that computes bf16 in f32.

@@ -8,12 +8,8 @@
 namespace plumb::measure {
 
 const char* to_string(Direction d) {
-  switch (d) {
-    case Direction::kForward: return "forward";
-    case Direction::kBackwardInput: return "backward_input";
-    case Direction::kBackwardWeight: return "backward_weight";
-  }
-  return "";
+  constexpr const char* kNames[] = {"forward", "backward_input", "backward_weight"};
+  return kNames[static_cast<size_t>(d)];
 }
 
 std::string raw_class(std::string_view algorithm) {

@@ -6,13 +6,6 @@ namespace {
 
 using dnnl::algorithm;
 using raw::memory;
-using Forward = dnnl::convolution_forward;
-using BackwardInput = dnnl::convolution_backward_data;
-using BackwardWeight = dnnl::convolution_backward_weights;
-
-struct Descs {
-  memory::desc x, w, b, y;
-};
 
 memory::dims weight_dims(const RawConv2d& c) {
   const Shape& s = c.w.shape;
@@ -26,57 +19,25 @@ memory::desc weight(const RawConv2d& c, bool any) {
   return {weight_dims(c), cpu::dnnl_dtype(c.w.dtype), tag};
 }
 
-// Primitive descriptors.
-
-struct Attributes {
-  memory::dims strides, dilations, before, after;
-  explicit Attributes(const Conv2dParams& p)
-      : strides{p.stride[0], p.stride[1]},
-        dilations{p.dilation[0] - 1, p.dilation[1] - 1},
-        before{p.padding[0], p.padding[2]},
-        after{p.padding[1], p.padding[3]} {}
-};
-
-Forward::primitive_desc forward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
-  const Attributes a(c.params);
-  return cpu::primitive_desc<Forward>(raw::attr_of(c.params.activation), dnnl::prop_kind::forward_training, how, d.x,
-                                      d.w, d.b, d.y, a.strides, a.dilations, a.before, a.after);
-}
-// oneDNN takes the same arguments for both backward primitives.
-template <class Backward>
-typename Backward::primitive_desc backward_pd(const RawConv2d& c, algorithm how, const Descs& d) {
-  const Attributes a(c.params);
-  return cpu::backward_desc<Backward>(dnnl::primitive_attr(), forward_pd(c, how, d), how, d.x, d.w, d.y, a.strides,
-                                      a.dilations, a.before, a.after);
-}
-
 // `as_they_are`: the activations keep their layouts. `convert`: operands in other formats are converted in every run.
 std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_are, bool convert) {
   const memory::desc b = raw::bias(c.with_bias, c.y.shape[1], c.y.dtype);
-  const Descs own{cpu::dnnl_desc(c.x), weight(c, false), b, cpu::dnnl_desc(c.y)};
-  const Descs asked{as_they_are ? own.x : cpu::dnnl_any(c.x), weight(c, true), b,
-                    as_they_are ? own.y : cpu::dnnl_any(c.y)};
-  switch (c.direction) {
-    case Direction::kForward: {
-      const auto pd = forward_pd(c, how, asked);
-      return raw::steps_of<Forward>(
-          pd, {{DNNL_ARG_SRC, own.x, pd.src_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, b,
-          {DNNL_ARG_DST, own.y, pd.dst_desc()}, convert);
-    }
-    case Direction::kBackwardInput: {
-      const auto pd = backward_pd<BackwardInput>(c, how, asked);
-      return raw::steps_of<BackwardInput>(
-          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, {},
-          {DNNL_ARG_DIFF_SRC, own.x, pd.diff_src_desc()}, convert);
-    }
-    case Direction::kBackwardWeight: {
-      const auto pd = backward_pd<BackwardWeight>(c, how, asked);
-      return raw::steps_of<BackwardWeight>(
-          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_SRC, own.x, pd.src_desc()}}, {},
-          {DNNL_ARG_DIFF_WEIGHTS, own.w, pd.diff_weights_desc()}, convert);
-    }
-  }
-  return nullptr;
+  const raw::Descs own{cpu::dnnl_desc(c.x), weight(c, false), b, cpu::dnnl_desc(c.y)};
+  const raw::Descs asked{as_they_are ? own.x : cpu::dnnl_any(c.x), weight(c, true), b,
+                         as_they_are ? own.y : cpu::dnnl_any(c.y)};
+  const Conv2dParams& p = c.params;
+  const memory::dims strides{p.stride[0], p.stride[1]}, dilations{p.dilation[0] - 1, p.dilation[1] - 1},
+      before{p.padding[0], p.padding[2]}, after{p.padding[1], p.padding[3]};
+  using Forward = dnnl::convolution_forward;
+  const auto forward =
+      cpu::primitive_desc<Forward>(raw::attr_of(p.activation), dnnl::prop_kind::forward_training, how, asked.x, asked.w,
+                                   asked.b, asked.y, strides, dilations, before, after);
+  const auto backward = [&]<class Backward>() {
+    return cpu::backward_desc<Backward>(dnnl::primitive_attr(), forward, how, asked.x, asked.w, asked.y, strides,
+                                        dilations, before, after);
+  };
+  return raw::layer<Forward, dnnl::convolution_backward_data, dnnl::convolution_backward_weights>(
+      c.direction, own, forward, backward, convert);
 }
 
 }  // namespace

@@ -5,8 +5,6 @@ namespace {
 
 using raw::memory;
 
-// Products of plain matrices.
-
 // A row-major (..., rows, columns) tensor, or its transpose; with `any`, in the format that oneDNN chooses.
 memory::desc matrix(const TensorSpec& s, bool transposed, bool any = false) {
   memory::dims dims(s.shape.begin(), s.shape.end());
@@ -60,49 +58,19 @@ std::unique_ptr<RawRun> gemm(const RawMatmul& m) {
   return std::make_unique<Gemm>(m);
 }
 
-// Inner products.
-
-using Forward = dnnl::inner_product_forward;
-using BackwardInput = dnnl::inner_product_backward_data;
-using BackwardWeight = dnnl::inner_product_backward_weights;
-
-struct Descs {
-  memory::desc x, w, b, y;
-};
-
-Forward::primitive_desc forward_pd(const Descs& d, Activation activation) {
-  return cpu::primitive_desc<Forward>(raw::attr_of(activation), dnnl::prop_kind::forward_training, d.x, d.w, d.b, d.y);
-}
-template <class Backward>
-typename Backward::primitive_desc backward_pd(const Descs& d, const Forward::primitive_desc& forward) {
-  return cpu::backward_desc<Backward>(dnnl::primitive_attr(), forward, d.x, d.w, d.y);
-}
-
 std::unique_ptr<RawRun> inner_product(const RawLinear& l, bool as_they_are, bool convert) {
   const memory::desc b = raw::bias(l.with_bias, l.y.shape[1], l.y.dtype);
-  const Descs own{cpu::dnnl_desc(l.x), cpu::dnnl_desc(l.w), b, cpu::dnnl_desc(l.y)};
-  const Descs asked{as_they_are ? own.x : cpu::dnnl_any(l.x), cpu::dnnl_any(l.w), b,
-                    as_they_are ? own.y : cpu::dnnl_any(l.y)};
-  const auto forward = forward_pd(asked, l.activation);
-  switch (l.direction) {
-    case Direction::kForward:
-      return raw::steps_of<Forward>(
-          forward, {{DNNL_ARG_SRC, own.x, forward.src_desc()}, {DNNL_ARG_WEIGHTS, own.w, forward.weights_desc()}}, b,
-          {DNNL_ARG_DST, own.y, forward.dst_desc()}, convert);
-    case Direction::kBackwardInput: {
-      const auto pd = backward_pd<BackwardInput>(asked, forward);
-      return raw::steps_of<BackwardInput>(
-          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, {},
-          {DNNL_ARG_DIFF_SRC, own.x, pd.diff_src_desc()}, convert);
-    }
-    case Direction::kBackwardWeight: {
-      const auto pd = backward_pd<BackwardWeight>(asked, forward);
-      return raw::steps_of<BackwardWeight>(
-          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_SRC, own.x, pd.src_desc()}}, {},
-          {DNNL_ARG_DIFF_WEIGHTS, own.w, pd.diff_weights_desc()}, convert);
-    }
-  }
-  return nullptr;
+  const raw::Descs own{cpu::dnnl_desc(l.x), cpu::dnnl_desc(l.w), b, cpu::dnnl_desc(l.y)};
+  const raw::Descs asked{as_they_are ? own.x : cpu::dnnl_any(l.x), cpu::dnnl_any(l.w), b,
+                         as_they_are ? own.y : cpu::dnnl_any(l.y)};
+  using Forward = dnnl::inner_product_forward;
+  const auto forward = cpu::primitive_desc<Forward>(raw::attr_of(l.activation), dnnl::prop_kind::forward_training,
+                                                    asked.x, asked.w, asked.b, asked.y);
+  const auto backward = [&]<class Backward>() {
+    return cpu::backward_desc<Backward>(dnnl::primitive_attr(), forward, asked.x, asked.w, asked.y);
+  };
+  return raw::layer<Forward, dnnl::inner_product_backward_data, dnnl::inner_product_backward_weights>(
+      l.direction, own, forward, backward, convert);
 }
 
 // Writes a direction of linear as a product of matrices.

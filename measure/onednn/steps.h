@@ -60,6 +60,36 @@ std::unique_ptr<RawRun> steps_of(const typename Primitive::primitive_desc& pd, c
   return steps;
 }
 
+/// The formats of a layer's tensors.
+struct Descs {
+  memory::desc x, w, b, y;
+};
+/// One direction of a layer, from and to tensors in the formats `own`; backward.operator()<Primitive>() describes
+/// either gradient. With `convert` as in Steps::add.
+template <class Forward, class BackwardInput, class BackwardWeight, class Backward>
+std::unique_ptr<RawRun> layer(Direction direction, const Descs& own, const typename Forward::primitive_desc& forward,
+                              const Backward& backward, bool convert) {
+  switch (direction) {
+    case Direction::kForward:
+      return steps_of<Forward>(
+          forward, {{DNNL_ARG_SRC, own.x, forward.src_desc()}, {DNNL_ARG_WEIGHTS, own.w, forward.weights_desc()}},
+          own.b, {DNNL_ARG_DST, own.y, forward.dst_desc()}, convert);
+    case Direction::kBackwardInput: {
+      const auto pd = backward.template operator()<BackwardInput>();
+      return steps_of<BackwardInput>(
+          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, own.w, pd.weights_desc()}}, {},
+          {DNNL_ARG_DIFF_SRC, own.x, pd.diff_src_desc()}, convert);
+    }
+    case Direction::kBackwardWeight: {
+      const auto pd = backward.template operator()<BackwardWeight>();
+      return steps_of<BackwardWeight>(
+          pd, {{DNNL_ARG_DIFF_DST, own.y, pd.diff_dst_desc()}, {DNNL_ARG_SRC, own.x, pd.src_desc()}}, {},
+          {DNNL_ARG_DIFF_WEIGHTS, own.w, pd.diff_weights_desc()}, convert);
+    }
+  }
+  return nullptr;
+}
+
 using Make = std::function<std::unique_ptr<RawRun>()>;
 /// make(), or null if oneDNN refuses or has only its plain reference loops.
 std::unique_ptr<RawRun> declining(const Make& make);
