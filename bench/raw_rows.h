@@ -5,8 +5,41 @@
 
 #include "bench/job.h"
 #include "measure/onednn/raw.h"
+#include "ops/random.h"
 
 namespace plumb::bench {
+
+/// One direction of a layer with weights, of the kernel kinds given for its three.
+template <class Forward, class BackwardInput, class BackwardWeight>
+Job job_of(measure::Direction d, const typename Forward::Params& p, const TensorSpec& x, const TensorSpec& w,
+           const TensorSpec& y) {
+  switch (d) {
+    case measure::Direction::kForward: return job<Forward>(p, {x, w}, {y});
+    case measure::Direction::kBackwardInput: return job<BackwardInput>(p, {y, w}, {x});
+    case measure::Direction::kBackwardWeight: return job<BackwardWeight>(p, {y, x}, {w});
+  }
+  return {};
+}
+
+/// A call of one direction: forward(x, w), backward_input(dy, w) or backward_weight(dy, x). Weights are marked as
+/// written before every call, as an optimizer leaves them: packing is part of a call.
+template <class Forward, class BackwardInput, class BackwardWeight>
+std::function<void()> eager_call(measure::Direction d, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
+                                 Forward forward, BackwardInput backward_input, BackwardWeight backward_weight) {
+  const auto with_weights = [w = uniform(w, -1, 1, 2)](Tensor first, auto call) -> std::function<void()> {
+    return [=] {
+      w.value->bump_version();
+      call(first, w);
+    };
+  };
+  switch (d) {
+    case measure::Direction::kForward: return with_weights(uniform(x, -1, 1, 1), forward);
+    case measure::Direction::kBackwardInput: return with_weights(uniform(y, -1, 1, 1), backward_input);
+    case measure::Direction::kBackwardWeight:
+      return [=, dy = uniform(y, -1, 1, 1), x = uniform(x, -1, 1, 3)] { backward_weight(dy, x); };
+  }
+  return {};
+}
 
 /// Raw work of the host as the work of a row.
 Work raw_work(const Job& job, std::unique_ptr<measure::RawRun> raw);

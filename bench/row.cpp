@@ -24,7 +24,7 @@ struct State {
   std::map<std::string, Work> facts;
   std::set<std::string> declined;
   int failed = 0;
-  std::vector<RowSource::Add> sources;
+  std::vector<std::function<void(const Axes&)>> sources;
   std::vector<std::pair<std::string, Prepare>> rows;
 };
 State& global() {
@@ -138,16 +138,6 @@ bool declined(const std::string& path) { return global().declined.contains(path)
 
 RowCounts row_counts() { return {static_cast<int>(global().declined.size()), global().failed}; }
 
-void Axes::for_each_tensor(const std::function<void(const TensorSpec&, const std::string&)>& f) const {
-  if (detail::ctx.policy.math == MathMode::kTf32) return;
-  const std::vector<Layout> row_major{Layout::kNchw};
-  for (const TensorProblem& p : problems.tensor) {
-    for (const Layout layout : p.shape.rank() == 4 ? layouts : row_major) {
-      for (const DType t : dtypes) f(TensorSpec(p.shape, t, layout), p.name);
-    }
-  }
-}
-
 Path::Path(std::string op_, std::string direction_, const TensorSpec& x, std::string problem_)
     : op(std::move(op_)),
       direction(std::move(direction_)),
@@ -161,10 +151,22 @@ std::string Path::operator()(std::string_view algorithm) const {
          problem;
 }
 
-RowSource::RowSource(Add add) { global().sources.push_back(add); }
+RowSource::RowSource(void (*add)(const Axes&)) { global().sources.emplace_back(add); }
+
+RowSource::RowSource(void (*add)(const TensorSpec&, const std::string&)) {
+  global().sources.emplace_back([add](const Axes& axes) {
+    if (detail::ctx.policy.math == MathMode::kTf32) return;
+    const std::vector<Layout> row_major{Layout::kNchw};
+    for (const TensorProblem& p : axes.problems.tensor) {
+      for (const Layout layout : p.shape.rank() == 4 ? axes.layouts : row_major) {
+        for (const DType t : axes.dtypes) add(TensorSpec(p.shape, t, layout), p.name);
+      }
+    }
+  });
+}
 
 void RowSource::add_all(const Axes& axes) {
-  for (const Add add : global().sources) add(axes);
+  for (const auto& add : global().sources) add(axes);
 }
 
 }  // namespace plumb::bench

@@ -53,10 +53,6 @@ struct Axes {
   Problems problems;
   std::vector<Layout> layouts;
   std::vector<DType> dtypes;
-  /// Calls f(x, name of the problem) for every tensor problem, in every layout in which a tensor of its rank can be
-  /// (all for rank 4, row-major otherwise), of every dtype.
-  /// None while rows are of tf32: these have no products.
-  void for_each_tensor(const std::function<void(const TensorSpec& x, const std::string& problem)>& f) const;
 };
 
 /// The parts of a row's path: the device and the mathematics are those of the context.
@@ -74,8 +70,11 @@ struct Path {
 /// A file of rows: static RowSource rows(&add_some_rows).
 class RowSource {
  public:
-  using Add = void (*)(const Axes&);
-  explicit RowSource(Add add);
+  explicit RowSource(void (*add)(const Axes&));
+  /// The same with a function of a tensor: it is called for every tensor problem, with its name, in every layout in
+  /// which a tensor of its rank can be (all for rank 4, row-major otherwise), of every dtype. Not while rows are of
+  /// tf32: these ops have no products.
+  explicit RowSource(void (*add)(const TensorSpec& x, const std::string& problem));
   /// Registers all rows of all files.
   static void add_all(const Axes& axes);
 };

@@ -1,42 +1,13 @@
 #include "ops/conv2d.h"
 
 #include "bench/raw_rows.h"
-#include "ops/random.h"
 
 namespace plumb::bench {
 namespace {
 
 using measure::Direction;
 
-Job job_of(Direction d, const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
-  switch (d) {
-    case Direction::kForward: return job<Conv2dForward>(p, {x, w}, {y});
-    case Direction::kBackwardInput: return job<Conv2dBackwardInput>(p, {y, w}, {x});
-    case Direction::kBackwardWeight: return job<Conv2dBackwardWeight>(p, {y, x}, {w});
-  }
-  return {};
-}
-
-// Weights are marked as written before every call, as an optimizer leaves them: packing is part of a call.
-std::function<void()> eager(Direction d, const Conv2dParams& p, const TensorSpec& xs, const TensorSpec& ws,
-                            const TensorSpec& ys) {
-  const Tensor w = uniform(ws, -1, 1, 2);
-  switch (d) {
-    case Direction::kForward:
-      return [=, x = uniform(xs, -1, 1, 1)] {
-        w.value->bump_version();
-        conv2d(x, w, p);
-      };
-    case Direction::kBackwardInput:
-      return [=, dy = uniform(ys, -1, 1, 1)] {
-        w.value->bump_version();
-        conv2d_backward_input(dy, w, p, xs);
-      };
-    case Direction::kBackwardWeight:
-      return [=, dy = uniform(ys, -1, 1, 1), x = uniform(xs, -1, 1, 3)] { conv2d_backward_weight(dy, x, p, ws); };
-  }
-  return {};
-}
+constexpr auto kJobOf = job_of<Conv2dForward, Conv2dBackwardInput, Conv2dBackwardWeight>;
 
 // The layouts of activations that cuDNN has its kernels in.
 template <class Make>
@@ -73,12 +44,17 @@ void add(const Axes& axes) {
         const TensorSpec x(c.x, t, layout), w(c.w, t), y(c.y, t, layout);
         for (const Direction d : measure::kDirections) {
           const Path path("conv2d", to_string(d), x, c.name);
-          const Job work = job_of(d, c.params, x, w, y);
+          const Job work = kJobOf(d, c.params, x, w, y);
           add_kernel_rows(path, work);
-          add_eager_row(path, work, [=, p = c.params] { return eager(d, p, x, w, y); });
+          add_eager_row(path, work, [=, p = c.params] {
+            return eager_call(
+                d, x, w, y, [p](const Tensor& a, const Tensor& b) { conv2d(a, b, p); },
+                [p, x](const Tensor& dy, const Tensor& b) { conv2d_backward_input(dy, b, p, x); },
+                [p, w](const Tensor& dy, const Tensor& a) { conv2d_backward_weight(dy, a, p, w); });
+          });
           add_raw_rows(path, work, measure::RawConv2d{d, x, w, y, c.params},
                        in_all_layouts(x, y, [&](const TensorSpec& xs, const TensorSpec& ys) {
-                         return job_of(d, c.params, xs, w, ys);
+                         return kJobOf(d, c.params, xs, w, ys);
                        }));
         }
         add_fused(x, w, y, c);

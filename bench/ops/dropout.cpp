@@ -14,9 +14,7 @@ void add_all(const TensorSpec& x, const std::string& problem) {
   rows("backward", job<DropoutBackward>({}, {x, mask}, {x}));
 }
 
-void add(const Axes& axes) { axes.for_each_tensor(add_all); }
-
-const RowSource rows(&add);
+const RowSource rows(&add_all);
 
 }  // namespace
 }  // namespace plumb::bench

@@ -35,9 +35,7 @@ void add_all(const TensorSpec& x, const std::string& problem) {
   });
 }
 
-void add(const Axes& axes) { axes.for_each_tensor(add_all); }
-
-const RowSource rows(&add);
+const RowSource rows(&add_all);
 
 }  // namespace
 }  // namespace plumb::bench

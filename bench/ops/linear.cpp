@@ -1,42 +1,11 @@
 #include "ops/linear.h"
 
 #include "bench/raw_rows.h"
-#include "ops/random.h"
 
 namespace plumb::bench {
 namespace {
 
 using measure::Direction;
-
-Job job_of(Direction d, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
-  const LinearParams p{};
-  switch (d) {
-    case Direction::kForward: return job<LinearForward>(p, {x, w}, {y});
-    case Direction::kBackwardInput: return job<LinearBackwardInput>(p, {y, w}, {x});
-    case Direction::kBackwardWeight: return job<LinearBackwardWeight>(p, {y, x}, {w});
-  }
-  return {};
-}
-
-// Weights are marked as written before every call, as an optimizer leaves them: packing is part of a call.
-std::function<void()> eager(Direction d, const TensorSpec& xs, const TensorSpec& ws, const TensorSpec& ys) {
-  const Tensor w = uniform(ws, -1, 1, 2);
-  switch (d) {
-    case Direction::kForward:
-      return [=, x = uniform(xs, -1, 1, 1)] {
-        w.value->bump_version();
-        linear(x, w);
-      };
-    case Direction::kBackwardInput:
-      return [=, dy = uniform(ys, -1, 1, 1)] {
-        w.value->bump_version();
-        linear_backward_input(dy, w);
-      };
-    case Direction::kBackwardWeight:
-      return [=, dy = uniform(ys, -1, 1, 1), x = uniform(xs, -1, 1, 3)] { linear_backward_weight(dy, x); };
-  }
-  return {};
-}
 
 // A layer as networks have it: bias and ReLU in the kernel of the product.
 void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const std::string& problem) {
@@ -68,9 +37,14 @@ void add(const Axes& axes) {
       const TensorSpec x(Shape{l.n, l.in}, t), w(Shape{l.out, l.in}, t), y(Shape{l.n, l.out}, t);
       for (const Direction d : measure::kDirections) {
         const Path path("linear", to_string(d), x, l.name);
-        const Job work = job_of(d, x, w, y);
+        const Job work = job_of<LinearForward, LinearBackwardInput, LinearBackwardWeight>(d, {}, x, w, y);
         add_kernel_rows(path, work);
-        add_eager_row(path, work, [=] { return eager(d, x, w, y); });
+        add_eager_row(path, work, [=] {
+          return eager_call(
+              d, x, w, y, [](const Tensor& a, const Tensor& b) { linear(a, b); },
+              [](const Tensor& dy, const Tensor& b) { linear_backward_input(dy, b); },
+              [](const Tensor& dy, const Tensor& a) { linear_backward_weight(dy, a); });
+        });
         add_raw_rows(path, work, measure::RawLinear{d, x, w, y});
       }
       add_fused(x, w, y, l.name);

@@ -53,9 +53,7 @@ void add_rows_of(const TensorSpec& x, const std::string& problem) {
   add_rows("slice", padded, problem, job<Slice>(cut, {padded}, {x}));
 }
 
-void add(const Axes& axes) { axes.for_each_tensor(add_rows_of); }
-
-const RowSource rows(&add);
+const RowSource rows(&add_rows_of);
 
 }  // namespace
 }  // namespace plumb::bench

@@ -33,9 +33,7 @@ void add_rows(const TensorSpec& x, const std::string& problem) {
   add_floor_row(path, described(x));
 }
 
-void add(const Axes& axes) { axes.for_each_tensor(add_rows); }
-
-const RowSource rows(&add);
+const RowSource rows(&add_rows);
 
 }  // namespace
 }  // namespace plumb::bench

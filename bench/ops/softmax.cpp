@@ -24,9 +24,7 @@ void add_all(const TensorSpec& x, const std::string& problem) {
   add_rows("cross_entropy", "backward", x, problem, job<CrossEntropyBackward>({}, {loss, x, labels, statistics}, {x}));
 }
 
-void add(const Axes& axes) { axes.for_each_tensor(add_all); }
-
-const RowSource rows(&add);
+const RowSource rows(&add_all);
 
 }  // namespace
 }  // namespace plumb::bench
