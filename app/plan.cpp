@@ -32,7 +32,7 @@ double mb(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 Json json_of(const PlannedKernel& k) {
   Json j{{"kernel", k.kind},
          {"shapes", k.shapes},
-         {"provider", k.provider},
+         {"provider", to_string(k.provider)},
          {"algorithm", k.algorithm},
          {"notes", k.notes},
          {"workspace_bytes", k.workspace_bytes},
@@ -43,7 +43,8 @@ Json json_of(const PlannedKernel& k) {
          {"inferred_copies", k.inferred_copies}};
   if (k.is_without_plan) j["without_plan"] = true;
   if (!k.passed_over.empty()) {
-    j["nondeterministic_first_choice"] = {{"algorithm", k.passed_over}, {"workspace_bytes", k.passed_over_workspace}};
+    j["nondeterministic_first_choice"] = {{"algorithm", k.passed_over},
+                                          {"workspace_bytes", k.passed_over_workspace_bytes}};
   }
   return j;
 }
@@ -58,7 +59,7 @@ Totals totals_of(const PlannedStep& s) {
     t.bytes += k.bytes;
     t.flops += k.flops;
     t.floor_seconds += k.floor_seconds;
-    t.from_cudnn += k.provider == "cudnn" ? 1 : 0;
+    t.from_cudnn += k.provider == Provider::kCudnn ? 1 : 0;
     t.converting += k.inferred_copies.empty() ? 0 : 1;
     const auto has = [&](const char* note) { return k.notes.find(note) != std::string::npos; };
     t.nominal += has("winograd") || has("fft") ? 1 : 0;
@@ -106,7 +107,7 @@ void print_kernels(const PlannedStep& s) {
              "shapes", "provider", "algorithm", "work MB", "copies", "MB", "GFLOP", "floor us", "notes");
   for (const PlannedKernel& k : s.kernels) {
     fmt::print("{:<27} {:<33} {:<10} {:<20} {:>9.2f} {:>7} {:>9.2f} {:>9.2f} {:>9.1f}  {}\n", k.kind, k.shapes,
-               k.provider, k.algorithm, mb(k.workspace_bytes), copies_text(k), k.bytes / 1e6, k.flops / 1e9,
+               to_string(k.provider), k.algorithm, mb(k.workspace_bytes), copies_text(k), k.bytes / 1e6, k.flops / 1e9,
                k.floor_seconds * 1e6, k.notes);
   }
 }
@@ -119,34 +120,34 @@ void print_beside(const PlannedStep& a, const PlannedStep& b) {
   fmt::print(" {:>8} {:>8} {:>9}\n", "MB", "GFLOP", "floor us");
   const auto cell = [](const PlannedKernel* k) {
     if (!k) return std::string(37, ' ');
-    const bool is_own = k->provider == "plumbline";
+    const bool is_own = k->provider == Provider::kPlumbline;
     return fmt::format("{:<18} {:>6.1f} {:>7} {:<3}", is_own ? "plumb " + k->algorithm : k->algorithm,
                        mb(k->workspace_bytes), copies_text(*k), flags_of(*k));
   };
   const auto same = [](const PlannedKernel& x, const PlannedKernel& y) {
     return x.kind == y.kind && x.shapes == y.shapes;
   };
+  const auto line = [&](const PlannedKernel* x, const PlannedKernel* y) {
+    const PlannedKernel& any = x ? *x : *y;
+    fmt::print("{:<27} {:<33} {} {} {:>8.2f} {:>8.2f} {:>9.1f}\n", any.kind, any.shapes, cell(x), cell(y),
+               any.bytes / 1e6, any.flops / 1e9, any.floor_seconds * 1e6);
+  };
+  const size_t a_end = a.kernels.size(), b_end = b.kernels.size();
   size_t i = 0, j = 0;
-  while (i < a.kernels.size() || j < b.kernels.size()) {
-    // Where they differ, up to the next kernel that both have.
-    size_t skip_a = 0, skip_b = 0;
-    for (size_t d = 0; d < 16 && skip_a + skip_b == 0; ++d) {
-      bool found = false;
-      for (size_t e = 0; e <= d && !found; ++e) {
-        if (i + e < a.kernels.size() && j + d - e < b.kernels.size() && same(a.kernels[i + e], b.kernels[j + d - e]))
-          skip_a = e, skip_b = d - e, found = true;
+  // Where both have the same kernel next, near by if at all.
+  const auto meeting = [&]() -> std::pair<size_t, size_t> {
+    for (size_t d = 0; d < 16; ++d) {
+      for (size_t x = i, y = j + d; x <= i + d; ++x, --y) {
+        if (x < a_end && y < b_end && same(a.kernels[x], b.kernels[y])) return {x, y};
       }
-      if (found) break;
-      if (d == 15) skip_a = a.kernels.size() - i, skip_b = b.kernels.size() - j;
     }
-    const auto line = [&](const PlannedKernel* x, const PlannedKernel* y) {
-      const PlannedKernel& any = x ? *x : *y;
-      fmt::print("{:<27} {:<33} {} {} {:>8.2f} {:>8.2f} {:>9.1f}\n", any.kind, any.shapes, cell(x), cell(y),
-                 any.bytes / 1e6, any.flops / 1e9, any.floor_seconds * 1e6);
-    };
-    for (; skip_a; --skip_a) line(&a.kernels[i++], nullptr);
-    for (; skip_b; --skip_b) line(nullptr, &b.kernels[j++]);
-    if (i < a.kernels.size() && j < b.kernels.size()) line(&a.kernels[i++], &b.kernels[j++]);
+    return {a_end, b_end};
+  };
+  while (i < a_end || j < b_end) {
+    const auto [next_i, next_j] = meeting();
+    while (i < next_i) line(&a.kernels[i++], nullptr);
+    while (j < next_j) line(nullptr, &b.kernels[j++]);
+    if (i < a_end && j < b_end) line(&a.kernels[i++], &b.kernels[j++]);
   }
   fmt::print("work: MB of workspace. {}\n", kFlags);
 }
@@ -157,7 +158,7 @@ std::string counted(size_t n, const char* what) { return fmt::format("{} {}{}", 
 void print_without_plan(const PlannedStep& s) {
   std::map<std::string, std::vector<const PlannedKernel*>> without;
   for (const PlannedKernel& k : s.kernels) {
-    if (k.is_without_plan) without[k.kind + "\n" + k.provider + " " + k.algorithm].push_back(&k);
+    if (k.is_without_plan) without[k.kind + "\n" + to_string(k.provider) + " " + k.algorithm].push_back(&k);
   }
   for (const auto& [what, kernels] : without) {
     const size_t end = what.find('\n');
@@ -191,7 +192,7 @@ void print_totals(const PlannedStep& s) {
     convolutions += k.kind.starts_with("conv2d_backward") ? 1 : 0;
     if (k.passed_over.empty() || !k.kind.starts_with("conv2d_backward")) continue;
     ++left_out;
-    before += mb(k.passed_over_workspace), after += mb(k.workspace_bytes);
+    before += mb(k.passed_over_workspace_bytes), after += mb(k.workspace_bytes);
   }
   if (left_out) {
     fmt::print(

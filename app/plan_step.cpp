@@ -28,7 +28,7 @@ std::string shapes_of(const PreparedKernel& p) {
 }
 
 // The operands of a convolution whose bytes together are the workspace, but for a little.
-std::string copies_in(const PreparedKernel& p, const KernelInfo& info) {
+std::string copies_in(const PreparedKernel& p) {
   const std::string_view kind = p.kind->name;
   const char* const names = kind == "conv2d_forward" ? "xwy" : kind == "conv2d_backward_input" ? "ywx" : "yxw";
   const size_t bytes[] = {p.in()[0].bytes(), p.in()[1].bytes(), p.out()[0].bytes()};
@@ -40,31 +40,23 @@ std::string copies_in(const PreparedKernel& p, const KernelInfo& info) {
       sum += bytes[i];
       text += (text.empty() ? "" : " ") + std::string(1, names[i]);
     }
-    if (info.workspace_bytes >= sum && info.workspace_bytes - sum <= 1024 + sum / 100) return text;
+    const size_t workspace = p.kernel->info().workspace_bytes;
+    if (workspace >= sum && workspace - sum <= 1024 + sum / 100) return text;
   }
   return "";
 }
 
 PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs, MathMode math) {
-  const KernelInfo& info = p.kernel->info();
   PlannedKernel k;
+  static_cast<KernelInfo&>(k) = p.kernel->info();
   k.kind = p.kind->name;
   k.shapes = shapes_of(p);
-  k.provider = to_string(info.provider);
-  k.algorithm = info.algorithm;
-  k.notes = info.notes;
-  k.workspace_bytes = info.workspace_bytes;
-  k.launches = info.launches;
-  k.bytes = info.bytes;
-  k.flops = info.flops;
   const DType dtype = p.in().empty() ? p.out()[0].dtype : p.in()[0].dtype;
-  k.floor_seconds = roofs.floor(info.bytes, info.flops, dtype, math);
+  k.floor_seconds = roofs.floor(k.bytes, k.flops, dtype, math);
   const auto is_of = [&](const char* kind) { return k.kind.starts_with(kind); };
   const bool is_cudnns = is_of("conv2d") || is_of("max_pool2d") || is_of("avg_pool2d") || is_of("batch_norm");
-  k.is_without_plan = is_cudnns && !info.is_offered_by_vendor;
-  if (is_of("conv2d") && k.provider == "cudnn") k.inferred_copies = copies_in(p, info);
-  k.passed_over = info.passed_over;
-  k.passed_over_workspace = info.passed_over_workspace_bytes;
+  k.is_without_plan = is_cudnns && !k.is_offered_by_vendor;
+  if (is_of("conv2d") && k.provider == Provider::kCudnn) k.inferred_copies = copies_in(p);
   return k;
 }
 

@@ -7,6 +7,7 @@
 #include "core/context.h"
 #include "core/layout.h"
 #include "core/memory.h"
+#include "dispatch/kernel.h"
 #include "graph/program.h"
 #include "measure/command/values.h"
 #include "measure/device_roofs.h"
@@ -17,19 +18,13 @@ namespace plumb::app {
 using namespace command;
 
 /// One kernel of a step.
-struct PlannedKernel {
+struct PlannedKernel : KernelInfo {
   std::string kind, shapes;  ///< "conv2d_forward", "250x64x32x32 w 128x64x3x3"
-  std::string provider, algorithm, notes;
-  size_t workspace_bytes = 0;
-  int launches = 0;
-  double bytes = 0, flops = 0, floor_seconds = 0;
+  double floor_seconds = 0;
   /// The operands that are copied into another layout inside of it, which the vendor's library does not tell: those
   /// whose bytes together are its workspace. "x y", "w", or nothing.
   std::string inferred_copies;
   bool is_without_plan = false;  ///< a convolution, pooling or batch norm for which the vendor's library has none
-  /// The heuristic's first choice, left out because its results change from run to run, and its workspace.
-  std::string passed_over;
-  size_t passed_over_workspace = 0;
 };
 
 /// A step in one layout.

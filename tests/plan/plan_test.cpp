@@ -74,7 +74,7 @@ TEST(PlanTest, EveryConvolutionHasThePlanOfTheTable) {
           for (const PlannedKernel& k : plan(gpu, model, dtype, layout).kernels) {
             if (!k.kind.starts_with("conv2d")) continue;
             ++kernels;
-            EXPECT_EQ(k.provider, "cudnn") << gpu.name << " " << dtype << " " << k.kind << " " << k.shapes;
+            EXPECT_EQ(k.provider, Provider::kCudnn) << gpu.name << " " << dtype << " " << k.kind << " " << k.shapes;
             lines.insert(message("{} {} {} {} {}: {} {}", gpu.name, dtype, layout, k.kind, k.shapes, k.algorithm,
                                  k.workspace_bytes));
           }
@@ -143,7 +143,7 @@ TEST(PlanTest, OneEngineByItsName) {
     of_engine_1 += k.algorithm == "cudnn_e1" || k.algorithm == "cudnn_e1_fallback" ? 1 : 0;
   EXPECT_GT(of_engine_1, 13) << "it has all forward convolutions";
   for (const PlannedKernel& k : plan(gpus()[1], "lenet", "f32", Layout::kNchw, "direct").kernels) {
-    EXPECT_NE(k.provider, "cudnn") << k.kind;
+    EXPECT_NE(k.provider, Provider::kCudnn) << k.kind;
   }
 }
 
