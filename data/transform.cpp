@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <type_traits>
 
 #include "core/random.h"
 
@@ -18,11 +17,11 @@ constexpr uint64_t kShuffle = uint64_t{0x5u} << 60, kAugment = uint64_t{0xAu} <<
 
 Normalization Normalization::imagenet() { return {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}; }
 
-Crop draw_crop(const Augmentation& augmentation, uint64_t seed, int64_t epoch, int64_t image) {
+functors::Window draw_crop(const Augmentation& augmentation, uint64_t seed, int64_t epoch, int64_t image) {
   const auto bits = Philox::block(seed, static_cast<uint64_t>(image), kAugment | static_cast<uint64_t>(epoch));
   const auto offset = [&](uint32_t b) {
     const uint64_t choices = 2 * static_cast<uint64_t>(augmentation.padding) + 1;
-    return static_cast<int64_t>((b * choices) >> 32) - augmentation.padding;
+    return static_cast<int32_t>(static_cast<int64_t>((b * choices) >> 32) - augmentation.padding);
   };
   return {offset(bits[0]), offset(bits[1]), augmentation.flip && bits[2] >> 31 != 0};
 }
@@ -66,11 +65,14 @@ TensorSpec Converter::spec(int64_t count) const {
 }
 
 void Converter::write(std::span<const int64_t> images, int64_t epoch, void* out) const {
-  if (dtype_ == DType::kF32) {
-    write_as(images, epoch, static_cast<float*>(out));
-  } else {
-    write_as(images, epoch, static_cast<Bfloat16*>(out));
-  }
+  const int64_t bytes = data_->image.numel(), count = static_cast<int64_t>(images.size());
+  const auto number = [&](int64_t i) { return images[static_cast<size_t>(i)]; };
+  const auto pixels = [&](int64_t i) { return data_->pixels.data() + number(i) * bytes; };
+  const auto window = [&](int64_t i) { return draw_crop(augmentation_, seed_, epoch, number(i)); };
+  const auto write_as = [&]<class T>(const std::vector<T>& table) {
+    functors::write_images(spec(count), 0, count, pixels, window, table.data(), static_cast<T*>(out));
+  };
+  dtype_ == DType::kF32 ? write_as(table_) : write_as(table_bf16_);
 }
 
 void Converter::stage(std::span<const int64_t> images, int64_t epoch, uint8_t* pixels,
@@ -78,30 +80,9 @@ void Converter::stage(std::span<const int64_t> images, int64_t epoch, uint8_t* p
   const auto bytes = static_cast<size_t>(data_->image.numel());
   for (const int64_t i : images) {
     std::memcpy(pixels, data_->pixels.data() + static_cast<size_t>(i) * bytes, bytes);
-    *windows++ = window(epoch, i);
+    *windows++ = draw_crop(augmentation_, seed_, epoch, i);
     pixels += bytes;
   }
-}
-
-functors::Window Converter::window(int64_t epoch, int64_t image) const {
-  const Crop crop = draw_crop(augmentation_, seed_, epoch, image);
-  return {static_cast<int32_t>(crop.dy), static_cast<int32_t>(crop.dx), crop.flip};
-}
-
-template <class T>
-void Converter::write_as(std::span<const int64_t> images, int64_t epoch, T* out) const {
-  const auto count = static_cast<int64_t>(images.size());
-  const T* tables;
-  if constexpr (std::is_same_v<T, float>) {
-    tables = table_.data();
-  } else {
-    tables = table_bf16_.data();
-  }
-  const int64_t bytes = data_->image.numel();
-  const auto number = [&](int64_t i) { return images[static_cast<size_t>(i)]; };
-  functors::write_images(
-      spec(count), 0, count, [&](int64_t i) { return data_->pixels.data() + number(i) * bytes; },
-      [&](int64_t i) { return window(epoch, number(i)); }, tables, out);
 }
 
 }  // namespace plumb::datasets

@@ -26,13 +26,8 @@ struct Augmentation {
   static Augmentation cifar() { return {4, true}; }
 };
 
-/// One augmentation: output pixel (y, x) is input pixel (y + dy, x + dx), black outside; then mirrored if `flip`.
-struct Crop {
-  int64_t dy = 0, dx = 0;
-  bool flip = false;
-};
-/// What happens to an image of the data set in an epoch. Depends on nothing but the arguments.
-Crop draw_crop(const Augmentation& augmentation, uint64_t seed, int64_t epoch, int64_t image);
+/// What of an image of the data set is seen in an epoch. Depends on nothing but the arguments.
+functors::Window draw_crop(const Augmentation& augmentation, uint64_t seed, int64_t epoch, int64_t image);
 
 /// Puts 0 ... order.size() - 1 into the order of an epoch. Depends on nothing but the arguments.
 void shuffle(std::span<int64_t> order, uint64_t seed, int64_t epoch);
@@ -55,10 +50,6 @@ class Converter {
   std::span<const float> table() const { return table_; }
 
  private:
-  functors::Window window(int64_t epoch, int64_t image) const;
-  template <class T>
-  void write_as(std::span<const int64_t> images, int64_t epoch, T* out) const;
-
   const Dataset* data_;
   Augmentation augmentation_;
   DType dtype_;

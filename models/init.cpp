@@ -48,11 +48,6 @@ double truncated_number(uint64_t seed, uint64_t i) {
   }
 }
 
-const Shape& shape_of(const Tensor& w) {
-  PLUMB_CHECK(w, "init: the weight is an empty tensor");
-  return w.shape();
-}
-
 }  // namespace
 
 Fans fans(const Shape& w) {
@@ -100,7 +95,8 @@ void truncated_normal(Tensor& x, double deviation, uint64_t seed) {
 }
 
 void variance_scaling(Tensor& w, double scale, Fan fan, Distribution distribution, uint64_t seed) {
-  const Fans f = fans(shape_of(w));
+  PLUMB_CHECK(w, "init: the weight is an empty tensor");
+  const Fans f = fans(w.shape());
   const auto in = static_cast<double>(f.in), out = static_cast<double>(f.out);
   const double n = fan == Fan::kIn ? in : fan == Fan::kOut ? out : (in + out) / 2;
   PLUMB_CHECK(scale >= 0, "variance_scaling: scale {} was asked for; use 0 or more", scale);

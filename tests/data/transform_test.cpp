@@ -55,7 +55,7 @@ TEST(Crop, TakesEveryWindowAndFlipsHalf) {
   std::set<std::pair<int64_t, int64_t>> windows;
   int flips = 0;
   for (int64_t i = 0; i < 4000; ++i) {
-    const Crop crop = draw_crop(Augmentation::cifar(), 9, 1, i);
+    const functors::Window crop = draw_crop(Augmentation::cifar(), 9, 1, i);
     EXPECT_LE(std::abs(crop.dy), 4);
     EXPECT_LE(std::abs(crop.dx), 4);
     windows.emplace(crop.dy, crop.dx);
@@ -63,7 +63,7 @@ TEST(Crop, TakesEveryWindowAndFlipsHalf) {
   }
   EXPECT_EQ(windows.size(), 81u);
   EXPECT_NEAR(flips, 2000, 160);
-  const Crop none = draw_crop({}, 9, 1, 3);
+  const functors::Window none = draw_crop({}, 9, 1, 3);
   EXPECT_TRUE(none.dy == 0 && none.dx == 0 && !none.flip);
 }
 
@@ -78,7 +78,7 @@ TEST(Converter, AugmentsAsByHand) {
   std::set<std::tuple<int64_t, int64_t, bool>> seen;
 
   for (int64_t epoch = 0; epoch < 200; ++epoch) {
-    const Crop crop = draw_crop(augmentation, 3, epoch, 0);
+    const functors::Window crop = draw_crop(augmentation, 3, epoch, 0);
     seen.emplace(crop.dy, crop.dx, crop.flip);
     for (const Layout layout : kPublicLayouts) {
       const Converter converter(set, bytes, augmentation, DType::kF32, layout, 3);
