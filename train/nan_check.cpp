@@ -24,13 +24,7 @@ bool holds_nan(const void* data, const TensorSpec& s, Device device) {
     detail::copy_bytes(here.get(), {}, data, device, s.bytes());
     return holds_nan(here.get(), s, {});
   }
-  switch (s.dtype) {
-    case DType::kF32: return has_nan<float>(data, s.numel());
-    case DType::kF64: return has_nan<double>(data, s.numel());
-    case DType::kF16: return has_nan<Float16>(data, s.numel());
-    case DType::kBf16: return has_nan<Bfloat16>(data, s.numel());
-    default: return false;
-  }
+  return dispatch_dtype(s.dtype, [&]<class T>() { return has_nan<T>(data, s.numel()); });
 }
 
 }  // namespace

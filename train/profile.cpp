@@ -8,14 +8,8 @@
 namespace plumb::training {
 namespace {
 
-const char* name_of(Phase p) {
-  switch (p) {
-    case Phase::kForward: return "forward";
-    case Phase::kBackward: return "backward";
-    case Phase::kUpdate: return "update";
-  }
-  return "";
-}
+// The rows of the trace; a phase has the one after that of its number.
+constexpr const char* kRows[] = {"steps", "forward", "backward", "update"};
 
 }  // namespace
 
@@ -70,11 +64,12 @@ std::string Profile::trace() {
                       {"dur", s.duration_us}});
   }
   for (const Event& e : events_) {
+    const int row = 1 + static_cast<int>(e.phase);
     events.push_back({{"name", e.name},
-                      {"cat", name_of(e.phase)},
+                      {"cat", kRows[row]},
                       {"ph", "X"},
                       {"pid", 1},
-                      {"tid", 1 + static_cast<int>(e.phase)},
+                      {"tid", row},
                       {"ts", e.start_us},
                       {"dur", e.duration_us},
                       {"args",
@@ -84,9 +79,8 @@ std::string Profile::trace() {
                         {"gflops", e.flops / std::max(e.duration_us, 1e-3) / 1e3},
                         {"gbytes_per_s", e.bytes / std::max(e.duration_us, 1e-3) / 1e3}}}});
   }
-  const char* rows[] = {"steps", "forward", "backward", "update"};
   for (int i = 0; i < 4; ++i) {
-    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i}, {"args", {{"name", rows[i]}}}});
+    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i}, {"args", {{"name", kRows[i]}}}});
   }
   return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump();
 }
