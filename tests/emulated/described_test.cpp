@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "core/print.h"
 #include "core/runtime.h"
 #include "graph/program.h"
@@ -15,7 +13,7 @@
 #include "ops/reduce.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
-#include "tests/support/training.h"
+#include "train/training_step.h"
 
 namespace plumb {
 namespace {
@@ -76,16 +74,15 @@ TEST(DescribedTest, AStepIsPlannedAndNotRun) {
   Generator generator(1);
   const Tensor images = test::random_tensor(TensorSpec(Shape{32, 1, 28, 28}), 1);
   const Tensor labels = Tensor::empty(TensorSpec(Shape{32}, DType::kI64), MemoryClass::kInput, described());
-  Program step = capture([&] {
-    return test::train_step(*network, *optimizer, generator, std::vector<Tensor>{images, labels});
-  });
-  EXPECT_GT(step.stats().arena_bytes, 0u);
-  EXPECT_GT(step.kernels().size(), 20u);
-  for (const PreparedKernel* p : step.kernels()) {
+  training::TrainingStep step(*network, *optimizer, generator, training::StepMode::kEager);
+  Program program = capture([&] { return step(images, labels); });
+  EXPECT_GT(program.stats().arena_bytes, 0u);
+  EXPECT_GT(program.kernels().size(), 20u);
+  for (const PreparedKernel* p : program.kernels()) {
     EXPECT_EQ(p->policy.device, described()) << p->kind->name;
     EXPECT_GE(p->kernel->info().launches, 1) << p->kind->name;
   }
-  EXPECT_TRUE(test::refused([&] { step.run(); }, "run: NVIDIA H200 is described and not here"));
+  EXPECT_TRUE(test::refused([&] { program.run(); }, "run: NVIDIA H200 is described and not here"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "optim/make.h"
 #include "tests/support/compare.h"
 #include "tests/support/scripted.h"
-#include "tests/support/training.h"
+#include "train/training_step.h"
 
 namespace plumb {
 namespace {
@@ -48,7 +48,8 @@ double lenet_step() {
   Generator generator(1);
   const Tensor images = test::random_tensor(TensorSpec(Shape{4, 1, 28, 28}), 1);
   const Tensor labels = test::from_doubles(std::vector<double>{1, 2, 3, 4}, TensorSpec(Shape{4}, DType::kI64));
-  return test::train_step(*network, *optimizer, generator, std::vector<Tensor>{images, labels})[0].item();
+  training::TrainingStep step(*network, *optimizer, generator, training::StepMode::kEager);
+  return step(images, labels)[0].item();
 }
 
 TEST_F(ScriptedTest, WhenMemoryEndsAStepSaysSoAndLeavesNothingBehind) {

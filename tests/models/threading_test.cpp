@@ -6,10 +6,9 @@
 
 #include "data/loader.h"
 #include "data/synthetic.h"
-#include "graph/program.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
-#include "tests/support/training.h"
+#include "train/training_step.h"
 
 namespace plumb {
 namespace {
@@ -18,34 +17,28 @@ struct Run {
   uint64_t seed;
   Layout layout;
   const char* optimizer;
-  bool is_captured;
+  training::StepMode mode;
 };
-constexpr Run kRuns[] = {
-    {1, Layout::kNhwc, "sgd", false}, {2, Layout::kNhwc, "adam", true}, {3, Layout::kNchw, "rmsprop", false}};
+constexpr Run kRuns[] = {{1, Layout::kNhwc, "sgd", training::StepMode::kEager},
+                         {2, Layout::kNhwc, "adam", training::StepMode::kCaptured},
+                         {3, Layout::kNchw, "rmsprop", training::StepMode::kEager}};
 constexpr int64_t kBatch = 8, kImages = 20, kEpochs = 4;
 
 // The losses, and the parameters at the end.
 std::vector<Tensor> train(const Run& run) {
   const auto network = models::make_network("lenet", run.seed);
-  optim::Settings settings;
-  settings.learning_rate = 1e-2;
-  const auto optimizer = optim::make(run.optimizer, network->trainable(), settings);
+  const auto optimizer = optim::make(run.optimizer, network->trainable(), {.learning_rate = 1e-2});
   Generator generator(run.seed);
-  const auto step = [&](std::span<const Tensor> in) { return test::train_step(*network, *optimizer, generator, in); };
-  StaticFunction replayed(step);
+  training::TrainingStep step(*network, *optimizer, generator, run.mode);
   const datasets::Dataset images = datasets::synthetic({.image = network->input(), .count = kImages, .seed = run.seed});
-  datasets::LoaderOptions options;
-  options.batch = kBatch;
-  options.layout = run.layout;
-  datasets::Loader loader(images, options);
+  datasets::Loader loader(images, {.batch = kBatch, .layout = run.layout});
 
   std::vector<Tensor> results;
   datasets::Batch batch;
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     for (loader.start_epoch(epoch); loader.next(batch);) {
-      const Tensor in[] = {batch.images, batch.labels};
-      const Tensor loss = run.is_captured ? replayed(in)[0] : step(in)[0];
-      results.push_back(Tensor::from<float>({static_cast<float>(loss.item())}, Shape{}));
+      const double loss = step(batch.images, batch.labels)[0].item();
+      results.push_back(Tensor::from<float>({static_cast<float>(loss)}, Shape{}));
     }
   }
   for (const Tensor& w : network->trainable()) results.push_back(w.detached());

@@ -10,13 +10,9 @@
 #include "data/loader.h"
 #include "data/synthetic.h"
 #include "dispatch/recorder.h"
-#include "graph/program.h"
-#include "models/network.h"
-#include "ops/convert.h"
-#include "ops/cross_entropy.h"
-#include "ops/grad.h"
 #include "optim/make.h"
 #include "tests/properties/system_calls.h"
+#include "train/training_step.h"
 
 namespace plumb {
 namespace {
@@ -33,58 +29,37 @@ struct Case {
   friend void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
 };
 
-datasets::Dataset images_for(const models::Network& network, int64_t batch) {
-  return datasets::synthetic({.image = network.input(), .classes = network.classes(), .count = 5 * batch / 2});
-}
-datasets::LoaderOptions loader_options(const Case& c) {
-  datasets::LoaderOptions o;
-  o.batch = c.batch;
-  o.augmentation = datasets::Augmentation::cifar();
-  o.dtype = c.dtype;
-  o.layout = Layout::kNhwc;
-  return o;
-}
-optim::Settings settings() {
-  optim::Settings s;
-  s.learning_rate = 1e-3;
-  return s;
-}
-
 // Training on shuffled, augmented images in epochs of two batches and a half, with a learning rate that falls.
 class Training {
  public:
   Training(const Case& c, bool is_captured)
       : network_(models::make_network(c.model, 1)),
-        optimizer_(optim::make(c.optimizer, network_->trainable(), settings())),
-        images_(images_for(*network_, c.batch)),
-        loader_(images_, loader_options(c)),
-        is_captured_(is_captured) {}
+        optimizer_(optim::make(c.optimizer, network_->trainable(), {.learning_rate = 1e-3})),
+        images_(datasets::synthetic(
+            {.image = network_->input(), .classes = network_->classes(), .count = 5 * c.batch / 2})),
+        loader_(images_, {.batch = c.batch,
+                          .augmentation = datasets::Augmentation::cifar(),
+                          .dtype = c.dtype,
+                          .layout = Layout::kNhwc}),
+        step_(*network_, *optimizer_, generator_,
+              is_captured ? training::StepMode::kCaptured : training::StepMode::kEager) {}
 
   void operator()() {
     if (steps_ % loader_.batches() == 0) loader_.start_epoch(steps_ / loader_.batches());
     loader_.next(batch_);
     optimizer_->set_learning_rate(1e-3 / static_cast<double>(++steps_));
-    const Tensor in[] = {batch_.images, batch_.labels};
-    loss_ = (is_captured_ ? replayed_(in)[0] : step(in)[0]).item();
+    loss_ = step_(batch_.images, batch_.labels)[0].item();
   }
   double loss() const { return loss_; }
 
  private:
-  TensorList step(std::span<const Tensor> in) {
-    const Tensor logits = network_->forward(in[0], models::ForwardContext::training(generator_));
-    const Tensor loss = cross_entropy(to(logits, DType::kF32), in[1]);
-    optimizer_->step(grad(loss, network_->trainable()));
-    return {loss.detached()};
-  }
-
   std::unique_ptr<models::Network> network_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   datasets::Dataset images_;
   datasets::Loader loader_;
-  bool is_captured_;
   datasets::Batch batch_;
   Generator generator_{4};
-  StaticFunction replayed_{[this](std::span<const Tensor> in) { return step(in); }};
+  training::TrainingStep step_;
   int64_t steps_ = 0;
   double loss_ = 0;
 };

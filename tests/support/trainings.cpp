@@ -2,17 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string_view>
 
-#include "graph/program.h"
-#include "models/network.h"
+#include "dispatch/kernel_cache.h"
 #include "ops/convert.h"
 #include "ops/random.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
-#include "tests/support/training.h"
+#include "train/training_step.h"
 
 namespace plumb::test {
+namespace {
+
+// How often the allocator was asked, a kernel looked up, and an op recorded on the tape.
+std::array<uint64_t, 3> counts() {
+  return {static_cast<uint64_t>(cpu_memory().stats().allocations), cache_lookups(), detail::ctx.sequence};
+}
+
+}  // namespace
 
 Trained train(const Training& run, Device device, bool is_captured) {
   const DeviceScope on(device);
@@ -22,8 +30,8 @@ Trained train(const Training& run, Device device, bool is_captured) {
   if (std::string_view(run.optimizer) != "adam") settings.momentum = 0.9;
   const auto optimizer = optim::make(run.optimizer, network->trainable(), settings);
   Generator generator(3);
-  const auto step = [&](std::span<const Tensor> in) { return train_step(*network, *optimizer, generator, in); };
-  StaticFunction replayed(step);
+  const auto mode = is_captured ? training::StepMode::kCaptured : training::StepMode::kEager;
+  training::TrainingStep step(*network, *optimizer, generator, mode);
   Trained t;
   const Shape& image = network->input();
   for (int i = 0; i < run.steps; ++i) {
@@ -31,14 +39,19 @@ Trained train(const Training& run, Device device, bool is_captured) {
     const int64_t n = run.batch - (run.batch > 2 && i % 3 == 2);
     const auto seed = static_cast<uint64_t>(i);
     const Tensor images =
-        uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, run.layout), 0, 1, seed);
-    const std::vector<Tensor> in{to(images, run.dtype), uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000)};
-    t.losses.push_back((is_captured ? replayed(in) : step(in))[0].item());
+        to(uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, run.layout), 0, 1, seed), run.dtype);
+    const Tensor labels = uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000);
+    const auto before = counts();
+    t.losses.push_back(step(images, labels)[0].item());
+    if (is_captured && device.is_cpu() && i > 2) {  // both batch sizes are captured by then
+      EXPECT_EQ(counts(), before) << "a replay asked the allocator, looked up kernels or recorded on the tape";
+    }
   }
   for (const auto* list : {&network->parameters(), &network->buffers()}) {
     for (const auto& named : *list) t.state.push_back(on_host(named.tensor));
   }
   for (const auto& [name, tensor] : optimizer->state()) t.state.push_back(on_host(tensor));
+  t.state.push_back(on_host(generator.state));
   return t;
 }
 

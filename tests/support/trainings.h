@@ -19,11 +19,11 @@ struct Training {
 /// The results of a training run, on the host.
 struct Trained {
   std::vector<double> losses;
-  std::vector<Tensor> state;  ///< parameters, statistics and the optimizer's state
+  std::vector<Tensor> state;  ///< parameters, statistics, and the state of the optimizer and of the generator
 };
 
 /// Trains on random images, with dropout if the network has it. The learning rate changes, and the last of every three
-/// batches is short.
+/// batches is short. On the host, replays of a captured step must ask nothing of the allocator, the cache and the tape.
 Trained train(const Training& run, Device device, bool is_captured);
 
 /// Requires equality bit for bit.
