@@ -21,29 +21,32 @@ std::vector<Tensor> there(const std::vector<Tensor>& list, bool are_parameters) 
   return moved;
 }
 
+void expect_steps_of_the_host(const Make& make, std::span<const Shape> shapes, DType t, uint64_t steps) {
+  const auto here = parameters_of(shapes, 1, t), moved = there(here, true);
+  const auto of_host = make(here), of_device = make(moved);
+  for (uint64_t step = 0; step < steps; ++step) {
+    const auto g = made(shapes, 20 + step, t);
+    of_host->step(g);
+    of_device->step(there(g, false));
+  }
+
+  EXPECT_EQ(of_device->steps(), static_cast<int64_t>(steps));
+  const auto expected = of_host->state(), got = of_device->state();
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].first, expected[i].first);
+    ASSERT_TRUE(test::close(to(got[i].second, Device{}), expected[i].second, 1e-5))
+        << got[i].first << " in " << to_string(t);
+  }
+  for (size_t i = 0; i < here.size(); ++i)
+    ASSERT_TRUE(test::close(to(moved[i].detached(), Device{}), here[i].detached(), t == DType::kBf16 ? 0.01 : 1e-5))
+        << i;
+}
+
 TEST(DeviceOptimizerTest, StepsAreThoseOfTheHost) {
   const Shape shapes[] = {{1}, {31}, {0, 3}, {33}, {9001}, {16, 3, 3, 3}, {}};
   for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) {
-    for (const Make& make : every_optimizer()) {
-      const auto here = parameters_of(shapes, 1, t), moved = there(here, true);
-      const auto of_host = make(here), of_device = make(moved);
-      for (uint64_t step = 0; step < 3; ++step) {
-        const auto g = made(shapes, 20 + step, t);
-        of_host->step(g);
-        of_device->step(there(g, false));
-      }
-
-      const auto expected = of_host->state(), got = of_device->state();
-      ASSERT_EQ(got.size(), expected.size());
-      for (size_t i = 0; i < got.size(); ++i) {
-        EXPECT_EQ(got[i].first, expected[i].first);
-        EXPECT_TRUE(test::close(to(got[i].second, Device{}), expected[i].second, 1e-5))
-            << got[i].first << " in " << to_string(t);
-      }
-      for (size_t i = 0; i < here.size(); ++i)
-        EXPECT_TRUE(
-            test::close(to(moved[i].detached(), Device{}), here[i].detached(), t == DType::kBf16 ? 0.01 : 1e-5));
-    }
+    for (const Make& make : every_optimizer()) expect_steps_of_the_host(make, shapes, t, 3);
   }
 }
 
@@ -67,17 +70,7 @@ TEST(DeviceOptimizerTest, CountingStepsWaitsForNothing) {
 
 // More than one launch takes.
 TEST(DeviceOptimizerTest, TakesThousandsOfParameters) {
-  const std::vector<Shape> shapes(2500, Shape{3});
-  const auto here = parameters_of(shapes, 1), moved = there(here, true), g = made(shapes, 9000);
-  const Make make = maker<Adam>({});
-  const auto of_host = make(here), of_device = make(moved);
-
-  of_host->step(g);
-  of_device->step(there(g, false));
-
-  EXPECT_EQ(of_device->steps(), 1);
-  for (size_t i = 0; i < here.size(); ++i)
-    ASSERT_TRUE(test::close(to(moved[i].detached(), Device{}), here[i].detached(), 1e-5)) << i;
+  expect_steps_of_the_host(maker<Adam>({}), std::vector<Shape>(2500, Shape{3}), DType::kF32, 1);
 }
 
 }  // namespace

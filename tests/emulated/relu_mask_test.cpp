@@ -1,8 +1,6 @@
 // A linear layer's ReLU on a device: its mask, and backward by the product of the next layer, held against the host.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "dispatch/gate.h"
 #include "dispatch/policy.h"
 #include "graph/program.h"
@@ -26,11 +24,6 @@ using test::random_tensor;
 constexpr Device kEmulated{DeviceType::kCuda, 0};
 constexpr Activation kRelu = Activation::kRelu;
 constexpr DType kDtypes[] = {DType::kF32, DType::kF64, DType::kBf16};
-
-int count(const KernelLog& log, const std::string& kind) {
-  return static_cast<int>(
-      std::count_if(log.ran.begin(), log.ran.end(), [&](auto& name) { return name.starts_with(kind + ":"); }));
-}
 
 TEST(ReluMaskTest, KernelsAreByTheDefinition) {
   test::KernelCheck check(4);
@@ -88,6 +81,8 @@ struct Layers {
     w3 = make({7, 129});
   }
   Tensor first() const { return linear(x, w1, b1, kRelu); }
+  Tensor second() const { return linear(first(), w2, b2); }
+  std::vector<Tensor> all() const { return {x, w1, b1, w2, b2}; }
 };
 
 // What is computed from such layers, and how many kernels of a kind it takes.
@@ -98,22 +93,17 @@ struct Use {
 };
 
 Tensor cotangent(const Tensor& y) { return random_tensor(y.spec(), 99); }
-TensorList gradients(const Tensor& y, std::initializer_list<Tensor> xs, GradOptions options = {}) {
+TensorList gradients(const Tensor& y, std::span<const Tensor> xs, GradOptions options = {}) {
   return grad(y, xs, cotangent(y), options);
+}
+TensorList gradients(const Tensor& y, std::initializer_list<Tensor> xs, GradOptions options = {}) {
+  return gradients(y, std::span(xs.begin(), xs.size()), options);
 }
 
 const std::vector<Use>& all_uses() {
   static const std::vector<Use> uses{
-      {"two layers",
-       [](Layers& l) {
-         return gradients(linear(l.first(), l.w2, l.b2), {l.x, l.w1, l.b1, l.w2, l.b2});
-       },
-       1, 1, 0},
-      {"a ReLU on both",
-       [](Layers& l) {
-         return gradients(linear(l.first(), l.w2, l.b2, kRelu), {l.x, l.w1, l.b1, l.w2, l.b2});
-       },
-       2, 1, 1},
+      {"two layers", [](Layers& l) { return gradients(l.second(), l.all()); }, 1, 1, 0},
+      {"a ReLU on both", [](Layers& l) { return gradients(linear(l.first(), l.w2, l.b2, kRelu), l.all()); }, 2, 1, 1},
       {"three layers",
        [](Layers& l) {
          const Tensor w = random_tensor(TensorSpec(Shape{3, 7}, l.x.dtype()), 7).require_grad();
@@ -161,26 +151,26 @@ const std::vector<Use>& all_uses() {
       {"a layer and another op on one",
        [](Layers& l) {
          const Tensor h = l.first();
-         return gradients(mul(linear(h, l.w2, l.b2), sum(mul(h, h), {1}, true)), {l.x, l.w1, l.b1, l.w2, l.b2});
+         return gradients(mul(linear(h, l.w2, l.b2), sum(mul(h, h), {1}, true)), l.all());
        },
        1, 1, 1},
       {"dropout between",
        [](Layers& l) {
          Generator generator(3);
-         return gradients(linear(dropout(l.first(), 0.5, generator), l.w2, l.b2), {l.x, l.w1, l.b1, l.w2, l.b2});
+         return gradients(linear(dropout(l.first(), 0.5, generator), l.w2, l.b2), l.all());
        },
        1, 0, 1},
       {"twice",
        [](Layers& l) {
-         const Tensor y = linear(l.first(), l.w2, l.b2);
-         TensorList all = gradients(y, {l.x, l.w1, l.b1, l.w2, l.b2}, {.retain_graph = true});
-         for (const Tensor& g : gradients(y, {l.x, l.w1, l.b1, l.w2, l.b2})) all.push_back(g);
+         const Tensor y = l.second();
+         TensorList all = gradients(y, l.all(), {.retain_graph = true});
+         for (const Tensor& g : gradients(y, l.all())) all.push_back(g);
          return all;
        },
        1, 2, 0},
       {"gradients of gradients",
        [](Layers& l) {
-         const Tensor y = linear(l.first(), l.w2, l.b2);
+         const Tensor y = l.second();
          TensorList all = gradients(y, {l.x, l.w1, l.w2}, {.create_graph = true});
          const Tensor s = add(sum(mul(all[0], all[0])), sum(mul(all[1], all[1])));
          for (const Tensor& g : grad(s, {l.x, l.w1, l.w2}, {.allow_unused = true})) all.push_back(g);
@@ -190,7 +180,7 @@ const std::vector<Use>& all_uses() {
       {"an algorithm by name",
        [](Layers& l) {
          const PolicyScope named({.algorithm = algorithm_id("gemm")});
-         return gradients(linear(l.first(), l.w2, l.b2), {l.x, l.w1, l.b1, l.w2, l.b2});
+         return gradients(l.second(), l.all());
        },
        0, 0, 1},
   };
@@ -207,9 +197,9 @@ TEST(ReluMaskTest, GradientsAreThoseOfTheHost) {
       Layers there(dtype);
       const KernelLog log;
       const TensorList got = use.gradients(there);
-      EXPECT_EQ(count(log, "linear_forward_mask"), use.masks);
-      EXPECT_EQ(count(log, "linear_backward_input_mask"), use.products);
-      EXPECT_EQ(count(log, "relu_backward"), use.relus);
+      EXPECT_EQ(log.count("linear_forward_mask"), use.masks);
+      EXPECT_EQ(log.count("linear_backward_input_mask"), use.products);
+      EXPECT_EQ(log.count("relu_backward"), use.relus);
       ASSERT_EQ(got.size(), expected.size());
       const double tolerance = dtype == DType::kBf16 ? 4e-2 : dtype == DType::kF32 ? 1e-5 : 1e-12;
       for (size_t i = 0; i < got.size(); ++i)
@@ -231,7 +221,7 @@ TEST(ReluMaskTest, CapturedIsEagerBitForBit) {
     Program p = capture(step);
     const KernelLog log;
     p.run();
-    EXPECT_EQ(count(log, "linear_backward_input_mask"), 2);
+    EXPECT_EQ(log.count("linear_backward_input_mask"), 2);
     for (size_t i = 0; i < eager.size(); ++i)
       EXPECT_TRUE(test::bitwise_equal(test::on_host(p.outputs()[i]), test::on_host(eager[i])))
           << to_string(dtype) << " " << i;

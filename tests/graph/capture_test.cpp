@@ -1,7 +1,6 @@
 // What a capture records, refuses and leaves as it was, and what its program does.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "dispatch/gate.h"
@@ -178,7 +177,7 @@ TEST(CaptureTest, RunsTheKernelsOfEagerMode) {
   for (const PreparedKernel* k : p.kernels())
     captured.push_back(std::string(k->kind->name) + ":" + k->kernel->info().algorithm);
   EXPECT_EQ(captured, eager.ran);
-  EXPECT_TRUE(std::ranges::any_of(eager.ran, [](const auto& k) { return k.starts_with("accumulate:"); }));
+  EXPECT_GT(eager.count("accumulate"), 0);
   p.run();
   EXPECT_TRUE(test::bitwise_equal(p.outputs()[1], expected[1]));
 }

@@ -1,9 +1,7 @@
 // What is written is read back, and a file is whole or not there.
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 
 #include "core/random.h"
@@ -21,25 +19,6 @@ class SafetensorsSave : public Safetensors {
 };
 
 constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBf16, DType::kI32, DType::kI64, DType::kU8};
-
-/// While it lives, no file can grow beyond so many bytes: a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &old_);
-    const rlimit small{bytes, old_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  FullDisk(const FullDisk&) = delete;
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, old_handler_);
-  }
-
- private:
-  rlimit old_{};
-  void (*old_handler_)(int);
-};
 
 /// Random bits, so that NaNs with payloads and denormal numbers are among them.
 Tensor random_bits(const TensorSpec& spec, uint64_t seed) {
@@ -146,8 +125,8 @@ TEST_F(SafetensorsSave, KeepsTheOldFileWhenTheDiskIsFull) {
   const std::string old = content(file_);
   const std::vector<NamedTensor> large{{"w", random_bits(TensorSpec(Shape{100'000}), 1)}};
 
-  for (const rlim_t bytes : {0, 50, 100, 4096, 399'000}) {
-    const FullDisk full(bytes);
+  for (const size_t bytes : {0, 50, 100, 4096, 399'000}) {
+    const test::FullDisk full(bytes);
     EXPECT_TRUE(
         refused([&] { save_safetensors(file_, large); }, file_.string() + " cannot be written: File too large"));
   }

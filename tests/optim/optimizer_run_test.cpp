@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/memory.h"
-#include "dispatch/policy.h"
 #include "dispatch/recorder.h"
 #include "graph/program.h"
-#include "kernels/threads.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
@@ -57,27 +55,20 @@ TEST(OptimizerRun, MastersKeepWhatBf16Loses) {
   }
 }
 
-struct PhaseLog : Observer {
-  Phase phase = Phase::kForward;
-  int kernels = 0;
-  void before(const PreparedKernel&) override {
-    phase = detail::ctx.phase;
-    ++kernels;
-  }
-};
-
 TEST(OptimizerRun, IsOneKernelOfTheUpdatePhase) {
   for (const Make& make : every_optimizer()) {
     const auto w = parameters_of(kTwo, 1), g = made(kTwo, 5);
     const auto optimizer = make(w);
-    PhaseLog log;
+    int kernels = 0;
     {
-      const ObserverScope watch(&log);
+      const test::AfterEveryKernel watch([&](const PreparedKernel&, const Launch&) {
+        ++kernels;
+        EXPECT_EQ(detail::ctx.phase, Phase::kUpdate);
+      });
       optimizer->step(g);
     }
 
-    EXPECT_EQ(log.kernels, 1);
-    EXPECT_EQ(log.phase, Phase::kUpdate);
+    EXPECT_EQ(kernels, 1);
     EXPECT_EQ(detail::ctx.phase, Phase::kForward);
   }
 }
@@ -85,24 +76,16 @@ TEST(OptimizerRun, IsOneKernelOfTheUpdatePhase) {
 TEST(OptimizerRun, BytesCountReadsAndWrites) {
   const auto w = parameters_of(kTwo, 1), g = made(kTwo, 5);
   Adam adam(w, {});
-  struct BytesLog : Observer {
-    double bytes = 0;
-    std::string name, algorithm;
-    void after(const PreparedKernel& p, const Launch&) override {
-      bytes = p.kernel->info().bytes;
-      name = p.kernel->info().name;
-      algorithm = p.kernel->info().algorithm;
-    }
-  } log;
+  KernelInfo info;
   {
-    const ObserverScope watch(&log);
+    const test::AfterEveryKernel watch([&](const PreparedKernel& p, const Launch&) { info = p.kernel->info(); });
     adam.step(g);
   }
 
-  EXPECT_EQ(log.bytes,
+  EXPECT_EQ(info.bytes,
             17 * 4 * 7 + 4 + 2 * 8);  // reads w g m v, writes w m v; reads the rate, reads and writes the step
-  EXPECT_EQ(log.name, "plumb:adam");
-  EXPECT_EQ(log.algorithm, "fused");
+  EXPECT_EQ(info.name, "plumb:adam");
+  EXPECT_EQ(info.algorithm, "fused");
 }
 
 // Tensors of all sizes, so that threads meet within a tensor, at its end and in an empty one.
@@ -110,19 +93,12 @@ TEST(OptimizerRun, AnyNumberOfThreadsGivesTheSameBits) {
   const Shape shapes[] = {{1}, {0}, {70001}, {63}, {64, 65}, {1025}, {2, 3, 0}, {300, 401}, {7}};
   for (const Make& make : every_optimizer()) {
     for (const DType t : {DType::kF32, DType::kF64}) {
-      std::vector<Tensor> results[2];
-      for (int threads = 1; threads <= 2; ++threads) {
-        const PolicyScope policy(detail::ctx.policy);
-        const int before = plumb::threads();
-        set_threads(threads);
-        auto& w = results[threads - 1] = parameters_of(shapes, 1, t);
+      test::expect_same_with_any_threads([&] {
+        const auto w = parameters_of(shapes, 1, t);
         const auto optimizer = make(w);
         for (uint64_t step = 0; step < 3; ++step) optimizer->step(made(shapes, 100 * step + 50, t));
-        set_threads(before);
-      }
-      for (size_t i = 0; i < std::size(shapes); ++i) {
-        EXPECT_TRUE(bitwise_equal(results[1][i], results[0][i])) << shapes[i].numel();
-      }
+        return w;
+      });
     }
   }
 }

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/context.h"
+#include "kernels/threads.h"
+
 namespace plumb::test {
 namespace {
 
@@ -99,6 +102,20 @@ AssertionResult refused(const std::function<void()>& work, const std::string& pa
   const std::string sentence = error_of(work);
   if (sentence.find(part) != std::string::npos) return AssertionSuccess();
   return AssertionFailure() << "the error says \"" << sentence << "\", not \"" << part << "\"";
+}
+
+void expect_same_with_any_threads(const std::function<std::vector<Tensor>()>& work) {
+  const detail::Scoped<Policy> restored(detail::ctx.policy, detail::ctx.policy);
+  const int before = threads();
+  set_threads(1);
+  const std::vector<Tensor> expected = work();
+  for (const int n : {2, 3, 5}) {
+    set_threads(n);
+    const std::vector<Tensor> got = work();
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(bitwise_equal(got[i], expected[i])) << n << " threads, result " << i;
+  }
+  set_threads(before);
 }
 
 }  // namespace plumb::test

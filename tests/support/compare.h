@@ -27,4 +27,21 @@ std::string error_of(const std::function<void()>& work);
 /// Requires `work` to throw an Error whose message contains `part`.
 testing::AssertionResult refused(const std::function<void()>& work, const std::string& part);
 
+/// body(spec) for every shape and dtype, in every layout that tensors of the shape's rank have.
+template <class Body>
+void for_each_spec(std::span<const Shape> shapes, std::initializer_list<DType> dtypes, const Body& body) {
+  for (const Shape& s : shapes) {
+    for (const Layout layout : kPublicLayouts) {
+      if (s.rank() != 4 && layout != Layout::kNchw) continue;
+      for (const DType dtype : dtypes) {
+        SCOPED_TRACE(to_string(TensorSpec(s, dtype, layout)));
+        body(TensorSpec(s, dtype, layout));
+      }
+    }
+  }
+}
+
+/// Requires that `work` gives the same bits with two, three and five threads as with one.
+void expect_same_with_any_threads(const std::function<std::vector<Tensor>()>& work);
+
 }  // namespace plumb::test

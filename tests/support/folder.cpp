@@ -1,5 +1,6 @@
 #include "tests/support/folder.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -19,6 +20,16 @@ Folder::Folder() {
 Folder::~Folder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+}
+
+FullDisk::FullDisk(size_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+  getrlimit(RLIMIT_FSIZE, &old_);
+  const rlimit small{bytes, old_.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+}
+FullDisk::~FullDisk() {
+  setrlimit(RLIMIT_FSIZE, &old_);
+  std::signal(SIGXFSZ, old_handler_);
 }
 
 std::string content(const fs::path& file) {

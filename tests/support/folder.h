@@ -1,6 +1,8 @@
 // A temporary folder for a test, and the content of files.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <string>
 
@@ -17,6 +19,18 @@ class Folder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// While it lives, no file can grow beyond so many bytes: a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(size_t bytes);
+  ~FullDisk();
+  FullDisk(const FullDisk&) = delete;
+
+ private:
+  rlimit old_{};
+  void (*old_handler_)(int);
 };
 
 /// The bytes of a file. Throws Error if there is none.

@@ -1,6 +1,8 @@
 // Observers of what the gate runs: a log, and a check of every kernel with all its candidates.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -16,9 +18,25 @@ class KernelLog : public Observer {
     ran.push_back(std::string(p.kind->name) + ":" + p.kernel->info().algorithm);
   }
   bool has(const std::string& name) const { return std::find(ran.begin(), ran.end(), name) != ran.end(); }
+  /// How many kernels of a kind ran.
+  int64_t count(const std::string& kind) const {
+    return std::ranges::count_if(ran, [&](const std::string& name) { return name.starts_with(kind + ":"); });
+  }
   std::vector<std::string> ran;
 
  private:
+  ObserverScope scope_;
+};
+
+/// While it lives, does `work` after every kernel that the thread runs.
+class AfterEveryKernel final : public Observer {
+ public:
+  using Work = std::function<void(const PreparedKernel&, const Launch&)>;
+  explicit AfterEveryKernel(Work work) : work_(std::move(work)), scope_(this) {}
+  void after(const PreparedKernel& p, const Launch& l) override { work_(p, l); }
+
+ private:
+  Work work_;
   ObserverScope scope_;
 };
 

@@ -1,9 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <fstream>
 
 #include "models/safetensors.h"
@@ -177,15 +175,10 @@ TEST_F(CheckpointTest, RefusesMetadataThatMakesNoSense) {
 
 TEST_F(CheckpointTest, TheOldOneStaysWholeWhenTheDiskIsFull) {
   save_checkpoint(folder_, state(1), saved_);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit old;
-  getrlimit(RLIMIT_FSIZE, &old);
-  const rlimit full{fs::file_size(file_) - 1, old.rlim_max};
-
-  setrlimit(RLIMIT_FSIZE, &full);
-  const auto result = refused([&] { save_checkpoint(folder_, state(2), saved_); }, "cannot be written: File too large");
-  setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, handler);
+  const auto result = [&] {
+    const test::FullDisk full(fs::file_size(file_) - 1);
+    return refused([&] { save_checkpoint(folder_, state(2), saved_); }, "cannot be written: File too large");
+  }();
 
   EXPECT_TRUE(result);
   const auto into = state(9);
