@@ -12,56 +12,34 @@ struct Layer {
   bool bias = false;
 };
 
-Conv2dParams padded(int32_t by) { return {.padding = {by, by, by, by}}; }
-Conv2dParams strided(int32_t stride, int32_t padding) {
-  Conv2dParams p = padded(padding);
-  p.stride[0] = p.stride[1] = stride;
-  return p;
-}
-Conv2dParams dilated(int32_t by) { return {.dilation = {by, by}, .padding = {by, by, by, by}}; }
-Conv2dParams grouped(int32_t groups) {
-  Conv2dParams p = padded(1);
-  p.groups = groups;
-  return p;
-}
-Conv2dParams relu() {
-  Conv2dParams p = padded(1);
-  p.activation = Activation::kRelu;
-  return p;
-}
-
 std::vector<Layer> layers() {
-  Conv2dParams mixed{.stride = {2, 1}, .dilation = {1, 2}, .padding = {0, 2, 1, 3}};
-  Conv2dParams depthwise = grouped(17), multiplied = grouped(3);
-  Conv2dParams narrow{.stride = {2, 2}, .padding = {1, 1, 2, 2}};
-  depthwise.stride[0] = depthwise.stride[1] = 2;
   return {
-      {"first_3x3", 2, 3, 16, 15, 16, 3, 3, padded(1)},
-      {"first_7x7_stride2", 1, 3, 23, 23, 16, 7, 7, strided(2, 3)},
-      {"same_3x3", 2, 16, 12, 10, 32, 3, 3, padded(1)},
-      {"same_3x3_n33", 33, 16, 5, 6, 16, 3, 3, padded(1)},
-      {"same_3x3_c10", 3, 10, 5, 9, 17, 3, 3, padded(1)},
+      {"first_3x3", 2, 3, 16, 15, 16, 3, 3, {.padding = 1}},
+      {"first_7x7_stride2", 1, 3, 23, 23, 16, 7, 7, {.stride = 2, .padding = 3}},
+      {"same_3x3", 2, 16, 12, 10, 32, 3, 3, {.padding = 1}},
+      {"same_3x3_n33", 33, 16, 5, 6, 16, 3, 3, {.padding = 1}},
+      {"same_3x3_c10", 3, 10, 5, 9, 17, 3, 3, {.padding = 1}},
       {"valid_3x3_c17", 2, 17, 8, 8, 17, 3, 3},
       {"pointwise_c17", 2, 17, 9, 5, 10, 1, 1},
-      {"pointwise_stride2", 2, 16, 9, 8, 32, 1, 1, strided(2, 0)},
-      {"stride2_3x3", 2, 16, 9, 8, 16, 3, 3, strided(2, 1)},
-      {"stride2_3x3_rows_left_over", 1, 3, 8, 8, 4, 3, 3, strided(2, 0)},
-      {"stride3_2x2_gaps", 2, 4, 8, 9, 5, 2, 2, strided(3, 0)},
-      {"same_5x5", 2, 10, 9, 8, 16, 5, 5, padded(2)},
-      {"dilation2_3x3", 2, 16, 9, 8, 16, 3, 3, dilated(2)},
-      {"groups2_3x3", 2, 32, 7, 6, 32, 3, 3, grouped(2)},
-      {"depthwise_c17_stride2", 2, 17, 9, 8, 17, 3, 3, depthwise},
-      {"depthwise_c32", 2, 32, 9, 8, 32, 3, 3, grouped(32)},
-      {"depthwise_multiplier2", 2, 3, 9, 8, 6, 3, 3, multiplied},
-      {"asymmetric", 2, 10, 9, 11, 16, 3, 2, mixed},
-      {"one_pixel", 2, 17, 1, 1, 16, 3, 3, padded(1)},
-      {"narrower_than_a_stride", 2, 16, 4, 1, 16, 3, 3, narrow},
-      {"one_window_stride_beyond", 2, 16, 5, 6, 16, 3, 3, strided(2147483647, 0)},
+      {"pointwise_stride2", 2, 16, 9, 8, 32, 1, 1, {.stride = 2}},
+      {"stride2_3x3", 2, 16, 9, 8, 16, 3, 3, {.stride = 2, .padding = 1}},
+      {"stride2_3x3_rows_left_over", 1, 3, 8, 8, 4, 3, 3, {.stride = 2}},
+      {"stride3_2x2_gaps", 2, 4, 8, 9, 5, 2, 2, {.stride = 3}},
+      {"same_5x5", 2, 10, 9, 8, 16, 5, 5, {.padding = 2}},
+      {"dilation2_3x3", 2, 16, 9, 8, 16, 3, 3, {.dilation = 2, .padding = 2}},
+      {"groups2_3x3", 2, 32, 7, 6, 32, 3, 3, {.padding = 1, .groups = 2}},
+      {"depthwise_c17_stride2", 2, 17, 9, 8, 17, 3, 3, {.stride = 2, .padding = 1, .groups = 17}},
+      {"depthwise_c32", 2, 32, 9, 8, 32, 3, 3, {.padding = 1, .groups = 32}},
+      {"depthwise_multiplier2", 2, 3, 9, 8, 6, 3, 3, {.padding = 1, .groups = 3}},
+      {"asymmetric", 2, 10, 9, 11, 16, 3, 2, {.stride = {2, 1}, .dilation = {1, 2}, .padding = {0, 2, 1, 3}}},
+      {"one_pixel", 2, 17, 1, 1, 16, 3, 3, {.padding = 1}},
+      {"narrower_than_a_stride", 2, 16, 4, 1, 16, 3, 3, {.stride = 2, .padding = {1, 1, 2, 2}}},
+      {"one_window_stride_beyond", 2, 16, 5, 6, 16, 3, 3, {.stride = 2147483647}},
       {"one_row_1025", 1, 1, 1, 1025, 1, 1, 3},
-      {"bias", 2, 16, 6, 7, 17, 3, 3, padded(1), true},
-      {"bias_relu", 2, 16, 9, 8, 16, 3, 3, relu(), true},
-      {"relu", 1, 3, 6, 6, 10, 3, 3, relu()},
-      {"no_images", 0, 16, 8, 8, 16, 3, 3, padded(1), true},
+      {"bias", 2, 16, 6, 7, 17, 3, 3, {.padding = 1}, true},
+      {"bias_relu", 2, 16, 9, 8, 16, 3, 3, {.padding = 1, .activation = Activation::kRelu}, true},
+      {"relu", 1, 3, 6, 6, 10, 3, 3, {.padding = 1, .activation = Activation::kRelu}},
+      {"no_images", 0, 16, 8, 8, 16, 3, 3, {.padding = 1}, true},
   };
 }
 

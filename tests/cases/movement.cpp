@@ -101,17 +101,7 @@ OpCase permute_case() {
     for (const int d : dims) name += " " + std::to_string(d);
     const std::vector<int> order(dims);
     add(
-        c, name, {x},
-        [order](std::span<const Tensor> in) {
-          switch (order.size()) {  // an initializer list is written, not made
-            case 1: return permute(in[0], {order[0]});
-            case 2: return permute(in[0], {order[0], order[1]});
-            case 3: return permute(in[0], {order[0], order[1], order[2]});
-            case 4: return permute(in[0], {order[0], order[1], order[2], order[3]});
-            default: return permute(in[0], {order[0], order[1], order[2], order[3], order[4]});
-          }
-        },
-        false);
+        c, name, {x}, [order](std::span<const Tensor> in) { return permute(in[0], order); }, false);
   };
   ordered({33}, {0});
   ordered({33, 31}, {1, 0});

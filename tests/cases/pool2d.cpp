@@ -12,32 +12,28 @@ struct Window {
   Pool2dParams p{};
 };
 
-Pool2dParams params(int32_t kernel, int32_t stride, int32_t padding = 0) {
-  return {{kernel, kernel}, {stride, stride}, {padding, padding, padding, padding}};
-}
-
 std::vector<Window> windows() {
   return {
-      {"2x2", {2, 16, 8, 10}, params(2, 2)},
-      {"2x2_rows_left_over", {2, 10, 7, 9}, params(2, 2)},
-      {"2x2_c3_n33", {33, 3, 6, 6}, params(2, 2)},
-      {"2x2_c17", {3, 17, 4, 33}, params(2, 2)},
-      {"3x3_overlap", {2, 10, 9, 8}, params(3, 2)},
-      {"3x3_overlap_padded", {2, 17, 9, 8}, params(3, 2, 1)},
-      {"3x3_same", {2, 16, 6, 7}, params(3, 1, 1)},
-      {"2x2_gaps", {2, 10, 11, 11}, params(2, 5)},
-      {"1x1", {2, 3, 5, 5}, params(1, 1)},
-      {"1x1_stride2", {2, 3, 5, 6}, params(1, 2)},
-      {"whole_image", {2, 17, 6, 6}, params(6, 6)},
+      {"2x2", {2, 16, 8, 10}},
+      {"2x2_rows_left_over", {2, 10, 7, 9}},
+      {"2x2_c3_n33", {33, 3, 6, 6}},
+      {"2x2_c17", {3, 17, 4, 33}},
+      {"3x3_overlap", {2, 10, 9, 8}, {.kernel = 3, .stride = 2}},
+      {"3x3_overlap_padded", {2, 17, 9, 8}, {.kernel = 3, .stride = 2, .padding = 1}},
+      {"3x3_same", {2, 16, 6, 7}, {.kernel = 3, .stride = 1, .padding = 1}},
+      {"2x2_gaps", {2, 10, 11, 11}, {.stride = 5}},
+      {"1x1", {2, 3, 5, 5}, {.kernel = 1}},
+      {"1x1_stride2", {2, 3, 5, 6}, {.kernel = 1, .stride = 2}},
+      {"whole_image", {2, 17, 6, 6}, {.kernel = 6}},
       {"mixed", {2, 10, 9, 11}, {{3, 2}, {1, 3}, {2, 0, 1, 1}}},
       {"top_and_left_only", {2, 10, 6, 6}, {{3, 3}, {2, 2}, {2, 0, 1, 0}}},
       {"bottom_and_right_only", {2, 10, 6, 6}, {{3, 3}, {2, 2}, {0, 1, 0, 2}}},
       {"window_over_255", {1, 3, 18, 17}, {{17, 16}, {1, 1}, {3, 2, 0, 1}}},
-      {"one_pixel_padded", {2, 3, 1, 1}, params(3, 2, 1)},
+      {"one_pixel_padded", {2, 3, 1, 1}, {.kernel = 3, .stride = 2, .padding = 1}},
       {"one_row_1025", {1, 1, 1, 1025}, {{1, 2}, {1, 2}, {0, 0, 0, 1}}},
-      {"several_threads", {3, 17, 33, 41}, params(3, 2, 1)},
-      {"no_images", {0, 10, 6, 6}, params(2, 2)},
-      {"no_channels", {2, 0, 6, 6}, params(2, 2)},
+      {"several_threads", {3, 17, 33, 41}, {.kernel = 3, .stride = 2, .padding = 1}},
+      {"no_images", {0, 10, 6, 6}},
+      {"no_channels", {2, 0, 6, 6}},
   };
 }
 

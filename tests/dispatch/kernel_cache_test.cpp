@@ -62,7 +62,7 @@ struct AddAnother : AddValue {
 };
 
 TEST(Cache, EveryPartOfTheKeyMatters) {
-  const TensorSpec x(Shape{12});
+  const TensorSpec x(Shape{12}), matrix(Shape{3, 4}), image(Shape{1, 2, 2, 3});
   const auto one = [](const TensorSpec& s) { add_value(zeros(s), 1); };
   const auto chosen = [&](const Policy& c) {
     const detail::Scoped<Policy> scope(detail::ctx.policy, c);  // the number of threads too
@@ -72,23 +72,11 @@ TEST(Cache, EveryPartOfTheKeyMatters) {
       {"nothing", [&] { one(x); }},
       {"parameters", [&] { add_value(zeros(x), 2); }},
       {"kind", [&] { run<AddAnother>({1}, {zeros(x)}, x); }},
-      {"shape",
-       [&] {
-         one(Shape{3, 4});
-       }},
+      {"shape", [&] { one(matrix); }},
       {"dtype", [&] { one(x.with(DType::kI32)); }},
-      {"rank",
-       [&] {
-         one(Shape{1, 2, 2, 3});
-       }},
-      {"layout",
-       [&] {
-         one({Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc});
-       }},
-      {"output",
-       [&] {
-         run<AddValue>({1}, {zeros(x)}, Shape{3, 4});
-       }},
+      {"rank", [&] { one(image); }},
+      {"layout", [&] { one(image.with(Layout::kNhwc)); }},
+      {"output", [&] { run<AddValue>({1}, {zeros(x)}, matrix); }},
       {"inputs",
        [&] {
          run<AddValue>({1}, {zeros(x), zeros(x)}, x);

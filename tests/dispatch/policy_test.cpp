@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/error.h"
 #include "tests/support/compare.h"
 
 namespace plumb {

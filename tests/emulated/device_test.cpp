@@ -39,21 +39,6 @@ TEST(DeviceTest, TensorsGoThereAndBack) {
   EXPECT_TRUE(test::refused([&] { y.data<float>(); }, "bring it with to(x, Device())"));
 }
 
-TEST(DeviceTest, DevicesDoNotMix) {
-  const Tensor x = ones(Shape{2, 3}, DType::kF32), y = to(x, kDevice);
-  EXPECT_TRUE(test::refused([&] { add(x, y); }, "add: input 1 is on cuda:0 and input 0 on cpu; bring them together"));
-}
-
-TEST(DeviceTest, OpsRunThere) {
-  const DeviceScope on(kDevice);
-  const Tensor x = full(Shape{1000}, 2, DType::kF32);
-  EXPECT_EQ(x.device(), kDevice);
-  EXPECT_TRUE(test::bitwise_equal(to(mul(add(x, x), x), Device{}), [] {
-    const DeviceScope on_host({});
-    return full(Shape{1000}, 8, DType::kF32);
-  }()));
-}
-
 TEST(DeviceTest, MemoryThatIsWrappedIsAligned) {
   const Tensor x = full(Shape{64}, 1, DType::kF32).clone();
   const Tensor there = to(x, kDevice);

@@ -6,7 +6,6 @@
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 #include "tests/support/compare.h"
-#include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
@@ -56,15 +55,6 @@ TEST(FusedRelu, KeepsNanInEveryKernelOfLinear) {
       }
     }
   }
-}
-
-TEST(FusedRelu, RefusesWhatIsNoActivation) {
-  const Tensor x = Tensor::empty(TensorSpec(Shape{1, 1, 3, 3})), m = Tensor::empty(TensorSpec(Shape{2, 3}));
-  Conv2dParams p;
-  p.activation = static_cast<Activation>(77);
-  EXPECT_TRUE(test::refused([&] { conv2d(x, x, p); }, "conv2d: activation 77 is unknown; use kNone or kRelu"));
-  EXPECT_TRUE(test::refused([&] { linear(m, m, Tensor(), static_cast<Activation>(77)); },
-                            "linear: activation 77 is unknown; use kNone or kRelu"));
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 #include <thread>
 
 #include "ops/concat.h"
-#include "ops/convert.h"
 #include "ops/elementwise.h"
-#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "ops/slice.h"
@@ -64,18 +62,6 @@ TEST(Concat, AgreesWithLoopsOnLargeTensors) {
 TEST(Concat, OfOneTensorIsTheTensor) {
   const Tensor x = numbered({Shape{3, 4}, DType::kF32});
   EXPECT_EQ(concat({x}, 1).value.get(), x.value.get());
-}
-
-TEST(Concat, Refuses) {
-  const Tensor x = zeros({Shape{2, 3, 4, 5}, DType::kF32});
-  EXPECT_TRUE(refused([&] { concat({}, 0); }, "concat: the list of tensors is empty"));
-  EXPECT_TRUE(refused([&] { concat({x, Tensor()}, 0); }, "concat: tensor 1 of 2 is empty"));
-  EXPECT_TRUE(refused([&] { concat({x, x}, 4); }, "concat: dimension 4"));
-  EXPECT_TRUE(refused([&] { concat({x, x}, -5); }, "concat: dimension -5 of a tensor (2, 3, 4, 5)"));
-  EXPECT_TRUE(refused([&] { concat({x, to(x, DType::kF64)}, 0); }, "concat: tensors are f32"));
-  EXPECT_TRUE(refused([&] { concat({x, to(x, Layout::kNhwc)}, 0); }, "concat: tensors are f32"));
-  EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4, 6}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
-  EXPECT_TRUE(refused([&] { concat({x, zeros({Shape{2, 3, 4}, DType::kF32})}, 0); }, "concat: tensors have shapes"));
 }
 
 Tensor leaf(const TensorSpec& spec, uint64_t seed) { return random_tensor(spec, seed).require_grad(); }

@@ -2,13 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <string_view>
 
 #include "dispatch/kernel_cache.h"
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "ops/conv2d.h"
-#include "ops/convert.h"
 #include "ops/grad.h"
 #include "tests/support/kernel_check.h"
 #include "tests/support/tensors.h"
@@ -18,7 +16,6 @@ namespace plumb {
 using detail::Ref;
 namespace {
 
-Policy forced(const char* algorithm) { return {.algorithm = algorithm_id(algorithm)}; }
 Conv2dParams padded(int32_t by) { return {.padding = {by, by, by, by}}; }
 // Forward and both backwards.
 std::array<Ref<PreparedKernel>, 3> kernels_of(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
@@ -47,7 +44,7 @@ TEST_P(Conv2dAlgorithms, AreTheOnesThatAreNamed) {
   const Conv2dParams p{.stride = {a.stride, a.stride}, .padding = {1, 1, 1, 1}};
   const TensorSpec x(Shape{2, 32, 12, 12}, a.dtype, a.layout), w(Shape{16, 32, a.kernel, a.kernel}, a.dtype);
   const TensorSpec y = conv2d_output(p, x, w);
-  const PolicyScope scope(forced(a.algorithm));
+  const PolicyScope scope({.algorithm = algorithm_id(a.algorithm)});
   for (const Ref<PreparedKernel>& kernel : kernels_of(p, x, w)) {
     const KernelInfo& info = kernel->kernel->info();
     EXPECT_TRUE(info.algorithm.starts_with(a.runs))
@@ -115,10 +112,10 @@ TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
   const TensorSpec x(Shape{2, 32, 8, 8}, DType::kF32, Layout::kNhwc), w(Shape{32, 32, 3, 3});
   const TensorSpec y = conv2d_output(padded(1), x, w);
   {
-    const PolicyScope direct(forced("direct"));
+    const PolicyScope direct({.algorithm = algorithm_id("direct")});
     EXPECT_EQ(prepare<Conv2dForward>(padded(1), {x, w}, {y})->kernel->info().conversions, 0);
   }
-  const PolicyScope blocked(forced("blocked"));
+  const PolicyScope blocked({.algorithm = algorithm_id("blocked")});
   const Ref<PreparedKernel> odd =
       prepare<Conv2dForward>(padded(1), {x.with(Layout::kChwn), w}, {y.with(Layout::kChwn)});
   EXPECT_EQ(odd->kernel->info().conversions, 2);  // oneDNN computes nothing on CHWN itself
@@ -126,7 +123,7 @@ TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
 
 // Both images of each direction are converted, and nothing is where they are as Winograd's kernels have them.
 TEST(Conv2d, ConversionsAroundWinogradAreCounted) {
-  const PolicyScope winograd(forced("winograd_f2x2"));
+  const PolicyScope winograd({.algorithm = algorithm_id("winograd_f2x2")});
   for (const auto& [layout, conversions] : {std::pair{Layout::kNhwc, 0}, {Layout::kNchw, 2}}) {
     const TensorSpec x(Shape{2, 32, 8, 8}, DType::kF32, layout), w(Shape{32, 32, 3, 3});
     for (const Ref<PreparedKernel>& kernel : kernels_of(padded(1), x, w)) {
@@ -142,7 +139,7 @@ TEST(Conv2d, ConversionsInsideAnIm2colAreCounted) {
   const auto conversions = [](int64_t size, Layout layout) {
     const TensorSpec x(Shape{1, 3, size, size}, DType::kF32, layout), w(Shape{5, 3, 3, 3});
     std::vector<int> counted;
-    const PolicyScope im2col(forced("im2col"));
+    const PolicyScope im2col({.algorithm = algorithm_id("im2col")});
     for (const Ref<PreparedKernel>& kernel : kernels_of({}, x, w)) {
       EXPECT_EQ(kernel->kernel->info().algorithm, "im2col");
       counted.push_back(kernel->kernel->info().conversions);
@@ -197,7 +194,7 @@ TEST(Conv2d, PlainLoopsOfOneDnnAreDeclined) {
   const TensorSpec x(Shape{1, 2002, 8, 8}), w(Shape{2002, 1001, 7, 7}), y = conv2d_output(p, x, w);
   for (const DType t : {DType::kF32, DType::kBf16}) {
     for (const char* algorithm : {"", "direct", "blocked", "via_f32_direct", "via_f32_blocked"}) {
-      const PolicyScope scope(forced(algorithm));
+      const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
       const auto kernel = prepare<Conv2dBackwardWeight>(p, {y.with(t), x.with(t)}, {w.with(t)});
       EXPECT_EQ(kernel->kernel->info().name.find("onednn:ref"), std::string::npos) << to_string(t) << " " << algorithm;
     }

@@ -224,34 +224,6 @@ TEST(Elementwise, TheGradientsOfADifferenceAreDyAndItsNegative) {
   EXPECT_TRUE(test::equal(g[1], Tensor::from<float>({-5, -7, -9}, Shape{3})));
 }
 
-TEST(Elementwise, RefusesWhatDoesNotFitTogether) {
-  const auto make = [](const Shape& s, DType t = DType::kF32, Layout l = Layout::kNchw) {
-    return Tensor::empty(TensorSpec(s, t, l));
-  };
-  EXPECT_TRUE(refused([&] { make({2, 3}) + make({4}); }, "add: a (2, 3) and b (4) do not broadcast to one shape"));
-  EXPECT_TRUE(
-      refused([&] { make({2}) + make({2}, DType::kBf16); }, "add: a is f32 and b is bf16; convert one of them"));
-  EXPECT_TRUE(refused(
-      [&] {
-        make({1, 2, 3, 4}) + make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc);
-      },
-      "convert one of them with to(layout)"));
-  for (const Layout l : {Layout::kNhwc, Layout::kChwn}) {
-    EXPECT_TRUE(refused(
-        [&] {
-          make({1, 1, 2, 3, 4}) * make({1, 2, 3, 4}, DType::kF32, l);
-        },
-        "convert one of them with to(layout)"));
-  }
-  EXPECT_NO_THROW(make({1, 2, 3, 4}, DType::kF32, Layout::kNhwc) * make({4}));
-  EXPECT_TRUE(refused([&] { unary_backward(functors::Relu{}, make({10}), make({1})); },
-                      "relu: dy is f32 (10) nchw and what was kept is f32 (1) nchw; they must be of one spec"));
-  EXPECT_TRUE(
-      refused([&] { relu(make({2}, DType::kI32)); }, "relu: x is i32 (2) nchw; convert it to a floating dtype"));
-  EXPECT_TRUE(refused([&] { make({2}) + Tensor(); }, "add: b is an empty tensor"));
-  EXPECT_TRUE(refused([&] { relu(Tensor()); }, "relu"));
-}
-
 TEST(Elementwise, ThirdDerivativesAreRefusedAndNotSilentlyZero) {
   const GradOptions graph{.create_graph = true};
   const Tensor x = Tensor::from<double>({0.5}, Shape{1}).require_grad(),

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "dispatch/recorder.h"
 #include "graph/program.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
@@ -13,17 +12,12 @@
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
 
 using test::bitwise_equal;
-
-// Notes what runs and what is told, in order.
-struct Log final : Observer {
-  std::vector<std::string> lines;
-  void after(const PreparedKernel& p, const Launch&) override { lines.emplace_back(p.kind->name); }
-};
 
 Tensor parameter(uint64_t seed) { return uniform({4, 4}, -1, 1, seed).require_grad(); }
 
@@ -31,15 +25,15 @@ TEST(GradFinal, ToldWhileTheLayersBeforeAreStillToCome) {
   const Tensor x = uniform({4, 4}, -1, 1, 9);
   const std::vector<Tensor> w{parameter(1), parameter(2), parameter(3)};
   const Tensor loss = sum(matmul(matmul(matmul(x, w[0]), w[1]), w[2]));
-  Log log;
-  const ObserverScope scope(&log);
+  std::vector<std::string> lines;  // what runs and what is told, in order
+  const test::AfterEveryKernel watch([&](const PreparedKernel& p, const Launch&) { lines.push_back(p.kind->name); });
   std::vector<Tensor> told(3);
   const TensorList all = grad(loss, w, {.on_final = [&](size_t i, const Tensor& g) {
-                                log.lines.push_back("final " + std::to_string(i));
+                                lines.push_back("final " + std::to_string(i));
                                 told[i] = g;
                               }});
   std::vector<std::string> products;
-  for (const std::string& line : log.lines) {
+  for (const std::string& line : lines) {
     if (line == "matmul" || line.starts_with("final")) products.push_back(line);
   }
   EXPECT_EQ(products, (std::vector<std::string>{"matmul", "matmul", "final 2", "matmul", "matmul", "final 1", "matmul",

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "ops/elementwise.h"
-#include "ops/fill.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
@@ -70,11 +69,8 @@ TEST(Grad, TensorsNamedTwiceGetTheSameGradient) {
 TEST(Grad, RefusesWhatWasNotRecorded) {
   const Tensor x = leaf({1}), constant = Tensor::from<float>({1}, Shape{1});
   EXPECT_TRUE(refused([&] { grad(sum(square(constant)), {x}); }, "computed without recording"));
-  EXPECT_TRUE(refused(
-      [&] {
-        grad(sum(square(x)), {x, constant});
-      },
-      "grad: x number 1 f32 (1) nchw does not need a gradient"));
+  const std::vector<Tensor> both{x, constant};
+  EXPECT_TRUE(refused([&] { grad(sum(square(x)), both); }, "grad: x number 1 f32 (1) nchw does not need a gradient"));
   EXPECT_TRUE(refused([&] { grad(sum(square(x)), {Tensor()}); }, "grad: x number 0 (empty) does not need a gradient"));
   EXPECT_TRUE(refused([] { grad(Tensor(), {}); }, "grad: y"));
   const NoGrad no_grad;
@@ -116,13 +112,6 @@ TEST(Grad, GradientsOfGradients) {
   EXPECT_FALSE(grad(sum(square(x)), {x})[0].requires_grad());
 }
 
-TEST(Grad, WritesBetweenForwardAndBackwardAreRefused) {
-  Tensor x = leaf({2});
-  const Tensor y = sum(square(x));
-  x.mutable_data<float>()[0] = 5;
-  EXPECT_TRUE(refused([&] { grad(y, {x}); }, "was written to in between"));
-}
-
 // The cotangent of a sum goes to both of its operands as one value: adding into one must not change the other.
 TEST(Grad, AccumulationDoesNotTouchSharedGradients) {
   const Tensor a = leaf({1, 1}), b = leaf({2, 2});
@@ -160,8 +149,8 @@ TEST(Grad, AccumulatesInPlaceWhenNobodyElseLooks) {
   const Tensor y = sum(x * 2.0 + x * 3.0 + x * 4.0);
   test::KernelLog log;
   EXPECT_EQ(values(grad(y, {x})[0]), (Values{9, 9}));
-  EXPECT_EQ(std::count(log.ran.begin(), log.ran.end(), "accumulate:loop"), 2);
-  EXPECT_FALSE(log.has("add:loop"));
+  EXPECT_EQ(log.count("accumulate"), 2);
+  EXPECT_EQ(log.count("add"), 0);
 }
 
 TEST(Grad, AnErrorInBackwardLeavesNoMarks) {
@@ -193,10 +182,8 @@ TEST(Grad, OnlyNeededGradientsAreComputed) {
   const Tensor y = sum(linear(x, w));
   test::KernelLog log;
   grad(y, {w});
-  EXPECT_TRUE(std::any_of(log.ran.begin(), log.ran.end(),
-                          [](const std::string& n) { return n.starts_with("linear_backward_weight"); }));
-  EXPECT_FALSE(std::any_of(log.ran.begin(), log.ran.end(),
-                           [](const std::string& n) { return n.starts_with("linear_backward_input"); }));
+  EXPECT_GT(log.count("linear_backward_weight"), 0);
+  EXPECT_EQ(log.count("linear_backward_input"), 0);
 }
 
 TEST(Grad, ADeepGraphIsFast) {

@@ -14,8 +14,6 @@
 namespace plumb {
 namespace {
 
-using test::refused;
-
 const char* const kAlgorithms[] = {"matmul", "gemm", "inner_product", "reference"};
 
 TEST(Linear, IsTheProductWorkedOutByHand) {
@@ -107,24 +105,6 @@ TEST(Linear, WithoutInputsOrRowsThereIsOnlyTheBias) {
             Shape({2, 3, 2}));
   EXPECT_EQ(linear(Tensor::empty(TensorSpec(Shape{0, 5})), Tensor::empty(TensorSpec(Shape{2, 5})), b).shape(),
             Shape({0, 2}));
-}
-
-TEST(Linear, RefusesWhatDoesNotFitTogether) {
-  const auto says = [](const TensorSpec& x, const TensorSpec& w, const char* sentence) {
-    EXPECT_TRUE(refused([&] { linear(Tensor::empty(x), Tensor::empty(w)); }, sentence));
-  };
-  says(Shape{2, 3}, Shape{4, 5}, "linear: w (4, 5) takes 5 inputs, x (2, 3) has 3");
-  says(Shape{2, 3}, Shape{3}, "linear: w is f32 (3) nchw; it must be (OUT, IN)");
-  says(Shape{2, 3}, TensorSpec(Shape{4, 3}, DType::kBf16), "linear: x is f32 and w is bf16");
-  says(TensorSpec(Shape{1, 2, 2, 3}, DType::kF32, Layout::kNhwc), Shape{4, 3}, "it must be (..., IN), row-major");
-  says(Shape{}, Shape{4, 3}, "it must be (..., IN), row-major");
-  EXPECT_TRUE(refused([] { linear(Tensor(), Tensor()); }, "linear: x is an empty tensor"));
-  EXPECT_TRUE(refused(
-      [] {
-        linear(Tensor::empty(TensorSpec(Shape{2, 3})), Tensor::empty(TensorSpec(Shape{4, 3})),
-               Tensor::empty(TensorSpec(Shape{3})));
-      },
-      "linear: b is f32 (3) nchw; it must be f32 (4)"));
 }
 
 }  // namespace

@@ -6,15 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "dispatch/kernel_cache.h"
-#include "ops/grad.h"
-#include "ops/reduce.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 
 namespace plumb {
 namespace {
-
-using test::refused;
 
 const char* const kAlgorithms[] = {"matmul", "gemm", "reference"};
 
@@ -31,14 +27,6 @@ TEST(Matmul, IsTheProductWorkedOutByHand) {
     EXPECT_TRUE(test::equal(matmul(b, a, true, true), Tensor::from<float>({58, 139, 64, 154}, Shape{2, 2})))
         << algorithm;
   }
-}
-
-TEST(Matmul, TheGradientOfABroadcastOperandIsSummed) {
-  const Tensor a = test::small_integers(TensorSpec(Shape{5, 2, 3}), 1),
-               b = test::small_integers(TensorSpec(Shape{3, 4}), 2).require_grad();
-  const Tensor dy = test::small_integers(TensorSpec(Shape{5, 2, 4}), 3);
-  const Tensor db = grad(matmul(a, b), {b}, dy)[0];
-  EXPECT_TRUE(test::equal(db, sum(matmul(a, dy, true, false), {0})));
 }
 
 TEST(Matmul, TheAlgorithmIsTheOneThatIsNamed) {
@@ -77,27 +65,6 @@ TEST(Matmul, ThreadsHaveColumnsOfTheirOwnWhereThereAreManyOfBoth) {
     }
   }
   set_threads(before);
-}
-
-TEST(Matmul, RefusesWhatDoesNotFitTogether) {
-  const auto says = [](const TensorSpec& a, const TensorSpec& b, const char* sentence, MatmulParams p = {}) {
-    EXPECT_TRUE(refused([&] { matmul_output(p, a, b); }, sentence));
-  };
-  says(Shape{3}, Shape{3, 2}, "matmul: a (3) and b (3, 2) must have at least two dimensions");
-  says(Shape{2, 3}, Shape{4, 5}, "matmul: a (2, 3) has 3 columns and b (4, 5) has 4 rows");
-  says(Shape{2, 3}, Shape{4, 5}, "matmul: a (2, 3) transposed has 2 columns and b (4, 5) transposed has 5 rows",
-       {1, 1});
-  says(Shape{2, 4, 3}, Shape{3, 3, 5}, "matmul: the batches of a (2, 4, 3) and b (3, 3, 5) do not broadcast");
-  says(Shape{2, 3}, TensorSpec(Shape{3, 2}, DType::kF64), "both must be of one floating dtype");
-  says(TensorSpec(Shape{2, 3}, DType::kI32), TensorSpec(Shape{3, 2}, DType::kI32),
-       "both must be of one floating dtype");
-  says(TensorSpec(Shape{1, 2, 3, 3}, DType::kF32, Layout::kNhwc), Shape{3, 2},
-       "convert them to row-major with to(nchw)");
-  EXPECT_TRUE(refused(
-      [] {
-        matmul(Tensor(), Tensor::empty(TensorSpec(Shape{2, 2})));
-      },
-      "matmul: a is an empty tensor"));
 }
 
 }  // namespace

@@ -16,24 +16,15 @@ Tensor leaf(const TensorSpec& spec, uint64_t seed) { return test::random_tensor(
 
 TEST(Movement, GradientsAreThoseOfDifferences) {
   using Span = std::span<const Tensor>;
+  const Dims order{2, 0, 3, 1};
+  const Shape begin{0, 1, 2, 0}, part{2, 2, 1, 5}, whole{2, 5, 7, 6};
+  const Sides<int64_t> border{1, 2, 0, 1};
   const std::pair<const char*, test::Function> cases[] = {
       {"to", [](Span x) { return to(square(to(square(x[0]), Layout::kNhwc)), Layout::kChwn); }},
-      {"permute",
-       [](Span x) {
-         return square(permute(square(x[0]), {2, 0, 3, 1}));
-       }},
-      {"slice",
-       [](Span x) {
-         return square(slice(square(x[0]), {0, 1, 2, 0}, {2, 2, 1, 5}));
-       }},
-      {"pad",
-       [](Span x) {
-         return square(pad(square(x[0]), {0, 1, 2, 0}, {2, 5, 7, 6}, 3));
-       }},
-      {"pad2d",
-       [](Span x) {
-         return square(pad2d(square(x[0]), {1, 2, 0, 1}, 2));
-       }},
+      {"permute", [&](Span x) { return square(permute(square(x[0]), order)); }},
+      {"slice", [&](Span x) { return square(slice(square(x[0]), begin, part)); }},
+      {"pad", [&](Span x) { return square(pad(square(x[0]), begin, whole, 3)); }},
+      {"pad2d", [&](Span x) { return square(pad2d(square(x[0]), border, 2)); }},
       {"concat",
        [](Span x) {
          return square(concat({square(x[0]), x[1], square(x[0])}, 1));

@@ -1,6 +1,5 @@
 // slice, pad and pad2d against plain loops over indices.
 #include "ops/slice.h"
-#include "ops/fill.h"
 #include "ops/pad2d.h"
 #include "tests/ops/movement.h"
 
@@ -90,19 +89,8 @@ TEST(Slice, AllOfATensorIsTheTensor) {
   const Tensor x = numbered({Shape{3, 4}, DType::kF32});
   EXPECT_EQ(slice(x, {0, 0}, {3, 4}).value.get(), x.value.get());
   EXPECT_EQ(pad(x, {0, 0}, {3, 4}, 1).value.get(), x.value.get());
-}
-
-TEST(Slice, Refuses) {
-  const Tensor x = numbered({Shape{3, 4}, DType::kF32});
-  EXPECT_TRUE(refused(
-      [&] {
-        slice(x, {0, 2}, {3, 3});
-      },
-      "slice: a part of shape (3, 3) that starts at (0, 2) does not lie within (3, 4)"));
-  EXPECT_TRUE(refused([&] { slice(x, {0, int64_t{1} << 55}, {3, 1}); }, "slice: "));
-  EXPECT_TRUE(refused([&] { slice(x, {0}, {3}); }, "slice: "));
-  EXPECT_TRUE(refused([&] { slice(Tensor(), {}, {}); }, "slice: x is an empty tensor"));
-  EXPECT_TRUE(refused([&] { pad(x, {1, 0}, {3, 9}); }, "pad: a part of shape (3, 4)"));
+  const Tensor image = numbered({Shape{1, 2, 3, 4}, DType::kF32});
+  EXPECT_EQ(pad2d(image, {0, 0, 0, 0}, 7).value.get(), image.value.get());
 }
 
 TEST(Pad2d, AgreesWithLoops) {
@@ -126,14 +114,6 @@ TEST(Pad2d, AgreesWithLoops) {
       }
     }
   }
-}
-
-TEST(Pad2d, Refuses) {
-  const Tensor x = zeros({Shape{1, 2, 3, 4}, DType::kF32});
-  EXPECT_TRUE(refused([&] { pad2d(x, {0, -1, 0, 0}); }, "pad2d: a padding is -1"));
-  EXPECT_TRUE(refused([&] { pad2d(zeros({Shape{3, 4}, DType::kF32}), {1, 1, 1, 1}); }, "pad2d: x is f32 (3, 4)"));
-  EXPECT_TRUE(refused([&] { pad2d(Tensor(), {1, 1, 1, 1}); }, "pad2d: x is an empty tensor"));
-  EXPECT_EQ(pad2d(x, {0, 0, 0, 0}, 7).value.get(), x.value.get());
 }
 
 TEST(Pad2d, TwoNumbersAreHeightAndWidth) {
