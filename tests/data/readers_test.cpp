@@ -60,7 +60,13 @@ Bytes words(std::initializer_list<uint32_t> values) {
 }
 constexpr uint32_t kImages = 0x803, kLabels = 0x801;
 
-using CifarReader = Readers;
+class CifarReader : public Readers {
+ protected:
+  /// Reads so many records of one file; as many as there are if 0.
+  static std::function<void()> read(const CifarFormat& format, const fs::path& file, int64_t records) {
+    return [=] { read_cifar(format, {&file, 1}, Split::kTrain, records); };
+  }
+};
 using MnistReader = Readers;
 using LoadByName = Readers;
 
@@ -93,32 +99,21 @@ TEST_F(CifarReader, RefusesWrongSizes) {
   const Bytes two = record({1}, 0) + record({2}, 0);
   const fs::path cut = put("cut.bin", Bytes(two.begin(), two.end() - 1)), one_more = put("more.bin", two + Bytes{0});
   const fs::path good = put("good.bin", two), empty = put("empty.bin", {});
-  const auto read = [](const fs::path& file, int64_t records) {
-    return [=] { read_cifar(kCifar10, {&file, 1}, Split::kTrain, records); };
-  };
 
-  expect_error(read(cut, 2), {"cut.bin is truncated", "6145 bytes", "expected 6146", "2 records of 3073"});
-  expect_error(read(one_more, 2), {"more.bin is too long", "6147 bytes", "expected 6146"});
-  expect_error(read(good, 3), {"good.bin is truncated", "expected 9219"});
-  expect_error(read(cut, 0), {"cut.bin", "6145 bytes", "whole records of 3073"});
-  expect_error(read(empty, 0), {"empty.bin", "0 bytes"});
+  expect_error(read(kCifar10, cut, 2), {"cut.bin is truncated", "6145 bytes", "expected 6146", "2 records of 3073"});
+  expect_error(read(kCifar10, one_more, 2), {"more.bin is too long", "6147 bytes", "expected 6146"});
+  expect_error(read(kCifar10, good, 3), {"good.bin is truncated", "expected 9219"});
+  expect_error(read(kCifar10, cut, 0), {"cut.bin", "6145 bytes", "whole records of 3073"});
+  expect_error(read(kCifar10, empty, 0), {"empty.bin", "0 bytes"});
 }
 
 TEST_F(CifarReader, RefusesLabelsOutOfRange) {
   const fs::path ten = put("ten.bin", record({9}, 0) + record({10}, 0));
   const fs::path fine = put("fine.bin", record({19, 100}, 0)), coarse = put("coarse.bin", record({20, 99}, 0));
 
-  expect_error(
-      [&] {
-        read_cifar(kCifar10, {&ten, 1}, Split::kTrain, 0);
-      },
-      {"ten.bin", "label 10", "record 1", "expected 0 to 9"});
-  expect_error([&] { read_cifar(kCifar100, {&fine, 1}, Split::kTrain, 0); }, {"fine.bin", "label 100", "0 to 99"});
-  expect_error(
-      [&] {
-        read_cifar(kCifar100, {&coarse, 1}, Split::kTrain, 0);
-      },
-      {"coarse.bin", "coarse label 20", "0 to 19"});
+  expect_error(read(kCifar10, ten, 0), {"ten.bin", "label 10", "record 1", "expected 0 to 9"});
+  expect_error(read(kCifar100, fine, 0), {"fine.bin", "label 100", "0 to 99"});
+  expect_error(read(kCifar100, coarse, 0), {"coarse.bin", "coarse label 20", "0 to 19"});
 }
 
 TEST_F(CifarReader, NamesTheFileThatIsMissingOrIsNone) {
@@ -234,9 +229,15 @@ TEST_F(MnistReader, RefusesLabelsThatDoNotFit) {
   const fs::path images = put("images", words({kImages, 2, 1, 1}) + Bytes{1, 2});
   const fs::path three = put("three", words({kLabels, 3}) + Bytes{1, 2, 3});
   const fs::path ten = put("ten", words({kLabels, 2}) + Bytes{1, 10});
+  const fs::path more = put("more", words({kLabels, 2}) + Bytes{1, 2, 3}), none = put("none", words({kLabels, 0}));
+  const auto read = [&](const fs::path& labels) {
+    return [=] { read_idx("mnist", images, labels, 10, Split::kTrain); };
+  };
 
-  expect_error([&] { read_idx("mnist", images, three, 10, Split::kTrain); }, {"2 images", "three has 3 labels"});
-  expect_error([&] { read_idx("mnist", images, ten, 10, Split::kTrain); }, {"ten has label 10 at 1", "0 to 9"});
+  expect_error(read(three), {"2 images", "three has 3 labels"});
+  expect_error(read(ten), {"ten has label 10 at 1", "0 to 9"});
+  expect_error(read(more), {"more has 3 bytes after its header"});
+  expect_error(read(none), {"none holds no labels"});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "data/synthetic.h"
+#include "tests/support/tensors.h"
 
 namespace plumb::datasets {
 namespace {
@@ -130,25 +131,17 @@ TEST(Converter, LayoutsAndDtypesAgree) {
     return Converter(set, Normalization::imagenet(), {2, true}, t, l, 4);
   };
   const std::vector<float> plain = written(converter(DType::kF32, Layout::kNchw), images, 6);
+  const std::vector<double> expected(plain.begin(), plain.end());
+  std::vector<double> rounded;
+  for (const float v : plain) rounded.push_back(static_cast<double>(static_cast<float>(Bfloat16(v))));
 
   for (const Layout layout : kPublicLayouts) {
     const Converter to_f32 = converter(DType::kF32, layout), to_bf16 = converter(DType::kBf16, layout);
     const std::vector<float> f32 = written(to_f32, images, 6);
     std::vector<Bfloat16> bf16(f32.size());
     to_bf16.write(images, 6, bf16.data());
-    const Strides stride = strides_of(to_f32.spec(77));
-    size_t i = 0;
-    for (int64_t n = 0; n < 77; ++n) {
-      for (int64_t c = 0; c < 3; ++c) {
-        for (int64_t y = 0; y < 7; ++y) {
-          for (int64_t x = 0; x < 5; ++x, ++i) {
-            const auto at = static_cast<size_t>(n * stride[0] + c * stride[1] + y * stride[2] + x * stride[3]);
-            ASSERT_EQ(f32[at], plain[i]) << to_string(layout);
-            ASSERT_EQ(bf16[at].bits, Bfloat16(plain[i]).bits) << to_string(layout);
-          }
-        }
-      }
-    }
+    EXPECT_EQ(test::to_doubles(f32.data(), to_f32.spec(77)), expected) << to_string(layout);
+    EXPECT_EQ(test::to_doubles(bf16.data(), to_bf16.spec(77)), rounded) << to_string(layout);
   }
 }
 
