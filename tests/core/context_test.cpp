@@ -5,7 +5,6 @@
 
 #include <thread>
 
-#include "core/tensor.h"
 #include "dispatch/policy.h"
 #include "tests/support/compare.h"
 
@@ -50,22 +49,6 @@ TEST(Context, EachThreadHasItsOwn) {
   std::thread([&] { recording = detail::ctx.recording; }).join();
 
   EXPECT_TRUE(recording);
-}
-
-TEST(Context, ValuesTakeTheMemoryClassOfTheScope) {
-  const MemoryStats before = cpu_memory().stats();
-  const auto live = [&](MemoryClass c) {
-    const auto i = static_cast<size_t>(c);
-    return cpu_memory().stats().live_bytes[i] - before.live_bytes[i];
-  };
-  {
-    const MemoryScope memory(MemoryClass::kState);
-    const detail::Ref<detail::Value> v =
-        detail::Value::make(TensorSpec(Shape{1024}), detail::ctx.memory_class, Device{});
-    EXPECT_EQ(live(MemoryClass::kState), 4096);
-    EXPECT_EQ(live(MemoryClass::kActivation), 0);
-  }
-  EXPECT_EQ(live(MemoryClass::kState), 0);
 }
 
 TEST(Device, HasAName) {

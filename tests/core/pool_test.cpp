@@ -4,7 +4,6 @@
 
 #include <malloc.h>
 
-#include <set>
 #include <thread>
 
 #include "core/context.h"

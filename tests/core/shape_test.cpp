@@ -71,12 +71,9 @@ TEST(Spec, KnowsItsBytes) {
 }
 
 TEST(Spec, RefusesImageLayoutsForOtherRanks) {
-  EXPECT_TRUE(refused(
-      [] {
-        TensorSpec(Shape{2, 3}, DType::kF32, Layout::kNhwc);
-      },
-      "layout nhwc is for tensors of rank 4"));
-  EXPECT_TRUE(refused([] { TensorSpec(Shape{2, 3, 4, 5, 6}, DType::kF32, Layout::kChwn); }, "layout chwn"));
+  const Shape two{2, 3}, five{2, 3, 4, 5, 6};
+  EXPECT_TRUE(refused([&] { TensorSpec(two, DType::kF32, Layout::kNhwc); }, "layout nhwc is for tensors of rank 4"));
+  EXPECT_TRUE(refused([&] { TensorSpec(five, DType::kF32, Layout::kChwn); }, "layout chwn"));
 }
 
 // The place of the element (1, 2, 3, 4) of a (2, 3, 4, 5) in memory.

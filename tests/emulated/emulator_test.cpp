@@ -105,22 +105,18 @@ void writes_beyond_kernel(Args) { cuda::shared<Shared>().of_threads[256 + thread
 void other_masks_kernel(Args a) { a.data[0] = __shfl_sync(threadIdx.x < 16 ? 0xffffffffu : 0xffffu, 1.0f, 0); }
 
 TEST_F(EmulatorTest, WhatThreadsMustNotDoNamesTheKernel) {
+  const Args args{data_.data(), 0};
+  const auto launch = [&args](void (*kernel)(Args), unsigned threads) {
+    return [=] { run(kernel, args, {1}, {threads}); };
+  };
   const auto refuses = [&](void (*kernel)(Args), const char* part) {
-    return test::refused(
-        [&] {
-          run(kernel, {data_.data(), 0}, {1}, {32});
-        },
-        std::string("emulator: a_kernel<float>") + part);
+    return test::refused(launch(kernel, 32), std::string("emulator: a_kernel<float>") + part);
   };
   EXPECT_TRUE(refuses(half_waits_kernel, ": 16 of the 32 threads of a block have ended while 16 wait"));
   EXPECT_TRUE(refuses(waits_elsewhere_kernel, ": threads wait for each other in different places"));
   EXPECT_TRUE(refuses(writes_beyond_kernel, " wrote outside of its shared memory"));
   EXPECT_TRUE(refuses(other_masks_kernel, ": the lanes of a warp exchange values under different masks"));
-  EXPECT_TRUE(test::refused(
-      [&] {
-        run(reverse_kernel<true>, {data_.data(), 0}, {1}, {2048});
-      },
-      "blocks of 2048 threads"));
+  EXPECT_TRUE(test::refused(launch(reverse_kernel<true>, 2048), "blocks of 2048 threads"));
   run(reverse_kernel<true>, {data_.data(), 0}, {4}, {128});  // and it goes on
 }
 

@@ -5,7 +5,6 @@
 
 #include "dispatch/gate.h"
 #include "ops/convert.h"
-#include "ops/fill.h"
 #include "ops/random.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"

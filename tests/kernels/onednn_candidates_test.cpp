@@ -1,10 +1,8 @@
 // oneDNN's reductions, conversions and broadcasts are offered beside our own kernels, and are as right.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 
-#include "core/context.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/permute.h"

@@ -26,14 +26,6 @@ TEST(Threads, BelongToSetThreadsAndNotToScopes) {
   }).join();
   EXPECT_TRUE(test::refused([] { set_threads(0); }, "set_threads: 0 threads were asked for"));
   EXPECT_EQ(threads(), omp_get_max_threads());
-}
-
-TEST(Threads, AreSetForTheCallingThreadOnly) {
-  std::thread([] {
-    set_threads(1);
-    EXPECT_EQ(threads(), 1);
-    EXPECT_EQ(omp_get_max_threads(), 1);
-  }).join();
   EXPECT_EQ(detail::ctx.policy.threads, 0);
 }
 

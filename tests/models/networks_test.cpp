@@ -25,5 +25,22 @@ TEST(Networks, AreListedWhereAnotherIsAskedFor) {
   EXPECT_EQ(make_network("vgg")->name(), "vgg16");
 }
 
+TEST(NetworkTest, ParameterCountsAreThoseOfTheirPapers) {
+  EXPECT_EQ(make_network("alexnet")->parameter_count(), 78330250);
+  EXPECT_EQ(make_network("vgg16")->parameter_count(), 8735652);
+  EXPECT_EQ(make_network("lenet")->parameter_count(), 61706);
+  EXPECT_EQ(make_network("resnet20")->parameter_count(), 269722);
+  EXPECT_EQ(make_network("resnet56")->parameter_count(), 853018);
+}
+
+TEST(NetworkTest, TableListsEveryParameter) {
+  for (const std::string& name : network_names()) {
+    const auto network = make_network(name);
+    int64_t listed = 0;
+    for (const auto& row : network->table()) listed += row.parameters;
+    EXPECT_EQ(listed, network->parameter_count()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace plumb::models

@@ -139,11 +139,9 @@ TEST_F(Weights, OfAnyListOfNamedTensors) {
   EXPECT_TRUE(bitwise_equal(rounded, to(scale, DType::kBf16)));
 
   EXPECT_TRUE(refused([&] { load_weights(list(Linear(4, 2), same), file); }, "in the list it has (2, 4)"));
-  EXPECT_TRUE(refused(
-      [&] {
-        load_weights(std::vector<NamedTensor>{{"fc.weight", saved.weight}}, file);
-      },
-      "does not hold the weights of the list: it has \"fc.bias\", \"scale\""));
+  const std::vector<NamedTensor> one{{"fc.weight", saved.weight}};
+  EXPECT_TRUE(refused([&] { load_weights(one, file); },
+                      "does not hold the weights of the list: it has \"fc.bias\", \"scale\""));
   EXPECT_TRUE(refused([&] { load_weights(list(loaded, Tensor()), file); }, "load_weights: tensor \"scale\" is empty"));
 }
 

@@ -58,11 +58,7 @@ TEST(OptimizerTest, NamesItsState) {
 
 TEST(OptimizerTest, SettingsByNameAreItsOptions) {
   const Tensor w = Tensor::from<double>({1.0}, {1}).require_grad();
-  Settings settings;
-  settings.learning_rate = 0.5;
-  settings.weight_decay = 0.25;
-  settings.momentum = 0.5;
-  const auto sgd = make("sgd", {&w, 1}, settings);
+  const auto sgd = make("sgd", {&w, 1}, {.learning_rate = 0.5, .momentum = 0.5, .weight_decay = 0.25});
   const std::vector<Tensor> none{zeros_like(w)};
 
   sgd->step(none);

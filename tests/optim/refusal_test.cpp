@@ -3,9 +3,7 @@
 
 #include <cmath>
 
-#include "optim/adam.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
+#include "tests/optim/optimizers.h"
 #include "tests/support/compare.h"
 
 namespace plumb::optim {
@@ -14,37 +12,22 @@ namespace {
 using test::random_tensor;
 using test::refused;
 
-std::vector<Tensor> made(uint64_t seed, DType t = DType::kF32) {
-  return {random_tensor(TensorSpec({3, 4}, t), seed), random_tensor(TensorSpec({5}, t), seed + 1)};
-}
-std::vector<Tensor> parameters() {
-  std::vector<Tensor> all = made(1);
-  for (Tensor& w : all) w.require_grad();
-  return all;
-}
-
 TEST(RefusalTest, GradientsThatDoNotFit) {
-  const auto w = parameters();
+  const auto w = parameters_of(kTwo, 1);
   Sgd sgd(w, {});
-  auto g = made(5);
+  const auto g = made(kTwo, 5);
 
   EXPECT_TRUE(refused([&] { sgd.step({}); }, "sgd: there are 0 gradients for 2 parameters"));
-  EXPECT_TRUE(refused(
-      [&] {
-        sgd.step(std::vector{g[0], Tensor()});
-      },
-      "sgd: the gradient of parameter 1 is an empty tensor"));
-  EXPECT_TRUE(refused(
-      [&] {
-        sgd.step(std::vector{g[1], g[0]});
-      },
-      "sgd: the gradient of parameter 0 is f32 (5) nchw, the parameter is f32 (3, 4) nchw"));
-  EXPECT_TRUE(refused([&] { sgd.step(made(5, DType::kF64)); }, "the gradient of parameter 0 is f64"));
+  const auto with = [&sgd](const Tensor& a, const Tensor& b) { return [&sgd, a, b] { sgd.step(std::vector{a, b}); }; };
+  EXPECT_TRUE(refused(with(g[0], Tensor()), "sgd: the gradient of parameter 1 is an empty tensor"));
+  EXPECT_TRUE(
+      refused(with(g[1], g[0]), "sgd: the gradient of parameter 0 is f32 (5) nchw, the parameter is f32 (3, 4) nchw"));
+  EXPECT_TRUE(refused([&] { sgd.step(made(kTwo, 5, DType::kF64)); }, "the gradient of parameter 0 is f64"));
   EXPECT_EQ(sgd.steps(), 0);
 }
 
 TEST(RefusalTest, ParametersItCannotUpdate) {
-  const auto w = parameters();
+  const auto w = parameters_of(kTwo, 1);
   const Tensor constant = random_tensor(TensorSpec({2}), 3);
   const auto with = [&](Tensor last) { return [&w, last] { Adam(std::vector{w[0], last}, {}); }; };
 
@@ -58,7 +41,7 @@ TEST(RefusalTest, ParametersItCannotUpdate) {
 }
 
 TEST(RefusalTest, OptionsOutOfRange) {
-  const auto w = parameters();
+  const auto w = parameters_of(kTwo, 1);
   Sgd sgd(w, {});
 
   EXPECT_TRUE(refused([&] { sgd.set_learning_rate(-1); }, "sgd: the learning rate is -1"));
@@ -75,7 +58,7 @@ TEST(RefusalTest, OptionsOutOfRange) {
 }
 
 TEST(RefusalTest, WhatTheConventionDoesNotHave) {
-  const auto w = parameters();
+  const auto w = parameters_of(kTwo, 1);
   constexpr Convention kTf1 = Convention::kTensorFlow1;
 
   EXPECT_TRUE(refused([&] { Sgd(w, {.weight_decay = 0.1, .convention = kTf1}); }, "tensorflow1 has none"));
