@@ -32,9 +32,8 @@ programs="measure app bench examples tests"
   including models optim data train measure $programs
   including train measure $programs
   including measure app bench examples tests
-  including app bench examples
-  including bench examples
-  including bench app
+  including app bench examples tests
+  including bench app examples
 } | breaks "includes run one way"
 
 lines '^#include "(\.\./)*core/tape' dispatch kernels | breaks "kernels know no tape"

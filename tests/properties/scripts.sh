@@ -105,6 +105,15 @@ accepts() {
   call "${@:2}"
   check "$1" [ "$status" = 0 ]
 }
+# accepts_calling WHAT PATTERN SCRIPT ARGUMENT...: the same, and calls this; accepts_without: and does not.
+accepts_calling() {
+  accepts "$1" "${@:3}"
+  check "$1" called "$2"
+}
+accepts_without() {
+  accepts "$1" "${@:3}"
+  check "$1" never_called "$2"
+}
 called() { grep -qE -- "$1" "$work/called"; }
 never_called() { ! called "$1"; }
 says() { grep -qF -- "$1" <<<"$output"; }
@@ -139,8 +148,7 @@ refuses_at_once "no root, no sudo" "$no_root" setup
 stub sudo '[ "$1" != -n ]'
 refuses_at_once "a sudo that asks" "$no_root" setup
 stub sudo '[ "$1" != -n ] || shift; "$@"'
-accepts "a sudo that does not ask" setup
-check "a sudo that does not ask" called "^sudo apt-get update"
+accepts_calling "a sudo that does not ask" "^sudo apt-get update" setup
 check "a sudo that does not ask" called "^sudo .*apt-get .*install .*recommends ${all//+/.}\$"
 
 bare_machine libfmt-dev libeigen3-dev
@@ -149,45 +157,34 @@ accepts "some packages are missing" setup
 missing="cmake ${libraries/libeigen3-dev /}"
 check "some packages are missing" called "install .*recommends ${missing/libfmt-dev /}\$"
 stub cmake ''
-accepts "none is missing any more" setup
-check "none is missing any more" never_called "^apt-get"
+accepts_without "none is missing any more" "^apt-get" setup
 
 ready_machine
-accepts "--download" setup --download
-check "--download" called "recommends curl ca-certificates\$"
+accepts_calling "--download" "recommends curl ca-certificates\$" setup --download
 ready_machine && stub wget ''
-accepts "--download with wget" setup --download
-check "--download with wget" never_called "^apt-get"
+accepts_without "--download with wget" "^apt-get" setup --download
 
 ready_machine
-accepts "--ccache" setup --ccache
-check "--ccache" called "recommends ccache\$"
+accepts_calling "--ccache" "recommends ccache\$" setup --ccache
 ready_machine && stub ccache ''
-accepts "--ccache, and there it is" setup --ccache
-check "--ccache, and there it is" never_called "^apt-get"
+accepts_without "--ccache, and there it is" "^apt-get" setup --ccache
 remove ccache
 
 fetched="pip download .*--require-hashes .*-r scripts/clang-format.txt\$"
 ready_machine && stub git 'echo a.cpp'
-accepts "--format" setup --format
-check "--format" called "$fetched"
+accepts_calling "--format" "$fetched" setup --format
 check "--format" never_called "^apt-get"
 check "--format" [ "$(cd "$repo/build/deps/clang-format" && echo *)" = clang-format ]
-accepts "--format, and there it is" setup --format
-check "--format, and there it is" never_called "$fetched"
-accepts "format by what was fetched" format
-check "format by what was fetched" called "^clang-format -i a.cpp\$"
+accepts_without "--format, and there it is" "$fetched" setup --format
+accepts_calling "format by what was fetched" "^clang-format -i a.cpp\$" format
 for name in clang-format clang-format-14; do
   ready_machine && clang_format $name 14.0.6
-  accepts "--format with $name" setup --format
-  check "--format with $name" never_called "pip"
+  accepts_without "--format with $name" "pip" setup --format
 done
 ready_machine && clang_format clang-format 16.0.6
-accepts "--format with another version" setup --format
-check "--format with another version" called "$fetched"
+accepts_calling "--format with another version" "$fetched" setup --format
 ready_machine && stub python3 "[[ \$* != *--version* ]] || exit 1; $unpack"
-accepts "--format without pip" setup --format
-check "--format without pip" called "recommends python3-pip\$"
+accepts_calling "--format without pip" "recommends python3-pip\$" setup --format
 ready_machine && stub python3 '[[ $* != *download* ]]'
 no_wheel="pip could not fetch the packages of scripts/clang-format.txt; its reason is above"
 refuses "pip fails" "$no_wheel" setup --format
@@ -202,16 +199,13 @@ check "--cuda" called "$fetched_cuda"
 check "--cuda" [ -x "$repo/build/deps/cuda/bin/nvcc" ]
 check "--cuda" [ "$(cd "$repo/build/deps/cuda/lib64" && echo *)" = "libcudnn.so libcudnn.so.9" ]
 check "--cuda" [ "$(cd "$repo/build/deps" && echo *)" = cuda ]
-accepts "--cuda, and there it is" setup --cuda
-check "--cuda, and there it is" never_called "$fetched_cuda"
+accepts_without "--cuda, and there it is" "$fetched_cuda" setup --cuda
 check "--cuda, and there it is" says "taking the CUDA toolkit in $repo/build/deps/cuda"
 mv "$repo/build/deps/cuda" "$work/toolkit"
 export CUDACXX=$work/toolkit/bin/nvcc
-accepts "--cuda with a toolkit" setup --cuda
-check "--cuda with a toolkit" never_called "$fetched_cuda"
+accepts_without "--cuda with a toolkit" "$fetched_cuda" setup --cuda
 sed -i 's/release 13.0/release 12.3/' "$work/toolkit/bin/nvcc"
-accepts "--cuda with an old toolkit" setup --cuda
-check "--cuda with an old toolkit" called "$fetched_cuda"
+accepts_calling "--cuda with an old toolkit" "$fetched_cuda" setup --cuda
 unset CUDACXX
 ready_machine && stub python3 '[[ $* != *download* ]]'
 refuses "pip fails" "pip could not fetch the packages of scripts/cuda.txt; its reason is above" setup --cuda
@@ -225,8 +219,7 @@ refuses_at_once "no apt-get" "this is not Debian or Ubuntu; install the equivale
 # ---- test
 accepts_preset() {
   ready_machine
-  accepts "test $1" test ${1:+"$1"}
-  check "test $1" called "^cmake --preset ${1:-cpu}\$"
+  accepts_calling "test $1" "^cmake --preset ${1:-cpu}\$" test ${1:+"$1"}
   check "test $1" called "^ctest --preset ${1:-cpu} "
 }
 accepts_preset ''
@@ -244,11 +237,9 @@ accepts "no data" demo
 check "no data" says "training AlexNet on a synthetic set"
 check "no data" called "^plumb train alexnet --data synthetic "
 mkdir -p "$work/data/cifar-10-batches-bin"
-PLUMB_DATA=data accepts "PLUMB_DATA, seen from the caller" demo
-check "PLUMB_DATA, seen from the caller" called "^plumb train alexnet --data $work/data "
+PLUMB_DATA=data accepts_calling "PLUMB_DATA, seen from the caller" "^plumb train alexnet --data $work/data " demo
 ready_machine
-PLUMB_DATA=data accepts "--synthetic" demo --synthetic
-check "--synthetic" called "^plumb train alexnet --data synthetic "
+PLUMB_DATA=data accepts_calling "--synthetic" "^plumb train alexnet --data synthetic " demo --synthetic
 
 url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
 md5=c32a1d4ab5d03f1284b67883e8d87530
@@ -262,11 +253,9 @@ refuses "a wrong checksum" "the archive's checksum is not $md5, so it is not kep
 check "a wrong checksum" called "recommends curl ca-certificates\$"
 check "a wrong checksum" [ -z "$(builds)" ]
 stub md5sum "grep -q '^$md5  '"
-accepts "the right checksum" demo --download
-check "the right checksum" called "^plumb train alexnet --data build/data "
+accepts_calling "the right checksum" "^plumb train alexnet --data build/data " demo --download
 check "the right checksum" [ "$(builds)" = "build/data build/data/cifar-10-batches-bin" ]
-accepts "data that are there" demo --download
-check "data that are there" never_called "^curl"
+accepts_without "data that are there" "^curl" demo --download
 check "data that are there" called "^plumb train alexnet --data build/data "
 ready_machine && stub curl 'exit 22'
 refuses "no network" "$url cannot be fetched; the reason is above" demo --download
@@ -305,13 +294,11 @@ refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, o
 for program in plumb plumb_bench_ops plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
   stub $program '' && mv "$work/bin/$program" "$programs"
 done
-accepts "a GPU" gpu_suite out --programs programs
-check "a GPU" called "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.json\$"
+accepts_calling "a GPU" "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.json\$" gpu_suite out --programs programs
 check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
 check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16_tf32.json "
 check "a GPU" grep -q "^status 0, [0-9]* s\$" "$work/out/golden.done"
-accepts "parts that are done" gpu_suite out --programs programs
-check "parts that are done" never_called "^(timeout|plumb_test)"
+accepts_without "parts that are done" "^(timeout|plumb_test)" gpu_suite out --programs programs
 rm "$work/out/cases.done"
 stub plumb_test_gpu_cases 'exit 1' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
 refuses "a part that fails" "parts that failed: 1; their .log says why" gpu_suite out --programs programs
@@ -339,8 +326,7 @@ refuses_overhead "no round" "0 is not a whole number of at least 1" python3 b 1 
 mkdir -p "$work/b/bin" && cp "$work/bin/plumb" "$work/b/bin/plumb_bench_overhead"
 stub g++ 'while [ "$1" != -o ]; do shift; done; cp "$WORK/bin/plumb" "$2"'
 for python in python3 "$work/bin/python3"; do
-  accepts "libtorch's program is built for $python" $overhead "$python" b 1 2
-  check "libtorch's program is built for $python" called "^g[+][+] .*libtorch_overhead.cpp"
+  accepts_calling "libtorch's program is built for $python" "^g[+][+] .*libtorch_overhead.cpp" $overhead "$python" b 1 2
   check "libtorch's program is built for $python" [ "$(grep -c "^plumb " "$work/called")" = 4 ]
   check "libtorch's program is built for $python" [ "$(cd "$work/b/bin" && echo *)" = plumb_bench_overhead ]
 done

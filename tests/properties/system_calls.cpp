@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <span>
 
 // Functions of the program come before glibc's own, for shared libraries too. free stays glibc's, since the memory is.
