@@ -7,7 +7,6 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "app/device_description.h"
 #include "app/planning_driver.h"
