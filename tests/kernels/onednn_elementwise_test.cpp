@@ -8,6 +8,7 @@
 #include "dispatch/kernel_cache.h"
 #include "kernels/elementwise.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 #include "tests/support/tensors.h"
 
 namespace plumb::test {
@@ -123,7 +124,7 @@ TEST(OneDnnElementwise, FunctionsOfOneNumberAreAsRightAsOurs) {
   UnaryFunctors::for_each([&]<class F>() {
     for (const F& f : with_attributes<F>()) check_stages(f, checked);
   });
-  EXPECT_GE(checked, 34);  // of two dtypes, where the processor has both
+  EXPECT_GE(checked, has_avx512() ? 34 : 17);  // of two dtypes, or of f32
 }
 
 TEST(OneDnnElementwise, FunctionsOfTwoNumbersAreAsRightAsOurs) {
@@ -137,7 +138,7 @@ TEST(OneDnnElementwise, FunctionsOfTwoNumbersAreAsRightAsOurs) {
     check<detail::Binary<F, Stage::kBackward>>(F{}, three, checked);
     check<detail::Binary<F, Stage::kBackwardB>>(F{}, three, checked);
   });
-  EXPECT_GE(checked, 8);
+  EXPECT_GE(checked, has_avx512() ? 8 : 4);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "dispatch/kernel_cache.h"
-#include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "ops/conv2d.h"
 #include "ops/grad.h"
@@ -164,7 +163,6 @@ void expect_no_plain_loops(const Conv2dParams& p, const TensorSpec& x, const Ten
 
 // A slow fallback hides behind an innocent descriptor: no algorithm of oneDNN may be its plain loops, but by name.
 TEST(Conv2d, TheDefaultIsNeverAPlainLoop) {
-  const bool has_bf16 = cpu_isa().find("avx512f") != std::string::npos;  // without, oneDNN has none
   for (const Layout layout : kPublicLayouts) {
     for (const int64_t channels : {3, 10, 16, 17, 64}) {
       for (const int32_t stride : {1, 2}) {
@@ -174,7 +172,7 @@ TEST(Conv2d, TheDefaultIsNeverAPlainLoop) {
                                .padding = {dilation, dilation, dilation, dilation}};
           const TensorSpec x(Shape{4, channels, 9, 9}, DType::kF32, layout), w(Shape{16, channels, 3, 3});
           expect_no_plain_loops(p, x, w);
-          if (has_bf16) expect_no_plain_loops(p, x.with(DType::kBf16), w.with(DType::kBf16));
+          if (test::has_avx512()) expect_no_plain_loops(p, x.with(DType::kBf16), w.with(DType::kBf16));
         }
       }
     }
@@ -182,7 +180,7 @@ TEST(Conv2d, TheDefaultIsNeverAPlainLoop) {
       const Conv2dParams p{.padding = {1, 1, 1, 1}, .groups = 2};
       const TensorSpec x(Shape{4, 2 * of_group, 9, 9}, DType::kF32, layout), w(Shape{16, of_group, 3, 3});
       expect_no_plain_loops(p, x, w);
-      if (has_bf16) expect_no_plain_loops(p, x.with(DType::kBf16), w.with(DType::kBf16));
+      if (test::has_avx512()) expect_no_plain_loops(p, x.with(DType::kBf16), w.with(DType::kBf16));
     }
   }
 }

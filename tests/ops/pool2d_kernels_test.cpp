@@ -72,7 +72,8 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
         EXPECT_TRUE(check.checked().contains(kind + ":loop")) << kind;
         EXPECT_TRUE(check.checked().contains(kind + ":reference")) << kind;
       }
-      EXPECT_EQ(check.checked().contains("avg_pool2d_forward:onednn"), pooling.x.numel() > 0);
+      const bool has_onednn = pooling.x.numel() > 0 && (x.dtype() == DType::kF32 || has_avx512());
+      EXPECT_EQ(check.checked().contains("avg_pool2d_forward:onednn"), has_onednn);
     });
   }
 }

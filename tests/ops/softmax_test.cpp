@@ -85,9 +85,10 @@ TEST(Softmax, KernelsMatchF64AndStayInTheirMemory) {
       }
     }
   }
-  EXPECT_EQ(check.checked(),
-            (std::set<std::string>{"softmax_backward:loop", "softmax_backward:onednn", "softmax_backward:reference",
-                                   "softmax_forward:loop", "softmax_forward:onednn", "softmax_forward:reference"}));
+  std::set<std::string> expected{"softmax_backward:loop", "softmax_backward:reference", "softmax_forward:loop",
+                                 "softmax_forward:onednn", "softmax_forward:reference"};
+  if (has_avx512()) expected.insert("softmax_backward:onednn");
+  EXPECT_EQ(check.checked(), expected);
 }
 
 TEST(Softmax, ABackwardThatIsRecordedGivesTheSameGradient) {

@@ -11,6 +11,9 @@
 #include "tests/support/guarded.h"
 
 namespace plumb::test {
+
+bool has_avx512() { return cpu_isa().find("avx512f") != std::string::npos; }
+
 namespace {
 
 using Specs = std::vector<TensorSpec>;

@@ -10,6 +10,9 @@
 
 namespace plumb::test {
 
+/// Whether the processor has AVX-512, without which oneDNN has no kernels in bf16 and fewer in f32.
+bool has_avx512();
+
 /// While it lives, records every kernel that the thread runs as "kind:algorithm".
 class KernelLog : public Observer {
  public:
