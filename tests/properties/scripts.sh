@@ -14,7 +14,7 @@ cp -r scripts .ci "$repo"
 mkdir "$repo/bench" && cp -r bench/peers "$repo/bench"
 failures=0
 
-scripts=(scripts/{common.sh,setup,demo,test,format,gpu_suite} .ci/run tests/*/*.sh bench/peers/*.sh)
+scripts=(scripts/{common.sh,setup,demo,test,format,gpu_suite,compare} .ci/run tests/*/*.sh bench/peers/*.sh)
 for script in "${scripts[@]}"; do bash -n "$script" || failures=$((failures + 1)); done
 if command -v shellcheck >/dev/null; then shellcheck -x -S warning "${scripts[@]}" || failures=$((failures + 1)); fi
 
@@ -122,7 +122,7 @@ builds() { (cd "$repo" && find build -mindepth 1 -not -path 'build/cpu*' -not -p
 
 # ---- what was asked for is not there
 ready_machine
-options="use --download, --ccache, --format, --cuda, --onednn3 or none"
+options="use --download, --ccache, --format, --cuda, --compare, --onednn3 or none"
 refuses_at_once "an option" "the argument --what is unknown; $options" setup --what
 refuses_at_once "a second argument" "the argument x is unknown; $options" setup --format x
 refuses_at_once "an option" "the argument --what is unknown; use --download, --synthetic or none" demo --what
