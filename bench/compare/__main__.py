@@ -1,0 +1,177 @@
+"""The command: measures, reports, compares and audits. scripts/compare installs what it needs and calls it."""
+
+import argparse
+import datetime
+import os
+import pathlib
+import shlex
+import sys
+import time
+import uuid
+
+from rich.console import Console
+
+from .audit import BREAKS, audit
+from .experiments import ALL as EXPERIMENTS
+from .experiments.bench import Bench
+from .measuring.engines import FRAMEWORKS, Engines
+from .measuring.machine import environment
+from .measuring.session import Session
+from .measuring.worker import Refused
+from .problems.catalogue import BadTable, read_table
+from .records import BadRecord, Store, read
+from .report import diff, verdict
+from .report.page import page
+
+PROGRAM = "scripts/compare"
+
+
+class BadInput(Exception):
+    """What is wrong with the command line, in a sentence."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message):
+        raise BadInput(f"{message}; --help lists what there is")
+
+
+def some_of(words, known, option):
+    chosen = [part for word in words for part in word.split(",") if part]
+    for part in chosen:
+        if part not in known:
+            raise BadInput(f"{option} {part}: there is none; use {', '.join(known)}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def common(parser):
+    """What the script tells the program."""
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of every side; default all processors")
+    parser.add_argument("--programs", action="append", default=[], metavar="ENGINE=PATH", help=argparse.SUPPRESS)
+    parser.add_argument("--tcmalloc", help=argparse.SUPPRESS)
+    return parser
+
+
+def engines_of(a):
+    if not 1 <= a.threads <= (os.cpu_count() or 1):
+        raise BadInput(f"--threads {a.threads}: use 1 to {os.cpu_count()}")
+    programs = {k: v for k, v in (p.split("=", 1) for p in a.programs) if pathlib.Path(v).exists()}
+    return Engines(programs, a.threads, a.tcmalloc)
+
+
+def described(engines):
+    """The environment of all records: the machine with its measured roofs."""
+    with Session(engines) as session:
+        return {**environment(engines.threads), **session.oracle.ask("roofs")}
+
+
+def new_run(words):
+    started = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return {"id": uuid.uuid4().hex[:12], "started": started, "command": shlex.join([PROGRAM, *shown(words)])}
+
+
+def shown(words):
+    """The command line as a user would type it: without what the script has added."""
+    words = iter(words)
+    for word in words:
+        if word in ("--programs", "--tcmalloc"):
+            next(words, None)
+        else:
+            yield word
+
+
+def write(path, text):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text(text)
+        part.replace(path)
+    except OSError as e:
+        raise BadInput(f"{path} cannot be written: {e.strerror}") from None
+
+
+def measure(words):
+    parser = common(Parser(PROGRAM, description="Holds PyTorch, TensorFlow and JAX against Plumbline. Further commands: report, diff, audit."))
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="a few minutes (the default)")
+    size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")
+    parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", default=list(EXPERIMENTS), help=f"of {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
+    parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
+    a = parser.parse_args(words)
+    engines = engines_of(a)
+    known = dict.fromkeys((*FRAMEWORKS, *engines.programs))  # a test brings frameworks of its own
+    names, frameworks = some_of(a.only, EXPERIMENTS, "--only"), some_of(a.frameworks, known, "--frameworks")
+    if a.shapes:
+        read_table(a.shapes)  # refused now, not after the roofs
+    console, start = Console(stderr=True), time.monotonic()
+    store = Store(a.out / "records.jsonl")
+    bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes)
+    for name in names:
+        EXPERIMENTS[name].run(bench)
+    write(a.out / "report.html", page(store.records))
+    console.print(f"measured in {(time.monotonic() - start) / 60:.1f} minutes; the page is {a.out / 'report.html'}", highlight=False)
+    print("\n".join(verdict.ten_lines(store.records, names)))
+    return 0
+
+
+def report(words):
+    parser = Parser(f"{PROGRAM} report", description="The page of the records of one machine or several.")
+    parser.add_argument("records", nargs="+", type=pathlib.Path, help="files of records, or folders with a records.jsonl")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare/report.html"))
+    a = parser.parse_args(words)
+    records = [r for path in a.records for r in read(file_of(path))]
+    write(a.out, page(records))
+    print("\n".join(verdict.ten_lines(records, EXPERIMENTS)))
+    return 0
+
+
+def file_of(path):
+    return path / "records.jsonl" if path.is_dir() else path
+
+
+def compare(words):
+    parser = Parser(f"{PROGRAM} diff", description="Whether the rows of B are slower than those of A; the exit status is 1 if one is.")
+    parser.add_argument("a", type=pathlib.Path)
+    parser.add_argument("b", type=pathlib.Path)
+    a = parser.parse_args(words)
+    rows = diff.diff(read(file_of(a.a)), read(file_of(a.b)))
+    if not rows:
+        raise BadInput(f"{a.a} and {a.b} have no row in common that counts")
+    print("\n".join(diff.lines(rows)))
+    return 1 if diff.is_slower(rows) else 0
+
+
+def check(words):
+    parser = common(Parser(f"{PROGRAM} audit", description="Measures work of known cost; the exit status is 1 if the harness is off."))
+    parser.add_argument("--break", dest="broken", choices=BREAKS, help="break one part on purpose, which must be found")
+    a = parser.parse_args(words)
+    engines = engines_of(a)
+    for name in ("fake", "another"):
+        engines.programs[name], engines.modules[name] = sys.executable, "compare.workers.fake"
+    findings = audit(engines, described(engines), a.broken)
+    for f in findings:
+        print(f"{'good' if f.passed else 'OFF '}  {f.name}: {f.text}")
+    return 0 if all(f.passed for f in findings) else 1
+
+
+COMMANDS = {"report": report, "diff": compare, "audit": check}
+
+
+def main(words):
+    if words and words[0] in COMMANDS:
+        return COMMANDS[words[0]](words[1:])
+    return measure(words)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (BadInput, BadRecord, BadTable, Refused) as e:
+        print(f"compare: {e}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("compare: interrupted; what was measured is kept, and the same command goes on", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,117 @@
+"""The harness measures work whose cost is known, and fails where it is off by more than five per cent.
+
+A spin of exact time tells the timer, a copy of exact bytes and a product of exact operations tell the accounting, two workers in
+turn tell whether one sleeps while the other runs, and weights that one side has changed tell whether agreement is looked at.
+"""
+
+import dataclasses
+import os
+from unittest import mock
+
+from safetensors.numpy import load_file, save_file
+
+from ..measuring.engines import Variant
+from ..measuring.session import Plan, Session
+from ..problems import Problem, Tensor
+from ..problems.catalogue import linear
+from ..records.of_measured import record_of
+
+MOST_OFF = 0.05
+BREAKS = ("timer", "sleep", "bytes", "flops", "weights")
+
+
+@dataclasses.dataclass
+class Finding:
+    name: str
+    passed: bool
+    text: str
+
+
+def known(op, inputs, y, **figures):
+    node = {"op": op, "inputs": {n: n for n in inputs}, "output": "y", "attributes": figures.pop("attributes", {})}
+    return Problem("op", op, op, "forward", (node,), inputs, "y", (), batch=1, **figures)
+
+
+SPIN_S = 0.005
+COPY = Tensor((1, 1 << 22))
+PRODUCT = Tensor((256, 512)), Tensor((384, 512))
+
+
+def spin():
+    return known("spin", {"x": Tensor((1, 4))}, (1, 4), attributes={"seconds": SPIN_S}, bytes=32.0)
+
+
+def copy(broken):
+    return known("copy", {"x": COPY}, COPY.shape, bytes=(4.0 if broken == "bytes" else 8.0) * COPY.count)
+
+
+def product(broken):
+    (m, k), n = PRODUCT[0].shape, PRODUCT[1].shape[0]
+    return known("linear", {"x": PRODUCT[0], "w": PRODUCT[1]}, (m, n), flops=(1.0 if broken == "flops" else 2.0) * m * n * k)
+
+
+def near(name, found, expected, unit):
+    off = abs(found / expected - 1)
+    return Finding(name, off <= MOST_OFF, f"{found:.6g} {unit} where it is {expected:.6g}: {off:.1%} off")
+
+
+class AuditSession(Session):
+    """Knows what a spin and a copy give, which are no ops of the catalogue: their input."""
+
+    def make_expected(self, problem, inputs, expected):
+        if problem.op in ("spin", "copy"):
+            save_file({"y": load_file(inputs)["x"]}, expected)
+        else:
+            super().make_expected(problem, inputs, expected)
+
+
+def audit(engines, environment, broken=None):
+    """[Finding], of which all must have passed."""
+    environment_of_worker = {"PLUMB_FAKE_BREAKS": broken or ""}
+    good, other = Variant("fake", "good"), Variant("another", "good")
+    run = {"id": "audit", "started": "now", "command": None}
+    plan = Plan(rounds=5, samples=2, least_s=0.005)
+    with mock.patch.dict(os.environ, environment_of_worker), AuditSession(engines) as session:
+        def median_of(problem, variants=(good,), plan=plan):
+            found = session.measure(problem, list(variants), plan)
+            return found, [record_of(f, problem, "audit", run, environment) for f in found]
+        findings = []
+        _, (timed,) = median_of(spin())
+        least = min(s for samples in timed["rounds_s"] for s in samples)  # a spin may be interrupted, never hurried
+        findings.append(near("timer: a spin of exact time", least * 1e3, SPIN_S * 1e3, "ms"))
+        _, (copied,) = median_of(copy(broken))
+        findings.append(near("bytes: a copy of exact size", copied["gbytes"] * copied["median_s"] * 1e9, 8.0 * COPY.count, "bytes"))
+        _, (multiplied,) = median_of(product(broken))
+        exact = 2.0 * PRODUCT[0].count * PRODUCT[1].shape[0]
+        findings.append(near("flops: a product of exact size", multiplied["gflops"] * multiplied["median_s"] * 1e9, exact, "operations"))
+        both, _ = median_of(spin(), (good, other), Plan(rounds=4, samples=2, least_s=0.1))
+        restless = [w for f in both for w in f.disturbed if "sleep" in w]
+        findings.append(Finding("sleep: one runs while the other sleeps", not restless,
+                                f"another worker worked in {len(restless)} of {sum(len(f.rounds) for f in both)} turns"))
+        findings.append(interleaved(both))
+        mode = "wrong" if broken == "weights" else "good"
+        (weighed,), _ = median_of(linear("audit", (8, 16), (4, 16)).with_(direction="forward_backward"), (Variant("fake", mode),))
+        findings.append(Finding("weights: both sides have the same", bool(weighed.agreement.get("agrees")),
+                                weighed.agreement.get("reason") or f"error {weighed.agreement.get('error') or 0:.1g}"))
+    return findings
+
+
+def interleaved(all_found):
+    """No two turns overlap, and the workers alternate."""
+    turns = sorted((r["began"], r["ended"], i) for i, f in enumerate(all_found) for r in f.replies)
+    overlap = sum(b[0] < a[1] for a, b in zip(turns, turns[1:]))
+    longest = max((sum(1 for _ in run) for run in runs(i for _, _, i in turns)), default=0)
+    good = overlap == 0 and longest <= 2
+    return Finding("turns: A B A B, one at a time", good, f"{overlap} overlap, and at most {longest} of one follow each other")
+
+
+def runs(items):
+    last, members = object(), []
+    for item in items:
+        if item != last and members:
+            yield members
+            members = []
+        members.append(item)
+        last = item
+    if members:
+        yield members

@@ -1,0 +1,45 @@
+"""Every op of the catalogue on the networks' shapes, forward and with its gradients."""
+
+from ..measuring.engines import Variant
+from ..measuring.session import Plan
+from ..problems import catalogue
+
+NAME = "ops"
+SHOWS = ("How long one op takes from Python, warm, beside the same op in Plumbline: vendor with the vendor's kernels alone, best with the "
+         "fastest known. Every side has the same tensors, each framework is at its best layout, and nothing was timed before its output "
+         "and its gradients agreed.")
+
+# A shape of each kind of layer, large and small, for the quick comparison.
+QUICK = [("conv2d", "alexnet.conv2"), ("conv2d", "vgg16.conv1_2"), ("conv2d", "vgg16.conv3_2"), ("conv2d", "resnet50.res4b_branch2a"),
+         ("linear", "alexnet.fc1"), ("linear", "vgg16.fc1"), ("matmul", "square512"), ("max_pool2d", "vgg16.pool1"),
+         ("avg_pool2d", "vgg16.pool2"), ("relu", "vgg16.act1"), ("gelu", "vgg16.act2"), ("add", "vgg16.act1"), ("sum", "vgg16.act1"),
+         ("softmax", "vgg16.logits"), ("batch_norm", "vgg16.act2"), ("pad2d", "vgg16.act2"), ("cross_entropy", "vgg16.logits"),
+         ("concat", "alexnet.act2"), ("argmax", "vgg16.act2")]
+
+
+def forward_problems(bench):
+    """The user's shapes as they are, or those of the networks in the batches of the comparison."""
+    if bench.shapes:
+        yield from catalogue.forward_problems(catalogue.read_table(bench.shapes))
+        return
+    for batch in (1, 32, 250) if bench.full else (32,):
+        for p in catalogue.forward_problems(catalogue.with_batch(catalogue.read_table(), batch)):
+            if bench.full or (p.op, p.name) in QUICK:
+                yield p
+
+
+def problems(bench):
+    for p in forward_problems(bench):
+        yield from catalogue.variants(p, ("forward", "forward_backward"), ("f32", "bf16") if bench.full else ("f32",))
+
+
+def run(bench):
+    frameworks = bench.variants_of_frameworks()
+    ours = [Variant("plumbline", mode) for mode in ("best nhwc", "best nchw", "vendor nhwc", "vendor nchw")]
+    flat = [Variant("plumbline", mode) for mode in ("best", "vendor")]
+
+    def variants(problem):
+        is_image = any(len(t.shape) == 4 for n, t in problem.inputs.items() if n != "w")
+        return (ours if is_image else flat) + frameworks
+    plan = Plan(rounds=9, samples=3, least_s=0.002) if bench.full else Plan(rounds=5, samples=2, least_s=0.001)
+    bench.measure_all(NAME, list(problems(bench)), variants, plan)

@@ -1,0 +1,48 @@
+"""What there is to compare: each engine's program, its modes, and what it may be run under."""
+
+import dataclasses
+import os
+import pathlib
+
+BENCH = pathlib.Path(__file__).resolve().parents[2]
+FRAMEWORKS = ("torch", "tensorflow", "jax")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """An engine in one of its modes, under one allocator: a column of the comparison."""
+
+    engine: str
+    mode: str
+    allocator: str = ""  # "" is the engine's own, otherwise "tcmalloc"
+
+    @property
+    def name(self):
+        return " ".join(part for part in (self.engine, self.mode, self.allocator and f"+ {self.allocator}") if part)
+
+    @property
+    def is_ours(self):
+        return self.engine == "plumbline"
+
+
+class Engines:
+    """Where the programs are: {"plumbline": path of plumb_bench_worker, "torch": path of a Python, ...}."""
+
+    def __init__(self, programs, threads, tcmalloc=None, modules=None):
+        self.programs, self.threads, self.tcmalloc = programs, threads, tcmalloc
+        self.modules = modules or {}  # {engine: module}, instead of compare.workers.ENGINE
+
+    def has(self, engine):
+        return engine in self.programs
+
+    def command(self, variant):
+        """(words, environment) of a worker."""
+        environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive"}
+        environment.pop("LD_PRELOAD", None)
+        if variant.allocator:
+            environment["LD_PRELOAD"] = self.tcmalloc
+        program = str(self.programs[variant.engine])
+        if variant.engine == "plumbline":
+            return [program, "--threads", str(self.threads)], environment
+        module = self.modules.get(variant.engine, f"compare.workers.{variant.engine}")
+        return [program, "-m", module, "--threads", str(self.threads)], environment

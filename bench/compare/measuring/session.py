@@ -1,0 +1,161 @@
+"""A session: workers that are alive, and problems that they do in turn, round by round."""
+
+import dataclasses
+import pathlib
+import shutil
+import tempfile
+import time
+
+from .agreement import agreement
+from .engines import Variant
+from .machine import Load
+from .worker import Refused, Worker
+
+REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
+QUIET = 0.02           # the share of its time that the others may use while a worker runs
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How long to measure."""
+
+    rounds: int = 5
+    samples: int = 3       # a round
+    least_s: float = 0.002  # a sample
+    warm_up: int = 1       # rounds that are thrown away
+
+
+@dataclasses.dataclass
+class Measured:
+    """What was found for one variant."""
+
+    variant: object
+    hello: dict = dataclasses.field(default_factory=dict)
+    prepared: dict = dataclasses.field(default_factory=dict)
+    agreement: dict = dataclasses.field(default_factory=dict)
+    rounds: list = dataclasses.field(default_factory=list)    # of samples, in seconds
+    replies: list = dataclasses.field(default_factory=list)
+    disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
+    refusal: Refused | None = None
+
+
+class Session:
+    """Keeps a worker for each engine and allocator, or for each variant if they are to be told apart by memory."""
+
+    def __init__(self, engines, folder=None, alone=False):
+        self.engines, self.alone = engines, alone
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
+        self.workers, self.broken = {}, {}
+        self.oracle = self.start("oracle", Variant("plumbline", "reference"))
+
+    def start(self, key, variant):
+        words, environment = self.engines.command(variant)
+        name = "-".join(key) if isinstance(key, tuple) else key
+        return Worker(words, environment, self.folder / f"{name.replace(' ', '_')}.log")
+
+    def worker(self, variant):
+        """The worker of a variant, started when it is first asked for; one that has died is started once more."""
+        key = (variant.engine, variant.allocator) + ((variant.mode,) if self.alone else ())
+        if not self.engines.has(variant.engine):
+            raise Refused(f"{variant.engine} is not installed", "absent")
+        worker = self.workers.get(key)
+        if worker is None or worker.process.poll() is not None:
+            if self.broken.get(key, 0) > 1:
+                raise Refused(f"{variant.engine} cannot be started", "absent")
+            self.broken[key] = self.broken.get(key, 0) + 1
+            self.workers[key] = worker = self.start(key, variant)
+        return worker
+
+    def all_workers(self):
+        return [self.oracle, *self.workers.values()]
+
+    def make(self, problem):
+        """Files with the inputs and with the reference's results."""
+        inputs, expected = self.folder / f"{problem.id()}.inputs", self.folder / f"{problem.id()}.expected"
+        self.make_inputs(problem, inputs)
+        self.make_expected(problem, inputs, expected)
+        return inputs, expected
+
+    def make_inputs(self, problem, inputs):
+        tensors = {n: {"shape": list(t.shape), "low": t.low, "high": t.high, "classes": t.classes} for n, t in problem.inputs.items()}
+        request = {"file": str(inputs), "seed": 1, "inputs": tensors}
+        if problem.kind == "network":
+            request["network"] = problem.op
+        self.oracle.ask("make", **request)
+
+    def make_expected(self, problem, inputs, expected):
+        told = problem.with_(dtype="f32").to_worker()
+        mode = "reference" if problem.kind == "op" and problem.flops <= REFERENCE_FLOPS else "vendor"
+        self.oracle.ask("prepare", job="reference", problem=told, mode=mode, inputs=str(inputs), results=str(expected))
+        self.oracle.ask("drop", job="reference")
+
+    def prepare(self, problem, variant, inputs, expected, inject=None):
+        """Prepares the variant's job, and holds its results against the reference."""
+        found = Measured(variant)
+        results = self.folder / "results"
+        try:
+            worker = self.worker(variant)
+            found.hello = worker.hello
+            found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
+                                        results=str(results), inject=inject or {})
+            found.agreement = agreement(results, expected, problem.kind, problem.dtype)
+        except Refused as refusal:
+            found.refusal = refusal
+        results.unlink(missing_ok=True)
+        return found
+
+    def run(self, found, plan, keep):
+        """One turn of a variant: the others sleep meanwhile, or what it gives is not trusted."""
+        worker = self.worker(found.variant)
+        others = [w for w in self.all_workers() if w is not worker]
+        load, before, start = Load(self.all_workers()), sum(w.cpu_s() for w in others), time.perf_counter()
+        reply = worker.ask("run", job=found.variant.name, samples=plan.samples, least_s=plan.least_s)
+        seconds = time.perf_counter() - start
+        if not keep:
+            return
+        found.rounds.append(reply["samples_s"])
+        found.replies.append(reply)
+        if sum(w.cpu_s() for w in others) - before > QUIET * seconds + 0.02:
+            found.disturbed.append("another worker did not sleep")
+        if seconds > 0.3 and load.elsewhere() > 0.1:
+            found.disturbed.append("the machine did other work")
+
+    def measure(self, problem, variants, plan, inject=None):
+        """[Measured], in the order of the variants: prepared one by one, then run in turn."""
+        inputs, expected = self.make(problem)
+        all_found = [self.prepare(problem, v, inputs, expected, (inject or {}).get(v)) for v in variants]
+        able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
+        for number in range(-plan.warm_up, plan.rounds):
+            turn = number % max(1, len(able))
+            for found in able[turn:] + able[:turn]:
+                if found.refusal is None:
+                    try:
+                        self.run(found, plan, number >= 0)
+                    except Refused as refusal:
+                        found.refusal = refusal
+        for found in all_found:
+            try:
+                self.worker(found.variant).ask("drop", job=found.variant.name)
+            except Refused:
+                pass
+        inputs.unlink(missing_ok=True)
+        expected.unlink(missing_ok=True)
+        return all_found
+
+    def close_workers(self):
+        """Ends all workers but the oracle, and what memory they hold."""
+        for worker in self.workers.values():
+            worker.close()
+        self.workers.clear()
+        self.broken.clear()
+
+    def close(self):
+        self.close_workers()
+        self.oracle.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,102 @@
+"""A worker as a process of its own: requests in, replies out. It may die or hang without taking anything with it."""
+
+import json
+import os
+import selectors
+import subprocess
+import time
+
+import psutil
+
+
+class Refused(Exception):
+    """A request that a worker could not meet. `kind`: unsupported, memory, failed, died or hung."""
+
+    def __init__(self, sentence, kind):
+        super().__init__(sentence)
+        self.kind = kind
+
+
+class Worker:
+    """Starts a worker, and speaks with it. Replies that do not come within `patience_s` end it."""
+
+    def __init__(self, words, environment, log, patience_s=600):
+        self.log, self.patience_s = log, patience_s
+        with open(log, "w") as errors:
+            try:
+                self.process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            except OSError as e:
+                raise Refused(f"{words[0]} cannot be started: {e.strerror}", "failed") from None
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+        self.rest = b""
+        self.hello = self.read()
+        self.usage = psutil.Process(self.process.pid)
+
+    def read(self):
+        end = time.monotonic() + self.patience_s
+        while b"\n" not in self.rest:
+            if not self.selector.select(max(0, end - time.monotonic())):
+                self.kill()
+                raise Refused(f"no reply within {self.patience_s:g} s", "hung")
+            piece = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not piece:
+                raise Refused(self.last_words(), "died")
+            self.rest += piece
+        line, _, self.rest = self.rest.partition(b"\n")
+        try:
+            return json.loads(line)
+        except ValueError:
+            self.kill()
+            raise Refused(f"a reply is no JSON: {line[:80]!r}", "failed") from None
+
+    def last_words(self):
+        """Why a process has ended, as far as it said."""
+        status = self.process.wait()
+        with open(self.log, errors="replace") as f:
+            lines = [line.strip() for line in f if line.strip()]
+        if status in (-9, 137):
+            return "the process was killed, as the system does when memory is short"
+        return f"the process ended with status {status}" + (f": {lines[-1][:200]}" if lines else "")
+
+    def ask(self, what, **request):
+        """The reply to a request. Throws Refused."""
+        if self.process.poll() is not None:
+            raise Refused(self.last_words(), "died")
+        try:
+            self.process.stdin.write(json.dumps({"do": what, **request}).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise Refused(self.last_words(), "died") from None
+        reply = self.read()
+        if "error" in reply:
+            raise Refused(reply["error"], reply["kind"])
+        return reply
+
+    def cpu_s(self):
+        """Processor time that it has used so far; 0 once it has ended."""
+        try:
+            t = self.usage.cpu_times()
+            return t.user + t.system
+        except psutil.Error:
+            return 0.0
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        """Ends it: kindly, and after five seconds not."""
+        try:
+            self.process.stdin.close()
+            self.process.wait(5)
+        except (OSError, subprocess.TimeoutExpired):
+            self.kill()
+        self.process.stdout.close()
+        self.selector.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,204 @@
+#include "bench/compare/plumbline/work.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "core/memory.h"
+#include "dispatch/policy.h"
+#include "graph/program.h"
+#include "models/network.h"
+#include "ops/convert.h"
+#include "ops/grad.h"
+#include "optim/make.h"
+#include "train/fastest_layout.h"
+#include "train/training_step.h"
+
+namespace plumb::compare {
+namespace {
+
+using nlohmann::json;
+
+// For a file: row-major, and in f32 if it is floating.
+Tensor plain(const Tensor& x) {
+  const Tensor row_major = x.rank() == 4 ? to(x, Layout::kNchw) : x;
+  return is_floating(x.dtype()) ? to(row_major, DType::kF32) : row_major;
+}
+
+DType dtype_of(const json& problem, const Mode& mode) {
+  return mode.is_f64 ? DType::kF64 : dtype_from_string(problem["dtype"].get<std::string>());
+}
+
+class OpWork final : public Work {
+ public:
+  OpWork(const json& problem, const Tensors& tensors, const Mode& mode)
+      : node_(problem["nodes"][0]), output_(problem["output"]), policy_(mode.policy), layout_(mode.layout) {
+    const PolicyScope policy(policy_);
+    const DType dtype = dtype_of(problem, mode);
+    const auto f32_inputs = problem["f32_inputs"].get<std::vector<std::string>>();
+    for (const auto& [name, x] : tensors) {
+      const bool stays = dtype == DType::kBf16 && std::ranges::count(f32_inputs, name);
+      inputs_[name] = there(x, name, stays ? DType::kF32 : dtype);
+    }
+    if (inputs_.contains("dy")) dy_ = inputs_.extract("dy").mapped();
+    if (problem["direction"] != "forward") {
+      for (const std::string name : problem["gradients"]) {
+        gradients_.push_back(name);
+        wanted_.push_back(inputs_.at(name).require_grad());
+      }
+      const NoGrad none;
+      dy_ = to(dy_, call(node_["op"], inputs_, node_["attributes"]).dtype());  // a loss is f32, whatever x is
+    }
+    if (!mode.captured) return;
+    program_.emplace(capture([this] { return work(); }));
+  }
+
+  void step() override {
+    const PolicyScope policy(policy_);
+    if (program_) {
+      program_->run();
+    } else {
+      work();
+    }
+  }
+
+  Tensors results() override {
+    const PolicyScope policy(policy_);
+    if (program_) program_->run();
+    const TensorList all = program_ ? program_->outputs() : work();
+    Tensors named{{output_, plain(all[0].detached())}};
+    for (size_t i = 0; i < gradients_.size(); ++i) named["d" + gradients_[i]] = plain(all[i + 1]);
+    return named;
+  }
+
+  json facts() const override { return {{"layout", layout_}}; }
+
+ private:
+  // Images have the layout of the mode; filters and what has another rank are row-major.
+  Tensor there(const Tensor& x, const std::string& name, DType dtype) const {
+    const bool is_image = x.rank() == 4 && name != "w";
+    const Tensor laid = is_image ? to(x, layout_from_string(layout_)) : x;
+    return is_floating(x.dtype()) ? to(laid, dtype) : laid;
+  }
+
+  TensorList work() {
+    if (gradients_.empty()) {
+      const NoGrad none;
+      return {call(node_["op"], inputs_, node_["attributes"])};
+    }
+    const Tensor y = call(node_["op"], inputs_, node_["attributes"]);
+    TensorList all = grad(y, wanted_, dy_);
+    all.insert(all.begin(), y.detached());
+    return all;
+  }
+
+  json node_;
+  std::string output_;
+  Policy policy_;
+  std::string layout_;
+  Tensors inputs_;
+  Tensor dy_;
+  std::vector<std::string> gradients_;
+  TensorList wanted_;
+  std::optional<Program> program_;
+};
+
+class NetworkWork final : public Work {
+ public:
+  NetworkWork(const json& problem, const Tensors& tensors, const Mode& mode)
+      : output_(problem["output"]),
+        policy_(mode.policy),
+        network_(models::make_network(problem["op"].get<std::string>())) {
+    const PolicyScope policy(policy_);
+    for (const models::NamedTensor& p : network_->parameters()) Tensor(p.tensor).copy_from(tensors.at(p.name));
+    dtype_ = dtype_of(problem, mode);
+    const int64_t batch = problem["batch"];
+    layout_ =
+        mode.layout == "auto" ? training::fastest_layout(*network_, dtype_, batch) : layout_from_string(mode.layout);
+    images_ = to(to(tensors.at("images"), layout_), dtype_);
+    labels_ = tensors.at("labels");
+    if (problem["direction"] == "train") {
+      optim::Settings settings;
+      settings.learning_rate = problem["learning_rate"].get<double>();
+      optimizer_ = optim::make(problem["optimizer"].get<std::string>(), network_->trainable(), settings);
+      const auto execution = mode.captured ? training::StepMode::kCaptured : training::StepMode::kEager;
+      step_.emplace(*network_, *optimizer_, generator_, execution);
+    } else if (mode.captured) {
+      program_.emplace(capture([this] { return logits(); }));
+    }
+  }
+
+  void step() override {
+    const PolicyScope policy(policy_);
+    if (step_) {
+      loss_ = (*step_)(images_, labels_)[0].item();
+    } else if (program_) {
+      program_->run();
+    } else {
+      logits();
+    }
+  }
+
+  Tensors results() override {
+    const PolicyScope policy(policy_);
+    if (!step_) return {{output_, plain(logits())}};
+    const TensorList all =
+        training::forward_backward(*network_, models::ForwardContext::training(generator_), images_, labels_);
+    Tensors named{{output_, plain(all[0])}};
+    for (size_t i = 0; i < network_->parameters().size(); ++i)
+      named["d" + network_->parameters()[i].name] = plain(all[i + 2]);
+    return named;
+  }
+
+  json facts() const override { return {{"layout", to_string(layout_)}}; }
+
+ private:
+  Tensor logits() {
+    const NoGrad none;
+    return to(network_->forward(images_, {}), DType::kF32);
+  }
+
+  std::string output_;
+  Policy policy_;
+  std::unique_ptr<models::Network> network_;
+  DType dtype_ = DType::kF32;
+  Layout layout_ = Layout::kNchw;
+  Tensor images_, labels_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  Generator generator_{0};
+  std::optional<training::TrainingStep> step_;
+  std::optional<Program> program_;
+  double loss_ = 0;
+};
+
+}  // namespace
+
+Mode mode_of(const std::string& words) {
+  Mode mode;
+  mode.policy = detail::ctx.policy;
+  mode.policy.search = Search::kMeasured;
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    if (word == "vendor") {
+      mode.policy.kernels = KernelSet::kVendor;
+    } else if (word == "captured") {
+      mode.captured = true;
+    } else if (word == "reference") {
+      mode.is_f64 = true;
+      mode.policy.search = Search::kHeuristic;
+    } else if (word == "nchw" || word == "nhwc" || word == "chwn" || word == "auto") {
+      mode.layout = word;
+    } else {
+      PLUMB_CHECK(word == "best", "the mode {} is unknown; use best, vendor, reference, captured or a layout", word);
+    }
+  }
+  return mode;
+}
+
+std::unique_ptr<Work> prepare(const json& problem, Tensors tensors, const Mode& mode) {
+  if (problem["kind"] == "op") return std::make_unique<OpWork>(problem, tensors, mode);
+  return std::make_unique<NetworkWork>(problem, tensors, mode);
+}
+
+}  // namespace plumb::compare

@@ -1,0 +1,38 @@
+// A problem as work that is ready to run: a single op, or a network's forward pass or training step.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "bench/compare/plumbline/catalogue.h"
+
+namespace plumb::compare {
+
+/// How a problem is done, from words like "best captured nhwc" or "reference": whose kernels, in which execution mode,
+/// in which layout.
+struct Mode {
+  Policy policy;
+  bool captured = false;
+  std::string layout = "nchw";  ///< or "auto" for a network: the fastest measured
+  bool is_f64 = false;          ///< the reference: plain loops in f64
+};
+/// Throws on an unknown word.
+Mode mode_of(const std::string& words);
+
+/// Work on tensors that were read from a file. Its policy is that of the mode, whatever the thread's.
+class Work {
+ public:
+  virtual ~Work() = default;
+  /// Does the work once.
+  virtual void step() = 0;
+  /// Does the work once, without an update, and returns the output and "d" + NAME for every gradient, row-major, f32.
+  virtual Tensors results() = 0;
+  /// Its layout, and what else a record says of it.
+  virtual nlohmann::json facts() const = 0;
+};
+
+/// Prepares a problem (problems/__init__.py says what it holds). Throws a sentence if it cannot be done so.
+std::unique_ptr<Work> prepare(const nlohmann::json& problem, Tensors tensors, const Mode& mode);
+
+}  // namespace plumb::compare

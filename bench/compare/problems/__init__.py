@@ -1,0 +1,64 @@
+"""What is computed: single ops and networks, as lists of calls of the catalogue's ops on named tensors."""
+
+import dataclasses
+import hashlib
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor:
+    """A tensor that every side reads from one file: uniform in [low, high), or whole numbers below `classes`."""
+
+    shape: tuple
+    low: float = -1.0
+    high: float = 1.0
+    classes: int = 0
+
+    @property
+    def count(self):
+        n = 1
+        for extent in self.shape:
+            n *= extent
+        return n
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One piece of work. `inputs` are made by Plumbline; of a network, it also makes the weights."""
+
+    kind: str            # "op" or "network"
+    op: str              # the op's name, or the network's
+    name: str            # "vgg16.conv1_2"; of a network, its name again
+    direction: str       # "forward", "forward_backward" or "train"
+    nodes: tuple         # of {"op", "inputs", "output", "attributes"}
+    inputs: dict         # {name: Tensor}
+    output: str
+    gradients: tuple     # the inputs whose gradients are taken
+    f32_inputs: tuple = ()  # those that stay f32 whatever the dtype
+    dtype: str = "f32"
+    batch: int = 0
+    flops: float = 0.0   # by definition; 0 for work that memory bounds
+    bytes: float = 0.0   # inputs read and outputs written once
+    optimizer: str = "sgd"
+    learning_rate: float = 0.01
+
+    def with_(self, **changes):
+        return dataclasses.replace(self, **changes)
+
+    def to_worker(self):
+        """What a worker is told."""
+        told = ("kind", "op", "direction", "nodes", "output", "gradients", "f32_inputs", "dtype", "batch", "optimizer", "learning_rate")
+        return {key: getattr(self, key) for key in told}
+
+    def subject(self):
+        """What a record says of it."""
+        attributes = self.nodes[0]["attributes"] if self.kind == "op" else {}
+        shapes = {name: list(t.shape) for name, t in self.inputs.items()}
+        return {"kind": self.kind, "name": self.op, "problem": self.name, "direction": self.direction, "dtype": self.dtype,
+                "batch": self.batch, "shapes": shapes, "attributes": attributes, "flops": self.flops, "bytes": self.bytes,
+                "optimizer": self.optimizer if self.direction == "train" else None}
+
+    def id(self):
+        """Sixteen digits that two problems share only if they are the same."""
+        text = json.dumps([self.to_worker(), self.subject()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

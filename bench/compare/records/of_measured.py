@@ -1,0 +1,69 @@
+"""What a session has found, as records."""
+
+import statistics as st
+
+import numpy as np
+
+from ..measuring.statistics import median_interval, spread
+from . import VERSION
+
+MOST_SPREAD = 0.2
+
+
+def kernels_text(kernels):
+    return "; ".join(dict.fromkeys(f"{k['provider']} {k['algorithm']} {k['implementation']}" for k in kernels)) or None
+
+
+def reasons(found, samples):
+    why = list(dict.fromkeys(found.disturbed))
+    # One round may be bad luck; what most rounds had, the median has.
+    why = [w for w in why if found.disturbed.count(w) > len(found.rounds) / 2]
+    if len(samples) > 2 and spread(samples) > MOST_SPREAD:
+        why.append(f"the quartiles are {spread(samples):.0%} of the median apart")
+    if any(k["provider"] == "reference" for k in found.prepared.get("kernels", [])):
+        why.append("a fallback kernel ran, plain loops")
+    return why
+
+
+def mean(found, key):
+    values = [r[key] for r in found.replies if r.get(key) is not None]
+    return float(np.mean(values)) if values else None
+
+
+def record_of(found, problem, experiment, run, environment):
+    """One record; `environment` has the roofs as "f32_gflops", "bf16_gflops" and "copy_gbytes"."""
+    hello, variant = found.hello, found.variant
+    record = {
+        "schema": VERSION, "experiment": experiment, "run": run,
+        "subject": {"id": problem.id(), **problem.subject(), "layout": found.prepared.get("layout"), "math": "strict"},
+        "engine": {"name": variant.engine, "version": hello.get("version"), "mode": variant.mode,
+                   "allocator": hello.get("allocator"), "device": "cpu",
+                   "libraries": hello.get("environment", {}).get("libraries", [])},
+        "environment": environment}
+    if found.agreement:
+        record["correctness"] = found.agreement
+    if found.refusal is not None or not found.rounds:
+        reason = str(found.refusal) if found.refusal else found.agreement.get("reason") or "it was not run"
+        return {**record, "status": "not_available", "reason": reason}
+    samples = [s for r in found.rounds for s in r]
+    median = st.median(samples)
+    gflops = problem.flops / median / 1e9 if problem.flops else None
+    roof = environment.get("bf16_gflops" if problem.dtype == "bf16" else "f32_gflops")
+    rate, top = (gflops, roof) if gflops else (problem.bytes / median / 1e9, environment.get("copy_gbytes"))
+    kernels = found.prepared.get("kernels", [])
+    processor_s = (mean(found, "user_s") or 0) + (mean(found, "system_s") or 0)
+    why = reasons(found, samples)
+    record.update({
+        "status": "measured", "rounds_s": found.rounds, "calls_per_sample": found.replies[0]["calls"], "median_s": median,
+        "confidence_s": list(median_interval(samples)), "quartiles_s": [float(q) for q in np.percentile(samples, [25, 75])],
+        "first_s": found.prepared.get("first_s"), "built_s": found.prepared.get("built_s"), "gflops": gflops,
+        "gbytes": problem.bytes / median / 1e9 if problem.kind == "op" else None, "roof_share": rate / top if top else None,
+        "implementation": kernels_text(kernels) or found.prepared.get("implementation"),
+        "workspace_bytes": max((k["workspace_bytes"] for k in kernels), default=None),
+        "conversions": {"count": sum(k["conversions"] for k in kernels)} if kernels else None,
+        "page_faults": mean(found, "page_faults"), "allocations": mean(found, "allocations"), "system_s": mean(found, "system_s"),
+        "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies)},
+        "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
+                        "processor": processor_s / median / environment["threads"]},
+        "trust": {"trusted": not why, "reasons": why}})
+    return record

@@ -1,0 +1,1 @@
+"""What the records say: verdicts, tables, pictures, and the page."""

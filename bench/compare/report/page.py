@@ -1,0 +1,91 @@
+"""The page: one file that needs nothing else, from records of one machine or several."""
+
+import collections
+import pathlib
+
+import jinja2
+
+from ..experiments import ALL
+from . import pictures, verdict
+
+TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
+
+
+def microseconds(s):
+    us = s * 1e6
+    return f"{us:.3g} µs" if us < 1000 else f"{us / 1e3:.3g} ms" if us < 1e6 else f"{us / 1e6:.3g} s"
+
+
+def cell(record):
+    low, high = record["confidence_s"]
+    return {"time": microseconds(record["median_s"]), "interval": f"{microseconds(low)} – {microseconds(high)}",
+            "mode": verdict.label(record)}
+
+
+def table_of(rows):
+    lines = []
+    for row in rows:
+        ratios = {f"{k} {n}": r for (k, n), r in row.ratios.items()}
+        lines.append({"name": verdict.name_of(row.subject), "ours": {k: cell(r) for k, r in row.ours.items() if r},
+                      "frameworks": {n: cell(r) for n, r in row.frameworks.items()},
+                      "ratios": {k: {"text": verdict.times(r), "verdict": r.verdict} for k, r in ratios.items()}})
+    return lines
+
+
+def throughputs(rows):
+    """{network and dtype: {name: [(batch, images a second)]}} of training with plain SGD."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for row in rows:
+        s = row.subject
+        if s["kind"] == "network" and s.get("optimizer") in (None, "sgd"):
+            sides = {**{k: r for k, r in row.ours.items() if r}, **row.frameworks}
+            for name, record in sides.items():
+                found[f"{s['name']}, {s['dtype']}"][name].append((s["batch"], s["batch"] / record["median_s"]))
+    return {k: v for k, v in found.items() if any(len(points) > 1 for points in v.values())}
+
+
+def section(experiment, records):
+    rows = verdict.rows(records, experiment.NAME)
+    if not rows:
+        return None
+    names = sorted({n for r in rows for n in r.frameworks})
+    drawn = [(verdict.name_of(r.subject), {n: r.ratios["best", n] for n in names if ("best", n) in r.ratios}) for r in rows]
+    drawn = [(name, ratios) for name, ratios in drawn if ratios]
+    figures = [pictures.ratios(drawn, "", "best kernels")] if drawn else []
+    figures += [pictures.throughput(lines, f"training {title}") for title, lines in throughputs(rows).items()]
+    summaries = {n: {k: verdict.summary(rows, k, n) for k in ("vendor", "best")} for n in names}
+    behind = [{"name": verdict.name_of(r.subject), "framework": n, "ratio": verdict.times(r.ratios["best", n])}
+              for r in rows for n in names if ("best", n) in r.ratios and r.ratios["best", n].verdict == "slower"]
+    missing = [{"name": verdict.name_of(m["subject"]), "engine": verdict.label(m), "reason": reason_of(m)} for r in rows for m in r.left_out]
+    return {"name": experiment.NAME, "shows": experiment.SHOWS, "names": names, "rows": table_of(rows), "figures": figures,
+            "summaries": summaries, "behind": behind, "missing": missing, "command": f"scripts/compare --only {experiment.NAME}"}
+
+
+def reason_of(record):
+    if record["status"] != "measured":
+        return record.get("reason") or "not measured"
+    return "; ".join((record.get("trust") or {}).get("reasons", [])) or (record.get("correctness") or {}).get("reason") or "not trusted"
+
+
+def machines_of(records):
+    """[(environment, runs, records)], a machine each: ratios are never formed across two."""
+    found = {}
+    for r in records:
+        e = r["environment"]
+        key = (e.get("processor"), e.get("processors"), e.get("threads"), e.get("memory_bytes"))
+        found.setdefault(key, (e, {}, []))
+        found[key][1][r["run"]["id"]] = r["run"]
+        found[key][2].append(r)
+    return list(found.values())
+
+
+def page(records):
+    machines = []
+    for environment, runs, own in machines_of(records):
+        sections = [s for s in (section(e, own) for e in ALL.values()) if s]
+        versions = sorted({f"{r['engine']['name']} {r['engine']['version']}" for r in own if r["engine"]["version"]})
+        machines.append({"environment": environment, "runs": list(runs.values()), "sections": sections, "versions": versions,
+                         "libraries": sorted({x for r in own for x in r["engine"].get("libraries", [])}),
+                         "verdict": verdict.ten_lines(own, [e.NAME for e in ALL.values()])})
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(TEMPLATE.read_text()).render(machines=machines, gigabytes=lambda b: f"{b / 1e9:.1f} GB")

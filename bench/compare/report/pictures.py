@@ -1,0 +1,79 @@
+"""Pictures as SVG that stands in the page: no network, no script, and the page's own colours of text."""
+
+import io
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
+INK = "#0a0b0c"  # replaced by the page's colour of text, which differs by day and night
+COLOURS = {"vendor": "#3b82c4", "best": "#2a9d6f", "torch": "#e0662f", "tensorflow": "#d19a1d", "jax": "#9b6bd1"}
+WIDTH = 4.2          # inches; narrow, so that it can be read on a phone
+
+STYLE = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "text.color": INK, "axes.labelcolor": INK,
+         "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.spines.top": False, "axes.spines.right": False,
+         "figure.facecolor": "none", "axes.facecolor": "none", "svg.hashsalt": "plumbline"}
+
+
+def colour(name):
+    return COLOURS.get(name, "#7c8a99")
+
+
+def svg_of(figure):
+    text = io.StringIO()
+    figure.savefig(text, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None})
+    plt.close(figure)
+    picture = text.getvalue()
+    return picture[picture.index("<svg"):].replace(INK, "currentColor")
+
+
+def ratios(rows, title, reference):
+    """Dots with intervals: how many times as long each framework takes, by row. `rows` is [(name, {framework: Ratio})]. A row's name
+    stands above it, so that a narrow screen has the whole width for the dots."""
+    height = 0.9 + 0.34 * len(rows)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(WIDTH, height))
+        names = list(dict.fromkeys(n for _, ratios_ in rows for n in ratios_))
+        for i, n in enumerate(names):
+            found = [(y, r[n]) for y, (_, r) in enumerate(rows) if n in r]
+            offset = (i - (len(names) - 1) / 2) * 0.16
+            x = [r.value for _, r in found]
+            error = [[max(0, r.value - max(r.low, 1e-3)) for _, r in found], [max(0, min(r.high, 1e3) - r.value) for _, r in found]]
+            axes.errorbar(x, [y + offset for y, _ in found], xerr=error, fmt="o", ms=3.5, lw=1, color=colour(n), label=n)
+        for y, (name, _) in enumerate(rows):
+            axes.text(0, y - 0.3, name, transform=axes.get_yaxis_transform(), va="bottom", fontsize=7.5)
+        axes.axvline(1, color=INK, lw=0.8)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+        axes.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+        low, high = axes.get_xlim()
+        axes.set_xticks([t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= t <= high])
+        axes.set_yticks([])
+        axes.set_ylim(len(rows) - 0.4, -0.9)
+        axes.set_xlabel(f"times as long as Plumbline's {reference}")
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.grid(axis="x", lw=0.3, color=INK, alpha=0.3)
+        if names:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), ncols=len(names), frameon=False)
+        return svg_of(figure)
+
+
+def throughput(lines, title):
+    """Images a second against the batch: {name: [(batch, rate)]}."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(WIDTH, 2.8))
+        for name, points in lines.items():
+            points = sorted(points)
+            axes.plot([b for b, _ in points], [r for _, r in points], "o-", ms=3.5, lw=1.2, color=colour(name), label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        batches = sorted({b for points in lines.values() for b, _ in points})
+        axes.set_xticks(batches, [str(b) for b in batches])
+        axes.minorticks_off()
+        axes.set_xlabel("batch")
+        axes.set_ylabel("images a second")
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.grid(lw=0.3, color=INK, alpha=0.3)
+        axes.legend(frameon=False)
+        return svg_of(figure)

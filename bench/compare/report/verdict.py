@@ -1,0 +1,104 @@
+"""Who is faster, by rows that may be compared: same work, same run, both agreed and trusted."""
+
+import collections
+import dataclasses
+
+from ..measuring.statistics import Ratio, geometric_mean, ratio_of
+
+
+def label(record):
+    e = record["engine"]
+    allocator = e.get("allocator") or ""
+    return " ".join(p for p in (e["name"], e["mode"], f"+ {allocator}" if "malloc" in allocator else "") if p)
+
+
+def is_ours(record):
+    return record["engine"]["name"] == "plumbline"
+
+
+def kernels_of(record):
+    """ "best" or "vendor", of a record of Plumbline."""
+    return record["engine"]["mode"].split()[0]
+
+
+def counts(record):
+    return record["status"] == "measured" and (record.get("correctness") or {}).get("agrees") and record["trust"]["trusted"]
+
+
+def groups(records, experiment):
+    """{(run, subject's id): [records]}: rows of one group were measured in turn."""
+    found = collections.defaultdict(list)
+    for r in records:
+        if r["experiment"] == experiment:
+            found[r["run"]["id"], r["subject"]["id"]].append(r)
+    return found
+
+
+def fastest(records):
+    return min(records, key=lambda r: r["median_s"], default=None)
+
+
+@dataclasses.dataclass
+class Row:
+    """One piece of work: the fastest mode of ours, of the vendor's kernels, and of each framework."""
+
+    subject: dict
+    ours: dict                # {"best": record, "vendor": record}
+    frameworks: dict          # {"torch": its fastest record}
+    ratios: dict              # {("best", "torch"): Ratio}
+    left_out: list            # records that do not count
+
+
+def rows(records, experiment):
+    result = []
+    for members in groups(records, experiment).values():
+        able = [r for r in members if counts(r)]
+        ours = {k: fastest([r for r in able if is_ours(r) and kernels_of(r) == k]) for k in ("best", "vendor")}
+        names = sorted({r["engine"]["name"] for r in able if not is_ours(r)})
+        frameworks = {n: fastest([r for r in able if r["engine"]["name"] == n]) for n in names}
+        ratios = {(k, n): ratio_of(ours[k]["rounds_s"], theirs["rounds_s"]) for k in ours if ours[k] for n, theirs in frameworks.items()}
+        left_out = [r for r in members if r not in able]
+        result.append(Row(members[0]["subject"], ours, frameworks, ratios, left_out))
+    return result
+
+
+def summary(all_rows, kernels, framework):
+    """Means over the rows that both have, and how many there are of each verdict."""
+    ratios = [r.ratios[kernels, framework] for r in all_rows if (kernels, framework) in r.ratios]
+    verdicts = collections.Counter(ratio.verdict for ratio in ratios)
+    values = [ratio.value for ratio in ratios]
+    return {"count": len(values), "geometric": geometric_mean(values), "arithmetic": sum(values) / len(values) if values else None,
+            **{v: verdicts.get(v, 0) for v in ("faster", "slower", "same", "ambiguous")}}
+
+
+def name_of(subject):
+    batch = f", batch {subject['batch']}" if subject.get("batch") else ""
+    optimizer = f", {subject['optimizer']}" if subject.get("optimizer") else ""
+    problem = "" if subject["kind"] == "network" else f" {subject['problem']}"
+    return f"{subject['name']}{problem} {subject['direction']}, {subject['dtype']}{batch}{optimizer}"
+
+
+def times(ratio: Ratio):
+    return f"{ratio.value:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
+
+
+def ten_lines(records, experiments):
+    """The verdict for a terminal: ten lines at most."""
+    lines = []
+    for experiment in experiments:
+        all_rows = rows(records, experiment)
+        names = sorted({n for r in all_rows for n in r.frameworks})
+        for n in names:
+            best, vendor = (summary(all_rows, k, n) for k in ("best", "vendor"))
+            lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels, {vendor['geometric']:.2f} times "
+                         f"the vendor's alone, in its fastest mode ({best['count']} rows: Plumbline faster in {best['faster']}, "
+                         f"slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
+        behind = [(row.ratios["best", n].value, n, row) for row in all_rows for n in names
+                  if ("best", n) in row.ratios and row.ratios["best", n].verdict == "slower"]
+        if behind:
+            value, n, row = min(behind, key=lambda b: b[0])
+            lines.append(f"{experiment}: furthest behind {n}: {name_of(row.subject)}, {value:.2f}")
+    left_out = [r for r in records if r["experiment"] in experiments and not counts(r)]
+    if left_out:
+        lines.append(f"{len(left_out)} of {len(records)} rows do not count: the page says why of each")
+    return lines[:10]

@@ -1,0 +1,18 @@
+"""The audit passes as it stands, and fails whichever part is broken."""
+
+import pytest
+
+from compare.audit import BREAKS, audit
+
+ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
+
+
+def test_the_harness_passes_its_audit(engines):
+    findings = audit(engines, ENVIRONMENT)
+    assert all(f.passed for f in findings), [f"{f.name}: {f.text}" for f in findings if not f.passed]
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_what_is_broken_on_purpose_is_found_by_name(engines, broken):
+    failed = [f.name for f in audit(engines, ENVIRONMENT, broken) if not f.passed]
+    assert any(name.startswith(broken) for name in failed), failed

@@ -1,0 +1,100 @@
+"""The command as a user calls it, with the framework of numpy: records, page, verdict, resuming, refusals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SHAPES = "linear small 8x16 4x16\ntensor flat 16x64\n"
+
+
+def command(worker_program, *words):
+    return [sys.executable, "-m", "compare", *words, "--programs", f"plumbline={worker_program}", "--programs", f"fake={sys.executable}",
+            "--threads", "1"]
+
+
+def run(worker_program, *words, **options):
+    return subprocess.run(command(worker_program, *words), capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A folder with what one run has left, and what it said."""
+    folder = tmp_path_factory.mktemp("compare")
+    (folder / "shapes.txt").write_text(SHAPES)
+    done = run(os.environ["PLUMB_BENCH_WORKER"], "--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"),
+               "--out", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_it_says_who_is_faster_in_ten_lines(measured):
+    _, done = measured
+    lines = done.stdout.splitlines()
+    assert 1 <= len(lines) <= 10
+    assert "fake takes" in lines[0] and "times as long as the best kernels" in lines[0]
+
+
+def test_every_row_is_a_record_measured_or_with_a_reason(measured):
+    folder, _ = measured
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert {r["engine"]["name"] for r in records} == {"plumbline", "fake"}
+    assert all(r["status"] == "measured" or r["reason"] for r in records)
+    assert {r["subject"]["name"] for r in records if r["engine"]["name"] == "fake" and r["status"] == "measured"} >= {"linear", "relu", "add", "sum"}
+
+
+def test_the_page_needs_no_network_and_shows_every_row(measured):
+    folder, _ = measured
+    page = (folder / "report.html").read_text()
+    assert "<script" not in page and "http-equiv" not in page
+    assert not [w for w in page.split('"') if w.startswith(("http:", "https:")) and "w3.org" not in w and "purl.org" not in w and "creativecommons" not in w and "matplotlib.org" not in w]
+    assert "linear small forward" in page and "fake has no gelu" in page
+
+
+def test_a_second_call_measures_nothing_again(measured, worker_program):
+    folder, _ = measured
+    before = (folder / "records.jsonl").read_bytes()
+    done = run(worker_program, "--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"), "--out", str(folder))
+    assert done.returncode == 0 and (folder / "records.jsonl").read_bytes() == before
+
+
+def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program):
+    (tmp_path / "shapes.txt").write_text(SHAPES)
+    words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
+    process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    records = tmp_path / "records.jsonl"
+    while not (records.exists() and records.read_text().count("\n") >= 2):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130 and "the same command goes on" in process.stderr.read()
+    kept = records.read_text().count("\n")
+    done = run(worker_program, *words)
+    assert done.returncode == 0 and records.read_text().count("\n") > kept
+
+
+def test_report_and_diff_of_the_records(measured, worker_program, tmp_path):
+    folder, _ = measured
+    plain = [sys.executable, "-m", "compare"]
+    done = subprocess.run([*plain, "report", str(folder), str(folder / "records.jsonl"), "--out", str(tmp_path / "page.html")],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "page.html").exists(), done.stderr
+    done = subprocess.run([*plain, "diff", str(folder), str(folder)], capture_output=True, text=True)
+    assert done.returncode == 0 and "1.00" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (("--only", "everything"), "--only everything: there is none; use train, ops"),
+    (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
+    (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
+    (("report", "/nowhere"), "/nowhere cannot be read"), (("diff", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
+    (("audit", "--break", "everything"), "invalid choice: 'everything'"),
+])
+def test_bad_input_is_one_sentence_and_status_2(words, sentence):
+    done = subprocess.run([sys.executable, "-m", "compare", *words], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("compare: ") and sentence in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,84 @@
+"""Sessions with frameworks that are right, wrong, dead, silent and full: each has its row, and the others go on."""
+
+import dataclasses
+
+import pytest
+
+from compare.measuring.engines import Variant
+from compare.measuring.session import Plan, Session
+from compare.problems import catalogue
+from compare.records.of_measured import record_of
+
+ONCE = Plan(rounds=1, samples=1, least_s=0, warm_up=0)
+PLAN = Plan(rounds=3, samples=2, least_s=0.0005)
+ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
+RUN = {"id": "t", "started": "2026-01-01T00:00:00+00:00", "command": None}
+
+
+def linear(direction="forward_backward"):
+    return catalogue.linear("small", (8, 16), (4, 16)).with_(direction=direction)
+
+
+def records(session, problem, variants):
+    found = session.measure(problem, variants, PLAN)
+    return [record_of(f, problem, "ops", RUN, ENVIRONMENT) for f in found]
+
+
+def test_both_sides_agree_and_are_measured(session):
+    ours, theirs = records(session, linear(), [Variant("plumbline", "best"), Variant("fake", "good")])
+    for r in (ours, theirs):
+        assert r["status"] == "measured" and r["correctness"]["agrees"] and r["correctness"]["error"] < 1e-5
+        assert len(r["rounds_s"]) == 3 and all(len(s) == 2 for s in r["rounds_s"])
+        assert r["confidence_s"][0] <= r["median_s"] <= r["confidence_s"][1]
+        assert r["gflops"] == pytest.approx(linear().flops / r["median_s"] / 1e9)
+    assert "linear" in ours["implementation"] or "plumbline" in ours["implementation"] or "onednn" in ours["implementation"]
+
+
+@pytest.mark.parametrize("mode, reason", [
+    ("wrong", "db differs from the reference by"), ("nan", "db has NaN"), ("dies", "ended with status 3"), ("memory", "out of memory"),
+])
+def test_what_goes_wrong_is_a_row_that_says_so(session, mode, reason):
+    bad, good = records(session, linear(), [Variant("another", mode), Variant("fake", "good")])
+    assert bad["status"] == "not_available" and reason in bad["reason"]
+    assert "rounds_s" not in bad
+    assert good["status"] == "measured"
+
+
+def test_one_that_hangs_is_ended(session):
+    session.worker(Variant("another", "hangs")).patience_s = 1
+    bad, good = records(session, linear(), [Variant("another", "hangs"), Variant("fake", "good")])
+    assert bad["status"] == "not_available" and bad["reason"] == "no reply within 1 s"
+    assert good["status"] == "measured"
+
+
+def test_an_op_that_a_framework_lacks_and_a_framework_that_is_not_there(session):
+    problem = dataclasses.replace(linear("forward"), op="matmul")
+    gelu = next(p for p in catalogue.of_tensor("small", (4, 8)) if p.op == "gelu")
+    lacks, absent, ours = records(session, gelu, [Variant("fake", "good"), Variant("jax", "jit"), Variant("plumbline", "best")])
+    assert lacks["reason"] == "fake has no gelu" and absent["reason"] == "jax is not installed"
+    assert ours["status"] == "measured" and problem.op == "matmul"
+
+
+def test_a_worker_that_died_serves_the_next_problem(session):
+    records(session, linear(), [Variant("another", "dies")])
+    (again,) = records(session, linear("forward"), [Variant("another", "good")])
+    assert again["status"] == "measured"
+
+
+SMALL = [("conv2d", "c", [(2, 4, 7, 7), (6, 4, 3, 3)], {"padding": "1x0x2x1", "stride": "2x1"}),
+         ("conv2d", "g", [(2, 4, 7, 7), (4, 1, 3, 3)], {"groups": "4"}), ("pool2d", "p", [(2, 3, 8, 8)], {"kernel": "2", "stride": "2"}),
+         ("linear", "l", [(4, 8), (3, 8)], {}), ("matmul", "m", [(2, 5, 3), (2, 5, 4)], {"transpose_a": "1"}), ("tensor", "t4", [(2, 6, 5, 4)], {}),
+         ("tensor", "t2", [(4, 6)], {})]
+
+
+@pytest.mark.parametrize("problem", list(catalogue.forward_problems(SMALL)), ids=lambda p: f"{p.op}-{p.name}")
+def test_every_op_of_the_catalogue_agrees_with_its_reference(engines, problem):
+    modes = ["vendor nchw", "best captured nchw"]
+    if problem.op != "permute":  # Plumbline permutes row-major tensors alone
+        modes.append("best nhwc")
+    with Session(engines) as session:
+        for p in catalogue.variants(problem, ("forward", "forward_backward"), ("f32", "bf16")):
+            for mode in modes:
+                for found in session.measure(p, [Variant("plumbline", mode)], ONCE):
+                    assert found.refusal is None, str(found.refusal)
+                    assert found.agreement["agrees"], found.agreement["reason"]

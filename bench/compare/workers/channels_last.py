@@ -1,0 +1,53 @@
+"""Tensors between the order in which files hold them, PyTorch's, and that of a framework whose images are NHWC.
+
+Images (four extents, no weights) become NHWC, filters (OC, IC, KH, KW) become HWIO, matrices (out, in) become (in, out). The
+matrix behind a flattening is made to read channels last as well, once, so that no step pays for a transposition.
+"""
+
+import numpy as np
+
+AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # where a logical axis of an image lies in NHWC
+
+
+def roles(problem):
+    """{tensor's name: (role, extents of the flattened image or None)} of all that is not an image or a plain array."""
+    found, flattened = {}, {}
+    for node in problem["nodes"]:
+        inputs = node["inputs"]
+        if node["op"] == "flatten":
+            flattened[node["output"]] = node["attributes"]["image"]
+        if node["op"] == "conv2d":
+            found[inputs["w"]] = ("filter", None)
+        if node["op"] == "linear":
+            found[inputs["w"]] = ("matrix", flattened.get(inputs["x"]))
+    return found
+
+
+def axis(a, rank=4):
+    a = a % rank
+    return AXIS[a] if rank == 4 else a
+
+
+def there(name, value, found):
+    """A tensor of a file as the framework wants it."""
+    role, image = found.get(name, (None, None))
+    if role == "filter":
+        value = value.transpose(2, 3, 1, 0)
+    elif role == "matrix":
+        if image:
+            value = value.reshape(-1, *image).transpose(0, 2, 3, 1).reshape(value.shape)
+        value = value.T
+    elif value.ndim == 4:
+        value = value.transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(value).reshape(value.shape)  # which else makes a vector of a number
+
+
+def back(name, value, found):
+    """A result, or the gradient of the tensor `name`, as files hold it."""
+    role, image = found.get(name, (None, None))
+    if role == "filter":
+        return value.transpose(3, 2, 0, 1)
+    if role == "matrix":
+        value = value.T
+        return value.reshape(-1, *(image[i] for i in (1, 2, 0))).transpose(0, 3, 1, 2).reshape(value.shape) if image else value
+    return value.transpose(0, 3, 1, 2) if value.ndim == 4 else value

@@ -1,0 +1,185 @@
+"""JAX: compiled by jit, on NHWC and on NCHW images."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .channels_last import axis, back, roles, there
+from .serve import Unsupported, serve
+
+NAME, MODES = "jax", ("jit",)
+
+
+def version():
+    return jax.__version__
+
+
+def start(threads):
+    """XLA's pool has a thread for each processor that the process may use."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def sides(a):
+    top, bottom, left, right = a["padding"]
+    return (top, bottom), (left, right)
+
+
+def conv2d(t, a):
+    y = jax.lax.conv_general_dilated(t["x"], t["w"], a["stride"], sides(a), rhs_dilation=a["dilation"],
+                                     dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=a["groups"])
+    return y + t["b"] if "b" in t else y
+
+
+def pool(t, a, first, combine):
+    window = jax.lax.reduce_window(t["x"], first, combine, (1, *a["kernel"], 1), (1, *a["stride"], 1), ((0, 0), *sides(a), (0, 0)))
+    return window
+
+
+def batch_norm(t, a):
+    mean, var = jnp.mean(t["x"], (0, 1, 2)), jnp.var(t["x"], (0, 1, 2))
+    return (t["x"] - mean) * (jax.lax.rsqrt(var + a["epsilon"]) * t["w"]) + t["b"]
+
+
+def linear(t, a):
+    y = t["x"] @ t["w"]
+    return y + t["b"] if "b" in t else y
+
+
+def part(t, a):
+    order = sorted(range(len(a["begin"])), key=lambda i: axis(i, len(a["begin"])))
+    begin = [a["begin"][i] for i in order]
+    return jax.lax.slice(t["x"], begin, [b + a["extents"][i] for b, i in zip(begin, order)])
+
+
+def permute(t, a):
+    if len(a["dims"]) == 4:
+        logical = [axis(d) for d in a["dims"]]
+        return jnp.transpose(t["x"], [logical[i] for i in (0, 2, 3, 1)])
+    return jnp.transpose(t["x"], a["dims"])
+
+
+def cross_entropy(t, a):
+    log = jax.nn.log_softmax(t["x"].astype(jnp.float32))
+    return -jnp.mean(jnp.take_along_axis(log, t["labels"][:, None], 1))
+
+
+def dims(t, a):
+    return tuple(axis(d, t["x"].ndim) for d in a["dims"]) or None
+
+
+def turned(x, yes):
+    return jnp.swapaxes(x, -1, -2) if yes else x
+
+
+OPS = {
+    "conv2d": conv2d, "batch_norm": batch_norm, "linear": linear, "slice": part, "permute": permute, "cross_entropy": cross_entropy,
+    "max_pool2d": lambda t, a: pool(t, a, -jnp.inf, jax.lax.max),
+    "avg_pool2d": lambda t, a: pool(t, a, 0.0, jax.lax.add) / (a["kernel"][0] * a["kernel"][1]),
+    "pad2d": lambda t, a: jnp.pad(t["x"], ((0, 0), *sides(a), (0, 0))),
+    "matmul": lambda t, a: turned(t["a"], a["transpose_a"]) @ turned(t["b"], a["transpose_b"]),
+    "relu": lambda t, a: jax.nn.relu(t["x"]), "gelu": lambda t, a: jax.nn.gelu(t["x"], False), "silu": lambda t, a: jax.nn.silu(t["x"]),
+    "gelu_tanh": lambda t, a: jax.nn.gelu(t["x"], True), "softplus": lambda t, a: jax.nn.softplus(t["x"]),
+    "sigmoid": lambda t, a: jax.nn.sigmoid(t["x"]), "tanh": lambda t, a: jnp.tanh(t["x"]), "exp": lambda t, a: jnp.exp(t["x"]),
+    "log": lambda t, a: jnp.log(t["x"]), "sqrt": lambda t, a: jnp.sqrt(t["x"]), "square": lambda t, a: jnp.square(t["x"]),
+    "abs": lambda t, a: jnp.abs(t["x"]), "add": lambda t, a: t["x"] + t["other"], "mul": lambda t, a: t["x"] * t["other"],
+    "div": lambda t, a: t["x"] / t["other"], "maximum": lambda t, a: jnp.maximum(t["x"], t["other"]),
+    "sum": lambda t, a: jnp.sum(t["x"], dims(t, a)), "mean": lambda t, a: jnp.mean(t["x"], dims(t, a)),
+    "max": lambda t, a: jnp.max(t["x"], dims(t, a)), "argmax": lambda t, a: jnp.argmax(t["x"], dims(t, a)[0]),
+    "softmax": lambda t, a: jax.nn.softmax(t["x"], axis(a["dim"], t["x"].ndim)),
+    "log_softmax": lambda t, a: jax.nn.log_softmax(t["x"], axis(a["dim"], t["x"].ndim)),
+    "mse": lambda t, a: jnp.mean(jnp.square(t["x"] - t["other"])),
+    "concat": lambda t, a: jnp.concatenate((t["x"], t["other"]), axis(a["dim"], t["x"].ndim)),
+    "flatten": lambda t, a: t["x"].reshape(t["x"].shape[0], -1),
+}
+
+
+class Work:
+    def __init__(self, problem, tensors, mode):
+        self.problem, self.roles = problem, roles(problem)
+        self.dtype = {"f32": jnp.float32, "bf16": jnp.bfloat16}[problem["dtype"]]
+        self.is_network = problem["direction"] == "train"
+        values = {name: jnp.asarray(there(name, value, self.roles)) for name, value in tensors.items()}
+        if not self.is_network:
+            values = {n: v if n in problem["f32_inputs"] else self.cast(v) for n, v in values.items()}
+        wanted = problem["gradients"] if problem["direction"] != "forward" else []
+        self.dy = values.pop("dy", None)
+        self.wanted = {n: values.pop(n) for n in wanted}
+        self.rest = values
+        self.state = self.first_state()
+        self.run = jax.jit(self.work_of_a_step, donate_argnums=(0, 1) if self.is_network else ())
+        self.run_gradients = jax.jit(self.gradients)
+
+    def cast(self, x):
+        return x.astype(self.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+    def first_state(self):
+        """The means of Adam and RMSProp."""
+        count = {"sgd": 0, "rmsprop": 1, "adam": 2}[self.problem.get("optimizer", "sgd")]
+        return [jax.tree.map(jnp.zeros_like, self.wanted) for _ in range(count)] + [jnp.zeros((), jnp.int32)]
+
+    def forward(self, wanted, rest):
+        values = {**wanted, **rest}
+        for node in self.problem["nodes"]:
+            inputs = {name: values[source] for name, source in node["inputs"].items()}
+            if self.is_network and node["op"] != "cross_entropy":
+                inputs = {n: self.cast(v) for n, v in inputs.items()}
+            values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
+        return values[self.problem["output"]]
+
+    def gradients(self, wanted, rest, dy):
+        y, backward = jax.vjp(lambda w: self.forward(w, rest), wanted)
+        return y, backward(jnp.ones_like(y) if dy is None else dy.astype(y.dtype))[0]
+
+    def updated(self, wanted, state, gradients):
+        rate, step = self.problem["learning_rate"], state[-1] + 1
+        if self.problem["optimizer"] == "sgd":
+            return jax.tree.map(lambda w, g: w - rate * g, wanted, gradients), [step]
+        if self.problem["optimizer"] == "rmsprop":
+            square = jax.tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, state[0], gradients)
+            return jax.tree.map(lambda w, g, s: w - rate * g / (jnp.sqrt(s) + 1e-8), wanted, gradients, square), [square, step]
+        mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state[0], gradients)
+        square = jax.tree.map(lambda s, g: 0.999 * s + 0.001 * g * g, state[1], gradients)
+        c1, c2 = 1 - 0.9 ** step, 1 - 0.999 ** step
+        new = jax.tree.map(lambda w, m, s: w - rate / c1 * m / (jnp.sqrt(s / c2) + 1e-8), wanted, mean, square)
+        return new, [mean, square, step]
+
+    def work_of_a_step(self, wanted, state, rest, dy):
+        if self.problem["direction"] == "forward":
+            return self.forward(wanted, rest)
+        y, gradients = self.gradients(wanted, rest, dy)
+        return (y, *self.updated(wanted, state, gradients)) if self.is_network else (y, gradients)
+
+    def step(self):
+        result = jax.block_until_ready(self.run(self.wanted, self.state, self.rest, self.dy))
+        if self.is_network:
+            y, self.wanted, self.state = result
+            self.y = float(y)
+
+    def first(self):
+        name = self.problem["output"]
+        if self.problem["direction"] == "forward":
+            return {name: self.out(name, self.run(self.wanted, self.state, self.rest, self.dy))}
+        y, gradients = self.run_gradients(self.wanted, self.rest, self.dy)
+        return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in gradients.items()}}
+
+    def out(self, name, value):
+        value = value.astype(jnp.float32) if jnp.issubdtype(value.dtype, jnp.floating) else value
+        return back(name, np.asarray(value), self.roles)
+
+    def facts(self):
+        return {}
+
+
+def prepare(problem, tensors, mode):
+    missing = {node["op"] for node in problem["nodes"]} - OPS.keys()
+    if missing:
+        raise Unsupported(f"the worker has no {', '.join(sorted(missing))}")
+    return Work(problem, tensors, mode)
+
+
+if __name__ == "__main__":
+    serve(__import__("compare.workers.jax", fromlist=["NAME"]))

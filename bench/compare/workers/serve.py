@@ -1,0 +1,147 @@
+"""A worker's side of the protocol: one JSON object a line, a request in, a reply out, until standard input ends.
+
+    {"do": "prepare", "job": NAME, "problem": {...}, "mode": MODE, "inputs": FILE, "results": FILE, "inject": {...}}
+                              -> {"first_s": seconds of the first step}     the results are written to FILE
+    {"do": "run", "job": NAME, "samples": N, "least_s": S}
+                              -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
+    {"do": "drop", "job": NAME} -> {}
+
+The first line out says what the worker is. A request that cannot be met is answered {"error": SENTENCE, "kind": KIND}, with
+KIND "unsupported" (this framework has no such thing in this mode), "memory" or "failed". What the libraries print goes to
+standard error, so that it cannot be taken for a reply. Between requests a worker sleeps in a read.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+
+class Unsupported(Exception):
+    """What this framework does not have, in a sentence."""
+
+
+def counters():
+    """What the operating system has counted for this process so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"page_faults": usage.ru_minflt + usage.ru_majflt, "user_s": usage.ru_utime, "system_s": usage.ru_stime,
+            "switches": usage.ru_nivcsw}
+
+
+def peak_bytes():
+    """VmHWM: what getrusage calls ru_maxrss begins at the peak of the process that started this one."""
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM:"))
+
+
+class Injected:
+    """A step with a known cost added to it, which the ledger must find again."""
+
+    def __init__(self, step, inject):
+        self.step, self.seconds = step, inject.get("sleep_s", 0.0)
+        size = int(inject.get("copy_bytes", 0)) // 4
+        self.source, self.target = np.ones(size, np.float32), np.empty(size, np.float32)
+
+    def __call__(self):
+        self.step()
+        if self.seconds:
+            time.sleep(self.seconds)
+        if self.source.size:
+            np.copyto(self.target, self.source)
+
+
+class Job:
+    """Work that was prepared, and how many calls of it make a sample that the clock can see."""
+
+    def __init__(self, work, inject):
+        self.step, self.calls, self.work = Injected(work.step, inject) if inject else work.step, 0, work
+
+    def run(self, samples, least_s):
+        if not self.calls:
+            self.calls = self.calls_for(least_s)
+        before, times, began = counters(), [], time.monotonic()
+        for _ in range(samples):
+            start = time.perf_counter()
+            for _ in range(self.calls):
+                self.step()
+            times.append((time.perf_counter() - start) / self.calls)
+        after, ended = counters(), time.monotonic()
+        calls = samples * self.calls
+        return {"samples_s": times, "calls": self.calls, "peak_bytes": peak_bytes(), "began": began, "ended": ended,
+                **{key: (after[key] - before[key]) / calls for key in after}}
+
+    def calls_for(self, least_s):
+        """Warms up, and doubles the calls until they take long enough."""
+        calls = 1
+        while True:
+            start = time.perf_counter()
+            for _ in range(calls):
+                self.step()
+            if time.perf_counter() - start >= least_s or calls >= 1 << 20:
+                return calls
+            calls *= 2
+
+
+def prepare(framework, request):
+    start = time.perf_counter()
+    work = framework.prepare(request["problem"], load_file(request["inputs"]), request["mode"])
+    job = Job(work, request.get("inject"))
+    built_s = time.perf_counter() - start
+    start = time.perf_counter()
+    results = work.first()  # the results of the first step, before anything is updated twice
+    first_s = time.perf_counter() - start
+    # ascontiguousarray makes a vector of a number
+    save_file({name: np.ascontiguousarray(value).reshape(value.shape) for name, value in results.items()}, request["results"])
+    return job, {"built_s": built_s, "first_s": first_s, **work.facts()}
+
+
+def answer(framework, jobs, request):
+    if request["do"] == "prepare":
+        jobs[request["job"]], reply = prepare(framework, request)
+        return reply
+    if request["do"] == "run":
+        return jobs[request["job"]].run(request["samples"], request["least_s"])
+    if request["do"] == "profile":
+        return framework.profile(jobs[request["job"]].step, request["steps"])
+    if request["do"] == "drop":
+        jobs.pop(request["job"], None)
+        return {}
+    raise ValueError(f"there is no request {request['do']!r}")
+
+
+def kind_of(error):
+    text = f"{type(error).__name__}: {error}".lower()
+    if isinstance(error, (Unsupported, NotImplementedError)):
+        return "unsupported"
+    if isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text or "resourceexhausted" in text:
+        return "memory"
+    return "failed"
+
+
+def serve(framework):
+    """Answers requests with a module that has NAME, MODES, version(), start(threads), prepare(problem, tensors, mode)."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, required=True)
+    threads = parser.parse_args().threads
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    framework.start(threads)
+    allocator = os.path.basename(os.environ.get("LD_PRELOAD", "")).partition(".so")[0] or "glibc"
+    hello = {"engine": framework.NAME, "version": framework.version(), "modes": list(framework.MODES), "allocator": allocator,
+             "threads": threads, "python": sys.version.split()[0]}
+    print(json.dumps(hello), file=replies)
+    jobs = {}
+    for line in sys.stdin:
+        try:
+            reply = answer(framework, jobs, json.loads(line))
+        except Exception as error:  # a framework may throw anything; the process goes on
+            sentence = " ".join(str(error).split())[:300] or type(error).__name__
+            reply = {"error": sentence, "kind": kind_of(error)}
+        ctypes.CDLL(None).fflush(None)  # what the libraries have printed stands before what follows
+        print(json.dumps(reply), file=replies)

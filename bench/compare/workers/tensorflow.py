@@ -1,0 +1,186 @@
+"""TensorFlow: eager, tf.function and XLA, on NHWC images: its convolutions on a processor take no others."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import numpy as np
+import tensorflow as tf
+
+from .channels_last import axis, back, roles, there
+from .serve import Unsupported, serve
+
+NAME, MODES = "tensorflow", ("eager", "function", "xla")
+
+
+def version():
+    return tf.__version__
+
+
+def start(threads):
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def padded(x, a, value=0.0):
+    top, bottom, left, right = a["padding"]
+    return tf.pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=value) if any(a["padding"]) else x
+
+
+def explicit(a):
+    top, bottom, left, right = a["padding"]
+    return [[0, 0], [top, bottom], [left, right], [0, 0]] if any(a["padding"]) else "VALID"
+
+
+def conv2d(t, a):
+    if a["groups"] != 1 and a["groups"] == t["x"].shape[3] == t["w"].shape[3]:
+        w = tf.transpose(t["w"], [0, 1, 3, 2])
+        y = tf.nn.depthwise_conv2d(padded(t["x"], a), w, [1, *a["stride"], 1], "VALID", dilations=a["dilation"])
+    else:
+        y = tf.nn.conv2d(t["x"], t["w"], a["stride"], explicit(a), dilations=a["dilation"])
+    return tf.nn.bias_add(y, t["b"]) if "b" in t else y
+
+
+def max_pool2d(t, a):
+    return tf.nn.max_pool2d(padded(t["x"], a, t["x"].dtype.min), a["kernel"], a["stride"], "VALID")
+
+
+def avg_pool2d(t, a):
+    return tf.nn.avg_pool2d(padded(t["x"], a), a["kernel"], a["stride"], "VALID")
+
+
+def batch_norm(t, a):
+    return tf.compat.v1.nn.fused_batch_norm(t["x"], t["w"], t["b"], epsilon=a["epsilon"], is_training=True)[0]
+
+
+def linear(t, a):
+    y = tf.matmul(t["x"], t["w"])
+    return tf.nn.bias_add(y, t["b"]) if "b" in t else y
+
+
+def part(t, a):
+    order = sorted(range(len(a["begin"])), key=lambda i: axis(i, len(a["begin"])))
+    return tf.slice(t["x"], [a["begin"][i] for i in order], [a["extents"][i] for i in order])
+
+
+def permute(t, a):
+    if len(a["dims"]) == 4:  # what stands for the logical (N, C, H, W) is NHWC before and after
+        logical = [axis(d) for d in a["dims"]]
+        return tf.transpose(t["x"], [logical[i] for i in (0, 2, 3, 1)])
+    return tf.transpose(t["x"], a["dims"])
+
+
+def cross_entropy(t, a):
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(t["labels"], tf.cast(t["x"], tf.float32)))
+
+
+def dims(t, a):
+    return [axis(d, len(t["x"].shape)) for d in a["dims"]] or None
+
+
+OPS = {
+    "conv2d": conv2d, "max_pool2d": max_pool2d, "avg_pool2d": avg_pool2d, "batch_norm": batch_norm, "linear": linear, "slice": part,
+    "permute": permute, "cross_entropy": cross_entropy, "pad2d": lambda t, a: padded(t["x"], a),
+    "matmul": lambda t, a: tf.matmul(t["a"], t["b"], a["transpose_a"], a["transpose_b"]),
+    "relu": lambda t, a: tf.nn.relu(t["x"]), "gelu": lambda t, a: tf.nn.gelu(t["x"]), "silu": lambda t, a: tf.nn.silu(t["x"]),
+    "gelu_tanh": lambda t, a: tf.nn.gelu(t["x"], approximate=True), "softplus": lambda t, a: tf.nn.softplus(t["x"]),
+    "sigmoid": lambda t, a: tf.sigmoid(t["x"]), "tanh": lambda t, a: tf.tanh(t["x"]), "exp": lambda t, a: tf.exp(t["x"]),
+    "log": lambda t, a: tf.math.log(t["x"]), "sqrt": lambda t, a: tf.sqrt(t["x"]), "square": lambda t, a: tf.square(t["x"]),
+    "abs": lambda t, a: tf.abs(t["x"]), "add": lambda t, a: t["x"] + t["other"], "mul": lambda t, a: t["x"] * t["other"],
+    "div": lambda t, a: t["x"] / t["other"], "maximum": lambda t, a: tf.maximum(t["x"], t["other"]),
+    "sum": lambda t, a: tf.reduce_sum(t["x"], dims(t, a)), "mean": lambda t, a: tf.reduce_mean(t["x"], dims(t, a)),
+    "max": lambda t, a: tf.reduce_max(t["x"], dims(t, a)), "argmax": lambda t, a: tf.argmax(t["x"], dims(t, a)[0]),
+    "softmax": lambda t, a: tf.nn.softmax(t["x"], axis(a["dim"], len(t["x"].shape))),
+    "log_softmax": lambda t, a: tf.nn.log_softmax(t["x"], axis(a["dim"], len(t["x"].shape))),
+    "mse": lambda t, a: tf.reduce_mean(tf.math.squared_difference(t["x"], t["other"])),
+    "concat": lambda t, a: tf.concat([t["x"], t["other"]], axis(a["dim"], len(t["x"].shape))),
+    "flatten": lambda t, a: tf.reshape(t["x"], [t["x"].shape[0], -1]),
+}
+
+
+class Work:
+    def __init__(self, problem, tensors, mode):
+        self.problem, self.roles = problem, roles(problem)
+        self.dtype = {"f32": tf.float32, "bf16": tf.bfloat16}[problem["dtype"]]
+        self.is_network = problem["direction"] == "train"
+        there_ = {name: tf.constant(there(name, value, self.roles)) for name, value in tensors.items()}
+        if not self.is_network:
+            there_ = {n: self.cast(n, v) for n, v in there_.items()}
+        self.dy = there_.pop("dy", None)
+        self.wanted = problem["gradients"] if problem["direction"] != "forward" else []
+        self.values = {n: tf.Variable(v) if self.is_network and n in self.wanted else v for n, v in there_.items()}
+        self.optimizer = self.make_optimizer()
+        compiled = {} if mode == "eager" else {"jit_compile": mode == "xla"}
+        wrap = (lambda f: tf.function(f, **compiled)) if compiled else (lambda f: f)
+        self.run, self.run_gradients = wrap(self.work_of_a_step), wrap(self.gradients)
+
+    def cast(self, name, x):
+        return tf.cast(x, self.dtype) if x.dtype.is_floating and name not in self.problem["f32_inputs"] else x
+
+    def make_optimizer(self):
+        if not self.is_network or self.problem["optimizer"] == "sgd":
+            return None  # plain SGD by hand: Keras's own is slower
+        makers = {"adam": tf.keras.optimizers.Adam, "rmsprop": tf.keras.optimizers.RMSprop}
+        optimizer = makers[self.problem["optimizer"]](self.problem["learning_rate"])
+        optimizer.build([self.values[n] for n in self.wanted])
+        return optimizer
+
+    def forward(self, values):
+        for node in self.problem["nodes"]:
+            inputs = {name: values[source] for name, source in node["inputs"].items()}
+            if self.is_network and self.dtype == tf.bfloat16:
+                inputs = {n: tf.cast(v, self.dtype) if v.dtype == tf.float32 else v for n, v in inputs.items()}
+            values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
+        return values[self.problem["output"]]
+
+    def gradients(self, values):
+        wanted = [values[n] for n in self.wanted]
+        with tf.GradientTape() as tape:
+            tape.watch(wanted)
+            y = self.forward(dict(values))
+        return y, tape.gradient(y, wanted, None if self.dy is None else tf.cast(self.dy, y.dtype))
+
+    def work_of_a_step(self, values):
+        if self.problem["direction"] == "forward":
+            return self.forward(dict(values))
+        y, gradients = self.gradients(values)
+        if not self.is_network:
+            return y, gradients
+        if self.optimizer:
+            self.optimizer.apply_gradients(zip(gradients, [values[n] for n in self.wanted]))
+        else:
+            for name, gradient in zip(self.wanted, gradients):
+                values[name].assign_sub(self.problem["learning_rate"] * gradient)
+        return y
+
+    def step(self):
+        self.y = self.run(self.values)
+        if self.is_network:
+            self.y = float(self.y)
+
+    def first(self):
+        name = self.problem["output"]
+        if self.problem["direction"] == "forward":
+            return {name: self.out(name, self.run(self.values))}
+        y, gradients = self.run_gradients(self.values)
+        return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in zip(self.wanted, gradients)}}
+
+    def out(self, name, value):
+        value = tf.convert_to_tensor(value)
+        value = tf.cast(value, tf.float32) if value.dtype.is_floating else value
+        return back(name, np.asarray(value), self.roles)
+
+    def facts(self):
+        return {}
+
+
+def prepare(problem, tensors, mode):
+    missing = {node["op"] for node in problem["nodes"]} - OPS.keys()
+    if missing:
+        raise Unsupported(f"the worker has no {', '.join(sorted(missing))}")
+    return Work(problem, tensors, mode)
+
+
+if __name__ == "__main__":
+    serve(__import__("compare.workers.tensorflow", fromlist=["NAME"]))

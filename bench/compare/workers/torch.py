@@ -1,0 +1,153 @@
+"""PyTorch: eager and compiled, each with NCHW and with channels_last memory."""
+
+import torch
+import torch.nn.functional as F
+
+from .serve import Unsupported, serve
+
+NAME, MODES = "torch", ("eager", "channels_last", "compile", "compile_channels_last")
+
+
+def version():
+    return torch.__version__
+
+
+def start(threads):
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+
+
+def symmetric(x, a, value=0.0):
+    """x and the padding that the op takes by itself: what differs from side to side is added before."""
+    top, bottom, left, right = a.get("padding", (0, 0, 0, 0))
+    if top == bottom and left == right:
+        return x, (top, left)
+    return F.pad(x, (left, right, top, bottom), value=value), (0, 0)
+
+
+def conv2d(t, a):
+    x, padding = symmetric(t["x"], a)
+    return F.conv2d(x, t["w"], t.get("b"), a["stride"], padding, a["dilation"], a["groups"])
+
+
+def max_pool2d(t, a):
+    x, padding = symmetric(t["x"], a, -torch.inf)
+    return F.max_pool2d(x, a["kernel"], a["stride"], padding)
+
+
+def avg_pool2d(t, a):
+    x, padding = symmetric(t["x"], a)
+    return F.avg_pool2d(x, a["kernel"], a["stride"], padding)
+
+
+def pad2d(t, a):
+    top, bottom, left, right = a["padding"]
+    return F.pad(t["x"], (left, right, top, bottom))
+
+
+def batch_norm(t, a):
+    return F.batch_norm(t["x"], t.get("running_mean"), t.get("running_var"), t["w"], t["b"], True, a["momentum"], a["epsilon"])
+
+
+def part(t, a):
+    return t["x"][tuple(slice(b, b + n) for b, n in zip(a["begin"], a["extents"]))].clone(memory_format=torch.preserve_format)
+
+
+OPS = {
+    "conv2d": conv2d, "max_pool2d": max_pool2d, "avg_pool2d": avg_pool2d, "pad2d": pad2d, "batch_norm": batch_norm, "slice": part,
+    "linear": lambda t, a: F.linear(t["x"], t["w"], t.get("b")),
+    "matmul": lambda t, a: torch.matmul(t["a"].mT if a["transpose_a"] else t["a"], t["b"].mT if a["transpose_b"] else t["b"]),
+    "relu": lambda t, a: F.relu(t["x"]), "gelu": lambda t, a: F.gelu(t["x"]), "silu": lambda t, a: F.silu(t["x"]),
+    "gelu_tanh": lambda t, a: F.gelu(t["x"], approximate="tanh"), "softplus": lambda t, a: F.softplus(t["x"]),
+    "sigmoid": lambda t, a: torch.sigmoid(t["x"]), "tanh": lambda t, a: torch.tanh(t["x"]), "exp": lambda t, a: torch.exp(t["x"]),
+    "log": lambda t, a: torch.log(t["x"]), "sqrt": lambda t, a: torch.sqrt(t["x"]), "square": lambda t, a: torch.square(t["x"]),
+    "abs": lambda t, a: torch.abs(t["x"]), "add": lambda t, a: t["x"] + t["other"], "mul": lambda t, a: t["x"] * t["other"],
+    "div": lambda t, a: t["x"] / t["other"], "maximum": lambda t, a: torch.maximum(t["x"], t["other"]),
+    "sum": lambda t, a: t["x"].sum(a["dims"] or None), "mean": lambda t, a: t["x"].mean(a["dims"] or None),
+    "max": lambda t, a: t["x"].amax(a["dims"]), "argmax": lambda t, a: t["x"].argmax(a["dims"][0]),
+    "softmax": lambda t, a: F.softmax(t["x"], a["dim"]), "log_softmax": lambda t, a: F.log_softmax(t["x"], a["dim"]),
+    "cross_entropy": lambda t, a: F.cross_entropy(t["x"].float(), t["labels"]), "mse": lambda t, a: F.mse_loss(t["x"], t["other"]),
+    "permute": lambda t, a: t["x"].permute(a["dims"]).contiguous(), "concat": lambda t, a: torch.cat((t["x"], t["other"]), a["dim"]),
+    "flatten": lambda t, a: torch.flatten(t["x"], 1),
+}
+
+
+class Work:
+    def __init__(self, problem, tensors, mode):
+        self.problem, self.last = problem, "channels_last" in mode
+        self.dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[problem["dtype"]]
+        self.is_network = problem["direction"] == "train"
+        self.values = {name: self.tensor(name, value) for name, value in tensors.items()}
+        self.dy = self.values.pop("dy", None)
+        self.wanted = [self.values[name] for name in problem["gradients"]] if problem["direction"] != "forward" else []
+        for x in self.wanted:
+            x.requires_grad_()
+        self.optimizer = self.make_optimizer() if self.is_network else None
+        self.function = torch.compile(self.forward) if "compile" in mode else self.forward
+
+    def tensor(self, name, array):
+        x = torch.from_numpy(array)
+        if x.is_floating_point() and not self.is_network and name not in self.problem["f32_inputs"]:
+            x = x.to(self.dtype)
+        return x.contiguous(memory_format=torch.channels_last) if self.last and x.dim() == 4 else x
+
+    def make_optimizer(self):
+        kind, rate = self.problem["optimizer"], self.problem["learning_rate"]
+        if kind == "sgd":
+            return torch.optim.SGD(self.wanted, lr=rate)
+        if kind == "rmsprop":
+            return torch.optim.RMSprop(self.wanted, lr=rate)
+        return torch.optim.Adam(self.wanted, lr=rate, fused=True)
+
+    def forward(self):
+        values = dict(self.values)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.is_network and self.dtype == torch.bfloat16):
+            for node in self.problem["nodes"]:
+                inputs = {name: values[source] for name, source in node["inputs"].items()}
+                values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
+        return values[self.problem["output"]]
+
+    def gradients(self):
+        y = self.function()
+        if self.dy is not None and self.dy.dtype != y.dtype:  # a loss is f32, whatever x is
+            self.dy = self.dy.to(y.dtype)
+        return y, torch.autograd.grad(y, self.wanted, self.dy)
+
+    def step(self):
+        if self.problem["direction"] == "forward":
+            with torch.no_grad():
+                self.y = self.function()
+        elif self.is_network:
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = self.function()
+            loss.backward()
+            self.optimizer.step()
+            self.y = loss.item()
+        else:
+            self.y, self.dxs = self.gradients()
+
+    def first(self):
+        if self.problem["direction"] == "forward":
+            self.step()
+            return {self.problem["output"]: out(self.y)}
+        y, gradients = self.gradients()
+        return {self.problem["output"]: out(y), **{"d" + n: out(g) for n, g in zip(self.problem["gradients"], gradients)}}
+
+    def facts(self):
+        return {}
+
+
+def out(x):
+    x = x.detach()
+    return (x.float() if x.is_floating_point() else x).contiguous().numpy()
+
+
+def prepare(problem, tensors, mode):
+    missing = {node["op"] for node in problem["nodes"]} - OPS.keys()
+    if missing:
+        raise Unsupported(f"the worker has no {', '.join(sorted(missing))}")
+    return Work(problem, tensors, mode)
+
+
+if __name__ == "__main__":
+    serve(__import__("compare.workers.torch", fromlist=["NAME"]))
