@@ -39,10 +39,10 @@ void expect_the_same_everywhere(const Training& run, double bound) {
   expect_close(eager, on_host(run), bound);
 }
 
-// What Adam divides by is next to 0 in its first steps: where a gradient is rounding, so is a part of its step of 1e-3.
+// What Adam divides by is next to 0 in its first steps, which magnifies rounding.
 TEST(EmulatedTrainingTest, LeNetIsTheSameInEveryOrder) {
   expect_the_same_everywhere({"lenet", "sgd", 6, 4, Layout::kNchw}, 1e-5);
-  expect_the_same_everywhere({"lenet", "adam", 6, 4, Layout::kNhwc}, 1e-3);
+  expect_the_same_everywhere({"lenet", "adam", 6, 4, Layout::kNhwc}, 1e-4);
 }
 
 #ifndef PLUMB_SANITIZED
