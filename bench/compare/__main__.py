@@ -60,6 +60,11 @@ def engines_of(a):
     return Engines(programs, a.threads, a.tcmalloc)
 
 
+def check_plumbline(engines):
+    if not engines.has("plumbline"):
+        raise BadInput("there is no plumb_bench_worker; scripts/compare builds it")
+
+
 def described(engines):
     """The environment of all records: the machine with its measured roofs."""
     with Session(engines) as session:
@@ -106,6 +111,7 @@ def measure(words):
     names, frameworks = some_of(a.only, EXPERIMENTS, "--only"), some_of(a.frameworks, known, "--frameworks")
     if a.shapes:
         read_table(a.shapes)  # refused now, not after the roofs
+    check_plumbline(engines)
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes)
@@ -149,8 +155,9 @@ def check(words):
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break one part on purpose, which must be found")
     a = parser.parse_args(words)
     engines = engines_of(a)
+    check_plumbline(engines)
     for name in ("fake", "another"):
-        engines.programs[name], engines.modules[name] = sys.executable, "compare.workers.fake"
+        engines.programs[name], engines.modules[name] = sys.executable, "fake"
     findings = audit(engines, described(engines), a.broken)
     for f in findings:
         print(f"{'good' if f.passed else 'OFF '}  {f.name}: {f.text}")

@@ -2,10 +2,10 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "bench/peak_memory.h"
 #include "core/stopwatch.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
@@ -85,16 +85,6 @@ class Training {
   size_t count_ = 0;
 };
 
-// What getrusage calls ru_maxrss begins at the peak of the process that started this one.
-int64_t peak_rss_bytes() {
-  std::ifstream status("/proc/self/status");
-  const std::string name = "VmHWM:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return std::stoll(line.substr(name.size())) * 1024;
-  }
-  fail("/proc/self/status has no line {}", name);
-}
-
 void say(const char* word, const nlohmann::json& what) {
   fmt::print("{} {}\n", word, what.dump());
   std::fflush(stdout);
@@ -125,7 +115,7 @@ void serve(const Options& o) {
     for (int i = 0; i < steps; ++i) {
       ms.push_back(1e3 * detail::seconds_of([&] { losses.push_back(work.step()); }));
     }
-    say("steps", {{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", peak_rss_bytes()}});
+    say("steps", {{"ms", ms}, {"losses", losses}, {"peak_rss_bytes", bench::peak_rss_bytes()}});
   }
 }
 

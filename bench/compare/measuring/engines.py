@@ -30,7 +30,7 @@ class Engines:
 
     def __init__(self, programs, threads, tcmalloc=None, modules=None):
         self.programs, self.threads, self.tcmalloc = programs, threads, tcmalloc
-        self.modules = modules or {}  # {engine: module}, instead of compare.workers.ENGINE
+        self.modules = modules or {}  # {engine: its file in workers/}, where the names differ
 
     def has(self, engine):
         return engine in self.programs
@@ -44,5 +44,4 @@ class Engines:
         program = str(self.programs[variant.engine])
         if variant.engine == "plumbline":
             return [program, "--threads", str(self.threads)], environment
-        module = self.modules.get(variant.engine, f"compare.workers.{variant.engine}")
-        return [program, "-m", module, "--threads", str(self.threads)], environment
+        return [program, "-m", "compare.workers", self.modules.get(variant.engine, variant.engine), "--threads", str(self.threads)], environment

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "bench/allocations.h"
 #include "bench/compare/plumbline/work.h"
+#include "bench/peak_memory.h"
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
 #include "dispatch/recorder.h"
@@ -82,16 +82,6 @@ double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// VmHWM: what getrusage calls ru_maxrss begins at the peak of the process that started this one.
-int64_t peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  const std::string name = "VmHWM:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return std::stoll(line.substr(name.size())) * 1024;
-  }
-  fail("/proc/self/status has no line {}", name);
-}
-
 // Sums the kernels that run, by what they are.
 class Kernels final : public Observer {
  public:
@@ -156,7 +146,7 @@ class Job {
             {"calls", calls_},
             {"began", began},
             {"ended", ended},
-            {"peak_bytes", peak_bytes()},
+            {"peak_bytes", bench::peak_rss_bytes()},
             {"page_faults", static_cast<double>(after.page_faults - before.page_faults) / n},
             {"allocations", static_cast<double>(after.allocations - before.allocations) / n},
             {"switches", static_cast<double>(after.switches - before.switches) / n},

@@ -22,6 +22,12 @@ def sides(text):
     return list(n * 4 if len(n) == 1 else (n[0], n[0], n[1], n[1]) if len(n) == 2 else n)
 
 
+def require(fits):
+    """Operands that do not fit together are no problem."""
+    if not fits:
+        raise ValueError
+
+
 def pair(text):
     n = numbers(text)
     return list(n * 2 if len(n) == 1 else n)
@@ -53,7 +59,7 @@ def read_table(path=TABLE):
                 lines.append(table_line(*words))
                 list(forward_problems(lines[-1:]))
             except (ValueError, TypeError, KeyError, IndexError, ZeroDivisionError):
-                raise BadTable(f"{path}, line {number}: this is no problem; bench/problems.h says what a line is") from None
+                raise BadTable(f"{path}, line {number}: {line.strip()!r} is no problem that fits together; bench/problems.h says what a line is") from None
     if not lines:
         raise BadTable(f"{path} has no problem")
     return lines
@@ -83,6 +89,7 @@ def conv2d(name, x, w, text):
     stride, padding, dilation = pair(text.get("stride", "1")), sides(text.get("padding", "0")), pair(text.get("dilation", "1"))
     attributes = {"stride": stride, "padding": padding, "dilation": dilation, "groups": int(text.get("groups", 1))}
     y = (x[0], w[0], *extents(x, w[2:], stride, padding, dilation))
+    require(x[1] == w[1] * attributes["groups"] and w[0] % attributes["groups"] == 0 and min(y) > 0)
     bound = 1 / math.sqrt(math.prod(w[1:]))
     inputs = {"x": Tensor(x), "w": Tensor(w, -bound, bound), "b": Tensor((w[0],), -bound, bound)}
     return op_problem("conv2d", name, inputs, attributes, y, 2 * math.prod(y) * math.prod(w[1:]))
@@ -91,11 +98,13 @@ def conv2d(name, x, w, text):
 def pooling(op, name, x, text):
     kernel, padding = pair(text["kernel"]), sides(text.get("padding", "0"))
     stride = pair(text.get("stride", text["kernel"]))
-    return op_problem(op, name, {"x": Tensor(x)}, {"kernel": kernel, "stride": stride, "padding": padding},
-                      (x[0], x[1], *extents(x, kernel, stride, padding)))
+    y = (x[0], x[1], *extents(x, kernel, stride, padding))
+    require(min(y) > 0)
+    return op_problem(op, name, {"x": Tensor(x)}, {"kernel": kernel, "stride": stride, "padding": padding}, y)
 
 
 def linear(name, x, w):
+    require(x[1] == w[1])
     bound = 1 / math.sqrt(w[1])
     inputs = {"x": Tensor(x), "w": Tensor(w, -bound, bound), "b": Tensor((w[0],), -bound, bound)}
     return op_problem("linear", name, inputs, {}, (x[0], w[0]), 2 * x[0] * w[0] * w[1])
@@ -105,6 +114,7 @@ def matmul(name, a, b, text):
     transpose_a, transpose_b = text.get("transpose_a") == "1", text.get("transpose_b") == "1"
     m, k = (a[-1], a[-2]) if transpose_a else a[-2:]
     n = b[-2] if transpose_b else b[-1]
+    require(a[:-2] == b[:-2] and k == (b[-1] if transpose_b else b[-2]))
     y = (*a[:-2], m, n)
     return op_problem("matmul", name, {"a": Tensor(a), "b": Tensor(b)}, {"transpose_a": transpose_a, "transpose_b": transpose_b}, y,
                       2 * math.prod(y) * k)

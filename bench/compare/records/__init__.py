@@ -1,5 +1,6 @@
 """Records: every measurement, ours or a framework's, is one line of one schema, checked when it is written and when it is read."""
 
+import contextlib
 import json
 import pathlib
 
@@ -54,19 +55,28 @@ class Store:
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.written():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         self.records = read(self.path) if self.path.exists() else []
         if self.path.exists() and not self.path.read_bytes().endswith(b"\n") and self.path.stat().st_size:
             self.rewrite()
 
+    @contextlib.contextmanager
+    def written(self):
+        try:
+            yield
+        except OSError as e:
+            raise BadRecord(f"{self.path} cannot be written: {e.strerror}") from None
+
     def rewrite(self):
         part = self.path.with_suffix(".part")
-        part.write_text("".join(json.dumps(r) + "\n" for r in self.records))
-        part.replace(self.path)
+        with self.written():
+            part.write_text("".join(json.dumps(r) + "\n" for r in self.records))
+            part.replace(self.path)
 
     def add(self, record):
         check(record, "a record of this run")
-        with self.path.open("a") as f:
+        with self.written(), self.path.open("a") as f:
             f.write(json.dumps(record) + "\n")
         self.records.append(record)
 

@@ -20,7 +20,7 @@ def worker_program():
 @pytest.fixture(scope="session")
 def engines(worker_program):
     programs = {"plumbline": worker_program, "fake": sys.executable, "another": sys.executable}
-    return Engines(programs, threads=1, modules={"another": "compare.workers.fake"})
+    return Engines(programs, threads=1, modules={"another": "fake"})
 
 
 @pytest.fixture

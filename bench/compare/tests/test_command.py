@@ -87,8 +87,21 @@ def test_report_and_diff_of_the_records(measured, worker_program, tmp_path):
     assert done.returncode == 0 and "1.00" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("line", ["conv2d a 2x3x8x8 4x5x3x3", "conv2d a 0x3x8x8 4x3x3x3", "conv2d a 2x3x2x2 4x3x3x3", "linear l 4x8 3x9",
+                                  "matmul m 4x8 9x3", "pool2d p 2x3x4x4", "tensor", "fft f 4x4", "tensor t 4xq"])
+def test_a_line_that_is_no_problem_is_named(tmp_path, line):
+    (tmp_path / "shapes").write_text(f"# a comment\n{line}\n")
+    done = subprocess.run([sys.executable, "-m", "compare", "--shapes", str(tmp_path / "shapes")], capture_output=True, text=True)
+    assert done.returncode == 2 and "line 2:" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_a_full_disk_is_a_sentence(worker_program):
+    done = run(worker_program, "--only", "ops", "--frameworks", "fake", "--out", "/dev/full")
+    assert done.returncode == 2 and "records.jsonl cannot be written" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 @pytest.mark.parametrize("words, sentence", [
-    (("--only", "everything"), "--only everything: there is none; use train, ops"),
+    ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, ops"),
     (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
     (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
     (("report", "/nowhere"), "/nowhere cannot be read"), (("diff", "/nowhere", "/nowhere"), "/nowhere cannot be read"),

@@ -13,7 +13,7 @@ import types
 import numpy as np
 
 from . import serve as protocol
-from .serve import Unsupported, serve
+from .serve import Unsupported
 
 NAME, MODES = "fake", ("good", "wrong", "nan", "dies", "hangs", "memory")
 
@@ -56,8 +56,18 @@ GRADIENTS = {
 
 
 class Work:
+    FACTS = {"implementation": "numpy"}
+
     def __init__(self, problem, tensors, mode):
+        if mode == "dies":
+            os._exit(3)
+        if mode == "hangs":
+            time.sleep(1e6)
+        if mode == "memory":
+            raise MemoryError("out of memory")
         self.node, self.problem, self.mode = problem["nodes"][0], problem, mode
+        if problem["direction"] != "forward" and self.node["op"] not in GRADIENTS:
+            raise Unsupported(f"fake has no gradient of {self.node['op']}")
         self.tensors = {n: v for n, v in tensors.items() if n != "dy"}
         self.dy = tensors.get("dy")
 
@@ -75,24 +85,3 @@ class Work:
         if self.mode in ("wrong", "nan"):
             last[-1] = last[-1] + 1 if self.mode == "wrong" else np.nan
         return results
-
-    def facts(self):
-        return {"implementation": "numpy"}
-
-
-def prepare(problem, tensors, mode):
-    if mode == "dies":
-        os._exit(3)
-    if mode == "hangs":
-        time.sleep(1e6)
-    if mode == "memory":
-        raise MemoryError("out of memory")
-    op = problem["nodes"][0]["op"]
-    table = OPS if problem["direction"] == "forward" else GRADIENTS
-    if problem["kind"] == "network" or op not in table:
-        raise Unsupported(f"fake has no {op}")
-    return Work(problem, tensors, mode)
-
-
-if __name__ == "__main__":
-    serve(__import__("compare.workers.fake", fromlist=["NAME"]))

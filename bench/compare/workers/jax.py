@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .channels_last import axis, back, roles, there
-from .serve import Unsupported, serve
 
 NAME, MODES = "jax", ("jit",)
 
@@ -169,17 +168,3 @@ class Work:
     def out(self, name, value):
         value = value.astype(jnp.float32) if jnp.issubdtype(value.dtype, jnp.floating) else value
         return back(name, np.asarray(value), self.roles)
-
-    def facts(self):
-        return {}
-
-
-def prepare(problem, tensors, mode):
-    missing = {node["op"] for node in problem["nodes"]} - OPS.keys()
-    if missing:
-        raise Unsupported(f"the worker has no {', '.join(sorted(missing))}")
-    return Work(problem, tensors, mode)
-
-
-if __name__ == "__main__":
-    serve(__import__("compare.workers.jax", fromlist=["NAME"]))

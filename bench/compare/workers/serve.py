@@ -11,7 +11,6 @@ KIND "unsupported" (this framework has no such thing in this mode), "memory" or 
 standard error, so that it cannot be taken for a reply. Between requests a worker sleeps in a read.
 """
 
-import argparse
 import ctypes
 import json
 import os
@@ -90,7 +89,11 @@ class Job:
 
 def prepare(framework, request):
     start = time.perf_counter()
-    work = framework.prepare(request["problem"], load_file(request["inputs"]), request["mode"])
+    problem = request["problem"]
+    missing = {node["op"] for node in problem["nodes"]} - framework.OPS.keys()
+    if missing:
+        raise Unsupported(f"{framework.NAME} has no {', '.join(sorted(missing))}")
+    work = framework.Work(problem, load_file(request["inputs"]), request["mode"])
     job = Job(work, request.get("inject"))
     built_s = time.perf_counter() - start
     start = time.perf_counter()
@@ -98,7 +101,7 @@ def prepare(framework, request):
     first_s = time.perf_counter() - start
     # ascontiguousarray makes a vector of a number
     save_file({name: np.ascontiguousarray(value).reshape(value.shape) for name, value in results.items()}, request["results"])
-    return job, {"built_s": built_s, "first_s": first_s, **work.facts()}
+    return job, {"built_s": built_s, "first_s": first_s, **getattr(work, "FACTS", {})}
 
 
 def answer(framework, jobs, request):
@@ -107,8 +110,6 @@ def answer(framework, jobs, request):
         return reply
     if request["do"] == "run":
         return jobs[request["job"]].run(request["samples"], request["least_s"])
-    if request["do"] == "profile":
-        return framework.profile(jobs[request["job"]].step, request["steps"])
     if request["do"] == "drop":
         jobs.pop(request["job"], None)
         return {}
@@ -124,11 +125,9 @@ def kind_of(error):
     return "failed"
 
 
-def serve(framework):
-    """Answers requests with a module that has NAME, MODES, version(), start(threads), prepare(problem, tensors, mode)."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, required=True)
-    threads = parser.parse_args().threads
+def serve(framework, threads):
+    """Answers requests with a module that has NAME, MODES, OPS, version(), start(threads), and Work(problem, tensors, mode), which
+    does the work by step(), and by first(), which returns the results."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     framework.start(threads)

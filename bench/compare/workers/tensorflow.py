@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from .channels_last import axis, back, roles, there
-from .serve import Unsupported, serve
 
 NAME, MODES = "tensorflow", ("eager", "function", "xla")
 
@@ -170,17 +169,3 @@ class Work:
         value = tf.convert_to_tensor(value)
         value = tf.cast(value, tf.float32) if value.dtype.is_floating else value
         return back(name, np.asarray(value), self.roles)
-
-    def facts(self):
-        return {}
-
-
-def prepare(problem, tensors, mode):
-    missing = {node["op"] for node in problem["nodes"]} - OPS.keys()
-    if missing:
-        raise Unsupported(f"the worker has no {', '.join(sorted(missing))}")
-    return Work(problem, tensors, mode)
-
-
-if __name__ == "__main__":
-    serve(__import__("compare.workers.tensorflow", fromlist=["NAME"]))

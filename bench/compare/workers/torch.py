@@ -3,7 +3,6 @@
 import torch
 import torch.nn.functional as F
 
-from .serve import Unsupported, serve
 
 NAME, MODES = "torch", ("eager", "channels_last", "compile", "compile_channels_last")
 
@@ -133,21 +132,7 @@ class Work:
         y, gradients = self.gradients()
         return {self.problem["output"]: out(y), **{"d" + n: out(g) for n, g in zip(self.problem["gradients"], gradients)}}
 
-    def facts(self):
-        return {}
-
 
 def out(x):
     x = x.detach()
     return (x.float() if x.is_floating_point() else x).contiguous().numpy()
-
-
-def prepare(problem, tensors, mode):
-    missing = {node["op"] for node in problem["nodes"]} - OPS.keys()
-    if missing:
-        raise Unsupported(f"the worker has no {', '.join(sorted(missing))}")
-    return Work(problem, tensors, mode)
-
-
-if __name__ == "__main__":
-    serve(__import__("compare.workers.torch", fromlist=["NAME"]))

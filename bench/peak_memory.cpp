@@ -1,0 +1,19 @@
+#include "bench/peak_memory.h"
+
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+
+namespace plumb::bench {
+
+int64_t peak_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  const std::string name = "VmHWM:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoll(line.substr(name.size())) * 1024;
+  }
+  fail("/proc/self/status has no line {}", name);
+}
+
+}  // namespace plumb::bench
