@@ -11,10 +11,10 @@ import uuid
 
 from rich.console import Console
 
-from .audit import BREAKS, audit
+from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
 from .experiments.bench import Bench
-from .measuring.engines import FRAMEWORKS, Engines
+from .measuring.engines import FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
 from .measuring.session import Session
 from .measuring.worker import Refused
@@ -153,12 +153,16 @@ def compare(words):
 def check(words):
     parser = common(Parser(f"{PROGRAM} audit", description="Measures work of known cost; the exit status is 1 if the harness is off."))
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break one part on purpose, which must be found")
+    parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=[], help="whose ledger is audited as well as Plumbline's")
     a = parser.parse_args(words)
     engines = engines_of(a)
     check_plumbline(engines)
+    variants = [Variant(n, USUAL_MODE[n]) for n in ("plumbline", *some_of(a.frameworks, FRAMEWORKS, "--frameworks"))]
     for name in ("fake", "another"):
         engines.programs[name], engines.modules[name] = sys.executable, "fake"
     findings = audit(engines, described(engines), a.broken)
+    if not a.broken:
+        findings += ledger(engines, variants)
     for f in findings:
         print(f"{'good' if f.passed else 'OFF '}  {f.name}: {f.text}")
     return 0 if all(f.passed for f in findings) else 1

@@ -15,6 +15,7 @@ from ..measuring.session import Plan, Session
 from ..problems import Problem, Tensor
 from ..problems.catalogue import linear
 from ..records.of_measured import record_of
+from . import faults
 
 MOST_OFF = 0.05
 BREAKS = ("timer", "sleep", "bytes", "flops", "weights")
@@ -94,6 +95,17 @@ def audit(engines, environment, broken=None):
         findings.append(Finding("weights: both sides have the same", bool(weighed.agreement.get("agrees")),
                                 weighed.agreement.get("reason") or f"error {weighed.agreement.get('error') or 0:.1g}"))
     return findings
+
+
+def ledger(engines, variants):
+    """[Finding] of costs that were added to a product's step on purpose, of each variant."""
+    problem = linear("product", (256, 1024), (1024, 1024)).with_(direction="forward")
+    with Session(engines) as session:
+        found = faults.find(session, problem, variants)
+    if isinstance(found, str):
+        return [Finding("ledger", True, f"not looked at: {found}")]
+    return [Finding(f"ledger: {f.fault} in {f.engine}", f.off <= faults.MOST_OFF,
+                    f"{f.found_s * 1e3:.2f} ms found as {f.part} where it takes {f.cost_s * 1e3:.2f}: {f.off:.0%} off") for f in found]
 
 
 def interleaved(all_found):

@@ -20,5 +20,5 @@ def problems(full):
 
 def run(bench):
     ours = [Variant("plumbline", mode) for mode in ("best auto", "best captured auto", "vendor auto")]
-    plan = Plan(rounds=9, samples=2, least_s=0.0) if bench.full else Plan(rounds=5, samples=2, least_s=0.0)
+    plan = Plan(rounds=9, samples=2, least_s=0.0, apart_s=2.0) if bench.full else Plan(rounds=5, samples=2, least_s=0.0, apart_s=1.0)
     bench.measure_all(NAME, list(problems(bench.full)), lambda problem: ours + bench.variants_of_frameworks(), plan, alone=True)

@@ -6,6 +6,7 @@ import pathlib
 
 BENCH = pathlib.Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("torch", "tensorflow", "jax")
+USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Engines:
 
     def command(self, variant):
         """(words, environment) of a worker."""
-        environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive"}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",
+                       "ONEDNN_JIT_PROFILE": "2"}  # oneDNN tells the profiler the names of the code that it makes
         environment.pop("LD_PRELOAD", None)
         if variant.allocator:
             environment["LD_PRELOAD"] = self.tcmalloc

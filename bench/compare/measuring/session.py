@@ -1,11 +1,16 @@
 """A session: workers that are alive, and problems that they do in turn, round by round."""
 
+import concurrent.futures
 import dataclasses
+import math
 import pathlib
 import shutil
+import statistics
 import tempfile
 import time
 
+from ..ledger import ledger_of
+from ..ledger.sampler import Sampler, Unavailable
 from .agreement import agreement
 from .engines import Variant
 from .machine import Load
@@ -23,6 +28,7 @@ class Plan:
     samples: int = 3       # a round
     least_s: float = 0.002  # a sample
     warm_up: int = 1       # rounds that are thrown away
+    apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
 
 
 @dataclasses.dataclass
@@ -37,6 +43,7 @@ class Measured:
     replies: list = dataclasses.field(default_factory=list)
     disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
     refusal: Refused | None = None
+    ledger: object = None      # a Ledger, or the sentence why there is none
 
 
 class Session:
@@ -133,6 +140,8 @@ class Session:
                         self.run(found, plan, number >= 0)
                     except Refused as refusal:
                         found.refusal = refusal
+        if plan.apart_s > 0:
+            self.take_apart([f for f in able if f.refusal is None], plan)
         for found in all_found:
             try:
                 self.worker(found.variant).ask("drop", job=found.variant.name)
@@ -141,6 +150,24 @@ class Session:
         inputs.unlink(missing_ok=True)
         expected.unlink(missing_ok=True)
         return all_found
+
+    def take_apart(self, able, plan):
+        """Looks at each one's steps for a while, by itself, and reads what was seen when none is measured any more."""
+        seen = []
+        for number, found in enumerate(able):
+            worker, file = self.worker(found.variant), self.folder / f"{number}.seen"
+            seconds = found.replies[0]["calls"] * statistics.median(s for r in found.rounds for s in r)
+            try:
+                sampler = Sampler(worker.process.pid, file)
+                reply = worker.ask("run", job=found.variant.name, samples=max(2, math.ceil(plan.apart_s / seconds)), least_s=plan.least_s)
+                sampler.stop()
+                seen.append((found, file, reply))
+            except (Unavailable, Refused) as reason:
+                found.ledger = str(reason)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for (found, file, _), ledger in zip(seen, pool.map(lambda s: ledger_of(s[1], s[2]), seen)):
+                found.ledger = ledger
+                file.unlink(missing_ok=True)
 
     def close_workers(self):
         """Ends all workers but the oracle, and what memory they hold."""

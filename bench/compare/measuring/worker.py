@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import selectors
 import subprocess
 import time
@@ -94,6 +95,7 @@ class Worker:
             self.kill()
         self.process.stdout.close()
         self.selector.close()
+        pathlib.Path(f"/tmp/perf-{self.process.pid}.map").unlink(missing_ok=True)  # the names of oneDNN's code
 
     def __enter__(self):
         return self

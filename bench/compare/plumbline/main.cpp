@@ -4,10 +4,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "bench/allocations.h"
@@ -23,6 +25,8 @@
 #include "measure/roofs.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
+#include "ops/convert.h"
+#include "ops/fill.h"
 #include "ops/random.h"
 
 namespace plumb::compare {
@@ -121,14 +125,32 @@ class Kernels final : public Observer {
   std::map<std::string, json> all_;
 };
 
-// A prepared job, and how many calls of it make a sample that the clock can see. A known cost may be added to a step.
+// A known cost that is added to a step: a sleep, a copy, a conversion of layout.
+class Fault {
+ public:
+  explicit Fault(const json& inject)
+      : sleep_s_(inject.value("sleep_s", 0.0)),
+        source_(inject.value("copy_bytes", size_t{0}), 1),
+        target_(source_.size()),
+        images_(ones(Shape{inject.value("convert_bytes", int64_t{0}) / (4 * 64 * 1024), 64, 32, 32})) {}
+
+  void operator()() const {
+    if (sleep_s_ > 0) usleep(static_cast<useconds_t>(1e6 * sleep_s_));
+    if (!source_.empty()) std::memcpy(target_.data(), source_.data(), source_.size());
+    if (images_.numel() > 0) to(images_, Layout::kNhwc);
+  }
+
+ private:
+  double sleep_s_;
+  std::vector<char> source_;
+  mutable std::vector<char> target_;
+  Tensor images_;
+};
+
+// A prepared job, and how many calls of it make a sample that the clock can see.
 class Job {
  public:
-  Job(std::unique_ptr<Work> work, const json& inject)
-      : work_(std::move(work)),
-        sleep_s_(inject.value("sleep_s", 0.0)),
-        source_(inject.value("copy_bytes", size_t{0}), 1),
-        target_(source_.size()) {}
+  Job(std::unique_ptr<Work> work, const json& inject) : work_(std::move(work)), fault_(inject) {}
 
   Work& work() { return *work_; }
 
@@ -154,6 +176,12 @@ class Job {
             {"system_s", (after.system_s - before.system_s) / n}};
   }
 
+  json fault(int times) const {
+    double least = std::numeric_limits<double>::max();
+    for (int i = 0; i < times; ++i) least = std::min(least, detail::seconds_of(fault_));
+    return {{"seconds", least}};
+  }
+
   json profile(int steps) {
     Kernels kernels;
     const ObserverScope observed(&kernels);
@@ -166,8 +194,7 @@ class Job {
  private:
   void step() {
     work_->step();
-    if (sleep_s_ > 0) usleep(static_cast<useconds_t>(1e6 * sleep_s_));
-    if (!source_.empty()) std::memcpy(target_.data(), source_.data(), source_.size());
+    fault_();
   }
   double seconds_of_calls() {
     return detail::seconds_of([this] {
@@ -181,9 +208,8 @@ class Job {
   }
 
   std::unique_ptr<Work> work_;
+  Fault fault_;
   int calls_ = 0;
-  double sleep_s_;
-  std::vector<char> source_, target_;
 };
 
 class Worker {
@@ -200,6 +226,7 @@ class Worker {
     }
     Job& job = *jobs_.at(name);
     if (what == "run") return job.run(request["samples"], request["least_s"]);
+    if (what == "fault") return job.fault(request["times"]);
     if (what == "profile") return job.profile(request["steps"]);
     fail("there is no request {}", what);
   }

@@ -25,6 +25,16 @@ def reasons(found, samples):
     return why
 
 
+def ledger_of(found):
+    """The ledger as a record holds it."""
+    ledger = found.ledger
+    if ledger is None or isinstance(ledger, str):
+        return {"reason": ledger} if ledger else None
+    functions = {part: [[name[:120], s] for name, s in all_] for part, all_ in ledger.functions.items()}
+    return {"whole_s": ledger.whole_s, "parts_s": ledger.parts_s, "threads": ledger.threads, "functions": functions, "seen": ledger.seen,
+            "unexplained": ledger.unexplained}
+
+
 def mean(found, key):
     values = [r[key] for r in found.replies if r.get(key) is not None]
     return float(np.mean(values)) if values else None
@@ -65,5 +75,5 @@ def record_of(found, problem, experiment, run, environment):
         "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies)},
         "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
-        "trust": {"trusted": not why, "reasons": why}})
+        "ledger": ledger_of(found), "trust": {"trusted": not why, "reasons": why}})
     return record

@@ -6,7 +6,9 @@ import pathlib
 import jinja2
 
 from ..experiments import ALL
+from ..ledger.parts import PARTS
 from . import pictures, verdict
+from .ledgers import ledgers, median_unexplained
 
 TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
 
@@ -57,7 +59,8 @@ def section(experiment, records):
     behind = [{"name": verdict.name_of(r.subject), "framework": n, "ratio": verdict.times(r.ratios["best", n])}
               for r in rows for n in names if ("best", n) in r.ratios and r.ratios["best", n].verdict == "slower"]
     missing = [{"name": verdict.name_of(m["subject"]), "engine": verdict.label(m), "reason": reason_of(m)} for r in rows for m in r.left_out]
-    return {"name": experiment.NAME, "shows": experiment.SHOWS, "names": names, "rows": table_of(rows), "figures": figures,
+    apart = ledgers(records, experiment.NAME)
+    return {"ledgers": apart, "unexplained": median_unexplained(apart), "name": experiment.NAME, "shows": experiment.SHOWS, "names": names, "rows": table_of(rows), "figures": figures,
             "summaries": summaries, "behind": behind, "missing": missing, "command": f"scripts/compare --only {experiment.NAME}"}
 
 
@@ -88,4 +91,4 @@ def page(records):
                          "libraries": sorted({x for r in own for x in r["engine"].get("libraries", [])}),
                          "verdict": verdict.ten_lines(own, [e.NAME for e in ALL.values()])})
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(TEMPLATE.read_text()).render(machines=machines, gigabytes=lambda b: f"{b / 1e9:.1f} GB")
+    return environment.from_string(TEMPLATE.read_text()).render(machines=machines, part_names=PARTS, time=microseconds, gigabytes=lambda b: f"{b / 1e9:.1f} GB")

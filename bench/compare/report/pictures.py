@@ -16,6 +16,10 @@ STYLE = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "t
          "figure.facecolor": "none", "axes.facecolor": "none", "svg.hashsalt": "plumbline"}
 
 
+PART_COLOURS = {"vendor kernels": "#3b82c4", "own kernels": "#2a9d6f", "conversions": "#d19a1d", "memory": "#e0662f", "host": "#9b6bd1",
+                "waiting": "#c4577f", "idle": "#9aa5b1", "elsewhere": "#5b6672", "unexplained": "#000000"}
+
+
 def colour(name):
     return COLOURS.get(name, "#7c8a99")
 
@@ -76,4 +80,29 @@ def throughput(lines, title):
         axes.set_title(title, loc="left", fontsize=9)
         axes.grid(lw=0.3, color=INK, alpha=0.3)
         axes.legend(frameon=False)
+        return svg_of(figure)
+
+
+def stacked(rows, floor_s, title):
+    """Bars of parts, one a row: [(name, {part: seconds})], with a line at what nothing that calls these kernels can go below."""
+    height = 1.1 + 0.42 * len(rows)
+    unit, word = (1e3, "ms") if max(sum(parts.values()) for _, parts in rows) < 10 else (1, "s")
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(WIDTH, height))
+        for y, (name, parts) in enumerate(rows):
+            left = 0.0
+            for part, seconds in parts.items():
+                axes.barh(y, unit * seconds, left=left, height=0.45, color=PART_COLOURS[part])
+                left += unit * seconds
+            axes.text(0, y - 0.28, name, va="bottom", fontsize=7.5)
+        if floor_s:
+            axes.axvline(unit * floor_s, color=INK, lw=0.9, ls="--")
+            axes.text(unit * floor_s, len(rows) - 0.45, " vendor's kernels alone", fontsize=7, va="top")
+        used = [p for p in PART_COLOURS if any(parts.get(p, 0) > 0.002 * sum(parts.values()) for _, parts in rows)]
+        handles = [plt.Rectangle((0, 0), 1, 1, color=PART_COLOURS[p]) for p in used]
+        axes.set_yticks([])
+        axes.set_ylim(len(rows) - 0.2, -0.8)
+        axes.set_xlabel(f"{word} a step")
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.legend(handles, used, loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), ncols=3, frameon=False, fontsize=7.5)
         return svg_of(figure)

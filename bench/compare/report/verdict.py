@@ -9,7 +9,7 @@ from ..measuring.statistics import Ratio, geometric_mean, ratio_of
 def label(record):
     e = record["engine"]
     allocator = e.get("allocator") or ""
-    return " ".join(p for p in (e["name"], e["mode"], f"+ {allocator}" if "malloc" in allocator else "") if p)
+    return " ".join(p for p in (e["name"], e["mode"], "+ tcmalloc" if "tcmalloc" in allocator else "") if p)
 
 
 def is_ours(record):

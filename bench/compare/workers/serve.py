@@ -4,6 +4,7 @@
                               -> {"first_s": seconds of the first step}     the results are written to FILE
     {"do": "run", "job": NAME, "samples": N, "least_s": S}
                               -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
+    {"do": "fault", "job": NAME, "times": N} -> {"seconds": what the injected cost takes by itself}
     {"do": "drop", "job": NAME} -> {}
 
 The first line out says what the worker is. A request that cannot be met is answered {"error": SENTENCE, "kind": KIND}, with
@@ -40,19 +41,26 @@ def peak_bytes():
 
 
 class Injected:
-    """A step with a known cost added to it, which the ledger must find again."""
+    """A step with a known cost added to it, which the ledger must find again: a sleep, a copy, a conversion of layout."""
 
     def __init__(self, step, inject):
         self.step, self.seconds = step, inject.get("sleep_s", 0.0)
-        size = int(inject.get("copy_bytes", 0)) // 4
-        self.source, self.target = np.ones(size, np.float32), np.empty(size, np.float32)
+        self.source = np.ones(int(inject.get("copy_bytes", 0)) // 4, np.float32)
+        self.target = np.empty_like(self.source)
+        self.images = np.ones((int(inject.get("convert_bytes", 0)) // (4 * 64 * 1024), 64, 1024), np.float32)
+        self.converted = np.empty((len(self.images), 1024, 64), np.float32)
 
     def __call__(self):
         self.step()
+        self.fault()
+
+    def fault(self):
         if self.seconds:
             time.sleep(self.seconds)
         if self.source.size:
-            np.copyto(self.target, self.source)
+            ctypes.memmove(self.target.ctypes.data, self.source.ctypes.data, self.source.nbytes)
+        if self.images.size:
+            np.copyto(self.converted, self.images.transpose(0, 2, 1))
 
 
 class Job:
@@ -60,6 +68,15 @@ class Job:
 
     def __init__(self, work, inject):
         self.step, self.calls, self.work = Injected(work.step, inject) if inject else work.step, 0, work
+
+    def fault(self, times):
+        """What the known cost takes by itself, when nothing interrupts it."""
+        took = []
+        for _ in range(times):
+            start = time.perf_counter()
+            self.step.fault()
+            took.append(time.perf_counter() - start)
+        return {"seconds": min(took)}
 
     def run(self, samples, least_s):
         if not self.calls:
@@ -110,6 +127,8 @@ def answer(framework, jobs, request):
         return reply
     if request["do"] == "run":
         return jobs[request["job"]].run(request["samples"], request["least_s"])
+    if request["do"] == "fault":
+        return jobs[request["job"]].fault(request["times"])
     if request["do"] == "drop":
         jobs.pop(request["job"], None)
         return {}

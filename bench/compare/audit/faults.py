@@ -1,0 +1,61 @@
+"""Costs that were added to a step on purpose, and what the ledger finds of them: in the part where it belongs, as large as it is.
+
+The step is taken apart without the cost and with it. What a part has grown by is held against what the cost takes by itself, which
+the worker that was given it measures.
+"""
+
+import dataclasses
+
+from ..ledger.parts import CONVERSION, IDLE
+from ..measuring.session import Plan
+
+MOST_OFF = 0.2
+TIMES = 20
+# {name: (what is injected, the part in which it must be found)}
+FAULTS = {"5 ms of sleep": ({"sleep_s": 0.005}, IDLE), "a copy of 64 MB": ({"copy_bytes": 64_000_000}, CONVERSION),
+          "a forced conversion of 64 MB": ({"convert_bytes": 64 << 20}, CONVERSION)}
+
+
+@dataclasses.dataclass
+class Found:
+    """Of one fault in one engine: seconds a step by itself, and as the ledger has it."""
+
+    engine: str
+    fault: str
+    part: str
+    cost_s: float
+    found_s: float
+
+    @property
+    def off(self):
+        return abs(self.found_s / self.cost_s - 1)
+
+
+def ledger_with(session, problem, variant, inject, plan):
+    """(ledger, what the injected cost takes by itself)."""
+    inputs, expected = session.make(problem)
+    found = session.prepare(problem, variant, inputs, expected, inject)
+    if found.refusal is not None:
+        raise found.refusal
+    for keep in (False, True):
+        session.run(found, plan, keep)
+    session.take_apart([found], plan)
+    worker = session.worker(variant)
+    cost = worker.ask("fault", job=variant.name, times=TIMES)["seconds"] if inject else 0.0
+    worker.ask("drop", job=variant.name)
+    return found.ledger, cost
+
+
+def find(session, problem, variants, seconds=2.0):
+    """[Found], or the sentence why there is no ledger."""
+    plan, results = Plan(samples=3, least_s=0.01, apart_s=seconds), []
+    for variant in variants:
+        before, _ = ledger_with(session, problem, variant, None, plan)
+        for name, (inject, part) in FAULTS.items():
+            after, cost = ledger_with(session, problem, variant, inject, plan)
+            for ledger in (before, after):
+                if isinstance(ledger, str):
+                    return ledger
+            grown = after.parts_s.get(part, 0.0) - before.parts_s.get(part, 0.0)
+            results.append(Found(variant.name, name, part, cost, grown))
+    return results
