@@ -13,6 +13,7 @@ from rich.console import Console
 
 from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
+from .experiments import QUICK
 from .experiments.bench import Bench
 from .measuring.engines import FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
@@ -101,14 +102,15 @@ def measure(words):
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a few minutes (the default)")
     size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")
-    parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", default=list(EXPERIMENTS), help=f"of {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
     engines = engines_of(a)
     known = dict.fromkeys((*FRAMEWORKS, *engines.programs))  # a test brings frameworks of its own
-    names, frameworks = some_of(a.only, EXPERIMENTS, "--only"), some_of(a.frameworks, known, "--frameworks")
+    names = some_of(a.only or (EXPERIMENTS if a.full else QUICK), EXPERIMENTS, "--only")
+    frameworks = some_of(a.frameworks, known, "--frameworks")
     if a.shapes:
         read_table(a.shapes)  # refused now, not after the roofs
     check_plumbline(engines)

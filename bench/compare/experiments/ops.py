@@ -33,7 +33,8 @@ def problems(bench):
         yield from catalogue.variants(p, ("forward", "forward_backward"), ("f32", "bf16") if bench.full else ("f32",))
 
 
-def run(bench):
+def sides(bench):
+    """The function of a problem that gives its variants: images in Plumbline in both layouts."""
     frameworks = bench.variants_of_frameworks()
     ours = [Variant("plumbline", mode) for mode in ("best nhwc", "best nchw", "vendor nhwc", "vendor nchw")]
     flat = [Variant("plumbline", mode) for mode in ("best", "vendor")]
@@ -41,5 +42,9 @@ def run(bench):
     def variants(problem):
         is_image = any(len(t.shape) == 4 for n, t in problem.inputs.items() if n != "w")
         return (ours if is_image else flat) + frameworks
+    return variants
+
+
+def run(bench):
     plan = Plan(rounds=9, samples=3, least_s=0.002) if bench.full else Plan(rounds=5, samples=2, least_s=0.001)
-    bench.measure_all(NAME, list(problems(bench)), variants, plan)
+    bench.measure_all(NAME, list(problems(bench)), sides(bench), plan)

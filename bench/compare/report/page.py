@@ -8,6 +8,7 @@ import jinja2
 from ..experiments import ALL
 from ..ledger.parts import PARTS
 from . import pictures, verdict
+from .further import Further
 from .ledgers import ledgers, median_unexplained
 
 TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
@@ -47,21 +48,27 @@ def throughputs(rows):
 
 
 def section(experiment, records):
+    """A part of the page. An experiment may say by report(records) what it has beyond sides and their ratios."""
     rows = verdict.rows(records, experiment.NAME)
     if not rows:
         return None
-    names = sorted({n for r in rows for n in r.frameworks})
+    own = [r for r in records if r["experiment"] == experiment.NAME]
+    further = experiment.report(own) if hasattr(experiment, "report") else Further()
+    compares = getattr(experiment, "COMPARES", True)
+    names = sorted({n for r in rows for n in r.frameworks}) if compares else []
     drawn = [(verdict.name_of(r.subject), {n: r.ratios["best", n] for n in names if ("best", n) in r.ratios}) for r in rows]
     drawn = [(name, ratios) for name, ratios in drawn if ratios]
     figures = [pictures.ratios(drawn, "", "best kernels")] if drawn else []
-    figures += [pictures.throughput(lines, f"training {title}") for title, lines in throughputs(rows).items()]
+    figures += [pictures.throughput(lines, f"training {title}") for title, lines in throughputs(rows).items()] if compares else []
     summaries = {n: {k: verdict.summary(rows, k, n) for k in ("vendor", "best")} for n in names}
     behind = [{"name": verdict.name_of(r.subject), "framework": n, "ratio": verdict.times(r.ratios["best", n])}
               for r in rows for n in names if ("best", n) in r.ratios and r.ratios["best", n].verdict == "slower"]
     missing = [{"name": verdict.name_of(m["subject"]), "engine": verdict.label(m), "reason": reason_of(m)} for r in rows for m in r.left_out]
     apart = ledgers(records, experiment.NAME)
-    return {"ledgers": apart, "unexplained": median_unexplained(apart), "name": experiment.NAME, "shows": experiment.SHOWS, "names": names, "rows": table_of(rows), "figures": figures,
-            "summaries": summaries, "behind": behind, "missing": missing, "command": f"scripts/compare --only {experiment.NAME}"}
+    return {"ledgers": apart, "unexplained": median_unexplained(apart), "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
+            "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
+            "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing,
+            "command": f"scripts/compare --only {experiment.NAME}"}
 
 
 def reason_of(record):

@@ -55,7 +55,7 @@ def ratios(rows, title, reference):
         axes.set_xticks([t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= t <= high])
         axes.set_yticks([])
         axes.set_ylim(len(rows) - 0.4, -0.9)
-        axes.set_xlabel(f"times as long as Plumbline's {reference}")
+        axes.set_xlabel(f"times as long as Plumbline's {reference}: right of 1, Plumbline is faster")
         axes.set_title(title, loc="left", fontsize=9)
         axes.grid(axis="x", lw=0.3, color=INK, alpha=0.3)
         if names:
