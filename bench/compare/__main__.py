@@ -21,6 +21,7 @@ from .measuring.session import Session
 from .measuring.worker import Refused
 from .problems.catalogue import BadTable, read_table
 from .records import BadRecord, Store, read
+from .records.importers import command as importing
 from .report import diff, verdict
 from .report.page import page
 
@@ -98,7 +99,7 @@ def write(path, text):
 
 
 def measure(words):
-    parser = common(Parser(PROGRAM, description="Holds PyTorch, TensorFlow and JAX against Plumbline. Further commands: report, diff, audit."))
+    parser = common(Parser(PROGRAM, description="Holds PyTorch, TensorFlow and JAX against Plumbline. Further commands: report, diff, import, audit."))
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a few minutes (the default)")
     size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")
@@ -170,7 +171,11 @@ def check(words):
     return 0 if all(f.passed for f in findings) else 1
 
 
-COMMANDS = {"report": report, "diff": compare, "audit": check}
+def bring(words):
+    return importing.run(Parser(f"{PROGRAM} import"), words, new_run)
+
+
+COMMANDS = {"report": report, "diff": compare, "import": bring, "audit": check}
 
 
 def main(words):

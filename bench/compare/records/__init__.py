@@ -27,9 +27,16 @@ def check(record, where):
         raise BadRecord(f"{where}: {place + ': ' if place else ''}{error.message[:200]}")
 
 
+def refuse_device(path, error=BadRecord):
+    """Some have no end, and would be read until memory is full."""
+    if pathlib.Path(path).is_char_device():
+        raise error(f"{path} cannot be read: it is a device, not a file")
+
+
 def read(path):
     """All records of a file. Throws BadRecord for the first line that is none; a last line that was cut off by an
     interrupt is passed over."""
+    refuse_device(path)
     records = []
     try:
         text = pathlib.Path(path).read_text()

@@ -7,7 +7,7 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
-from . import pictures, verdict
+from . import imported, pictures, verdict
 from .further import Further
 from .ledgers import ledgers, median_unexplained
 
@@ -91,11 +91,13 @@ def machines_of(records):
 
 def page(records):
     machines = []
-    for environment, runs, own in machines_of(records):
+    for environment, runs, own in machines_of(imported.without(records)):
         sections = [s for s in (section(e, own) for e in ALL.values()) if s]
         versions = sorted({f"{r['engine']['name']} {r['engine']['version']}" for r in own if r["engine"]["version"]})
         machines.append({"environment": environment, "runs": list(runs.values()), "sections": sections, "versions": versions,
                          "libraries": sorted({x for r in own for x in r["engine"].get("libraries", [])}),
                          "verdict": verdict.ten_lines(own, [e.NAME for e in ALL.values()])})
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(TEMPLATE.read_text()).render(machines=machines, part_names=PARTS, time=microseconds, gigabytes=lambda b: f"{b / 1e9:.1f} GB")
+    return environment.from_string(TEMPLATE.read_text()).render(
+        machines=machines, imported=imported.html(records, microseconds), part_names=PARTS, time=microseconds,
+        gigabytes=lambda b: f"{b / 1e9:.1f} GB")

@@ -22,7 +22,10 @@ def kernels_of(record):
 
 
 def counts(record):
-    return record["status"] == "measured" and (record.get("correctness") or {}).get("agrees") and record["trust"]["trusted"]
+    """Whether a verdict may rest on it. What was measured elsewhere never counts, whatever it says of itself."""
+    if record["status"] != "measured" or record.get("imported"):
+        return False
+    return (record.get("correctness") or {}).get("agrees") and record["trust"]["trusted"]
 
 
 def groups(records, experiment):
@@ -100,5 +103,9 @@ def ten_lines(records, experiments):
             lines.append(f"{experiment}: furthest behind {n}: {name_of(row.subject)}, {value:.2f}")
     left_out = [r for r in records if r["experiment"] in experiments and not counts(r)]
     if left_out:
-        lines.append(f"{len(left_out)} of {len(records)} rows do not count: the page says why of each")
+        ours = len([r for r in records if not r.get("imported")])
+        lines.append(f"{len(left_out)} of {ours} rows do not count: the page says why of each")
+    elsewhere = [r for r in records if r.get("imported")]
+    if elsewhere:
+        lines = lines[:9] + [f"{len(elsewhere)} rows were measured elsewhere: the page shows them, and no ratio is formed with them"]
     return lines[:10]

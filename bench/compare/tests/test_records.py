@@ -53,6 +53,8 @@ def test_a_line_that_an_interrupt_cut_off_is_passed_over_and_written_anew(tmp_pa
 def test_a_missing_and_a_binary_file(tmp_path):
     with pytest.raises(BadRecord, match="cannot be read: No such file"):
         read(tmp_path / "none")
+    with pytest.raises(BadRecord, match="it is a device"):
+        Store("/dev/full")  # which may be read without end
     (tmp_path / "b").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRecord, match="not text"):
         read(tmp_path / "b")

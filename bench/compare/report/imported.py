@@ -1,0 +1,73 @@
+"""What was measured elsewhere, as tables of its own: a machine each, a column an engine. No ratio is formed."""
+
+import pathlib
+
+import jinja2
+
+from . import verdict
+
+TEMPLATE = pathlib.Path(__file__).with_name("imported.html.j2")
+UNKNOWN = "unknown"
+
+
+def is_imported(record):
+    return bool(record.get("imported"))
+
+
+def without(records):
+    return [r for r in records if not is_imported(r)]
+
+
+def machines_of(records):
+    """[records], a machine each, or a file each where the machine is unknown."""
+    found = {}
+    for r in filter(is_imported, records):
+        e = r["environment"]
+        known = e.get("host") or e.get("processor", UNKNOWN) != UNKNOWN
+        key = (e.get("processor"), e.get("host"), e.get("processors"), e.get("threads")) if known else r["run"]["id"]
+        found.setdefault(key, []).append(r)
+    return list(found.values())
+
+
+def row_of(subject):
+    parts = [subject["name"], subject["problem"], *(subject[k] for k in ("direction", "dtype") if subject[k] != UNKNOWN),
+             f"batch {subject['batch']}" if subject.get("batch") else "", subject.get("optimizer") or "",
+             f"learning rate {subject['attributes']['learning_rate']:g}" if "learning_rate" in subject.get("attributes", {}) else ""]
+    return " ".join(p for p in dict.fromkeys(parts) if p)
+
+
+def cell(record, microseconds):
+    if record["status"] != "measured":
+        return {"text": "N/A", "small": record["reason"]}
+    rate = f"{record['gflops']:.4g} GFLOP/s" if record.get("gflops") else f"{record['gbytes']:.3g} GB/s" if record.get("gbytes") else None
+    samples = sum(len(r) for r in record.get("rounds_s", []))
+    accuracy = [a for a in record.get("accuracy") or [] if a is not None]
+    small = [rate, f"{samples} samples" if samples > 1 else None, f"accuracy at last {accuracy[-1]:g}" if accuracy else None,
+             (record["imported"] or {}).get("note")]
+    return {"text": microseconds(record["median_s"]) if record.get("median_s") else "–", "small": "; ".join(s for s in small if s)}
+
+
+def table_of(records, microseconds):
+    """(columns, [(row, {column: cell})])"""
+    rows, columns = {}, {}
+    for r in records:
+        column = verdict.label(r) + (f" {r['engine']['version']}" if r["engine"]["version"] else "")
+        columns[column] = None
+        _, cells = rows.setdefault((r["experiment"], r["subject"]["id"]), (row_of(r["subject"]), {}))
+        cells[column] = cell(r, microseconds)
+    return list(columns), list(rows.values())
+
+
+def html(records, microseconds):
+    """The section of the page, or nothing."""
+    machines = []
+    for own in machines_of(records):
+        e = own[0]["environment"]
+        columns, rows = table_of(own, microseconds)
+        title = e["processor"] if e.get("processor", UNKNOWN) != UNKNOWN else "A machine that the file does not name"
+        details = [f"{e[k]} {k}" for k in ("processors", "threads") if e.get(k)] + ([f"host {e['host']}"] if e.get("host") else [])
+        machines.append({"title": title, "details": ", ".join(details), "columns": columns, "rows": rows,
+                         "sources": sorted({f"{r['imported']['source']} ({r['imported']['format']})" for r in own}),
+                         "commands": sorted({(r["run"].get("command") or "", r["run"]["started"]) for r in own})})
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(TEMPLATE.read_text()).render(machines=machines)
