@@ -99,7 +99,8 @@ def write(path, text):
 
 
 def measure(words):
-    parser = common(Parser(PROGRAM, description="Holds PyTorch, TensorFlow and JAX against Plumbline. Further commands: report, diff, import, audit."))
+    parser = common(Parser(PROGRAM, description="Holds PyTorch, TensorFlow and JAX against Plumbline. Further commands: "
+                                                f"{', '.join(COMMANDS)}."))
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a few minutes (the default)")
     size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")

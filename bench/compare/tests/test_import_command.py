@@ -142,10 +142,15 @@ def test_a_wrong_command_line_is_one_sentence(tmp_path, words, sentence):
     assert sentence in str(e.value) and "\n" not in str(e.value) and not (tmp_path / "out").exists()
 
 
-def test_pickles_are_refused_by_name_and_never_loaded(tmp_path):
-    (tmp_path / "t.pkl").write_bytes(pickle.dumps({"torch.utils.benchmark": os.getcwd}))
-    with pytest.raises(BadRecord, match="it is a pickle, which could run anything; write JSON"):
-        Source(tmp_path / "t.pkl")
+@pytest.mark.parametrize("data, sentence", [
+    (pickle.dumps(os.getcwd), "it is a pickle, which could run anything; write JSON"),
+    (b"PK\x03\x04\0torch.utils.benchmark", "it is a pickle"),  # as torch.save wraps it
+    (b"model,1x8\0", "it is not text"), ("model,1x8".encode("utf-16"), "it is not text"),
+], ids=("pickle", "torch.save", "zero", "utf-16"))
+def test_pickles_and_what_is_not_text_are_refused_by_name(tmp_path, data, sentence):
+    (tmp_path / "file").write_bytes(data)
+    with pytest.raises(BadRecord, match=sentence):
+        Source(tmp_path / "file")
 
 
 def test_one_bad_file_leaves_the_records_as_they_were(tmp_path):
