@@ -1,6 +1,7 @@
 """The command: measures, reports, compares and audits. scripts/compare installs what it needs and calls it."""
 
 import argparse
+import dataclasses
 import datetime
 import os
 import pathlib
@@ -59,7 +60,7 @@ def engines_of(a):
     if not 1 <= a.threads <= (os.cpu_count() or 1):
         raise BadInput(f"--threads {a.threads}: use 1 to {os.cpu_count()}")
     programs = {k: v for k, v in (p.split("=", 1) for p in a.programs) if pathlib.Path(v).exists()}
-    return Engines(programs, a.threads, a.tcmalloc)
+    return Engines(programs, a.threads, a.tcmalloc, device=getattr(a, "device", "cpu"))
 
 
 def check_plumbline(engines):
@@ -70,7 +71,7 @@ def check_plumbline(engines):
 def described(engines):
     """The environment of all records: the machine with its measured roofs."""
     with Session(engines) as session:
-        return {**environment(engines.threads), **session.oracle.ask("roofs")}
+        return {**environment(engines.threads), "device": engines.device, **session.oracle.ask("roofs")}
 
 
 def new_run(words):
@@ -106,6 +107,7 @@ def measure(words):
     size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where all sides compute (default cpu)")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
@@ -119,12 +121,21 @@ def measure(words):
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes)
+    console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)
     write(a.out / "report.html", page(store.records))
     console.print(f"measured in {(time.monotonic() - start) / 60:.1f} minutes; the page is {a.out / 'report.html'}", highlight=False)
     print("\n".join(verdict.ten_lines(store.records, names)))
     return 0
+
+
+def foreseen_minutes(bench, names):
+    """What is not in the records yet, as far as it can be told beforehand."""
+    estimate = dataclasses.replace(bench, estimates=True)
+    for name in names:
+        EXPERIMENTS[name].run(estimate)
+    return estimate.foreseen_s / 60
 
 
 def report(words):

@@ -23,7 +23,9 @@ class Bench:
     environment: dict
     console: object
     full: bool = False
-    shapes: object = None  # a file of the user's problems
+    shapes: object = None    # a file of the user's problems
+    foreseen_s: float = 0.0  # what the measurements are expected to take, of an estimate
+    estimates: bool = False  # whether nothing is measured, but foreseen
 
     def variants_of_frameworks(self):
         """Every framework in its modes, with tcmalloc and without."""
@@ -34,12 +36,27 @@ class Bench:
     def session(self, alone=False):
         return Session(self.engines, alone=alone)
 
+    def seconds_of(self, problem, variants, plan, alone):
+        """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes
+        to start, compile and take apart."""
+        roof = self.environment["bf16_gflops" if problem.dtype == "bf16" else "f32_gflops"]
+        step = max(2 * problem.flops / roof, 4 * problem.bytes / self.environment["copy_gbytes"]) / 1e9 + 2e-5
+        seconds = 0.2
+        for v in variants:
+            own = step if v.engine == "plumbline" else 3 * step
+            samples = plan.samples * (plan.rounds + plan.warm_up) + 2
+            start = (8 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
+            seconds += start + samples * max(own, plan.least_s) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
+        return seconds
+
     def measure_all(self, experiment, problems, variants, plan=None, alone=False):
         """Measures what is not in the records yet; `variants` is a function of the problem."""
-        todo = [p for p in problems if not self.store.has(experiment, p.id())]
-        if not todo:
-            return
+        todo = [p for p in problems if not self.store.has(experiment, p.id(), variants(p), self.engines.device)]
         plan = plan or Plan()
+        if self.estimates:
+            self.foreseen_s += sum(self.seconds_of(p, variants(p), plan, alone) for p in todo)
+        if not todo or self.estimates:
+            return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         with self.session(alone) as session, Progress(*columns, console=self.console, transient=True) as progress:
             task = progress.add_task(experiment, total=len(todo))

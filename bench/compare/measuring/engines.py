@@ -4,6 +4,8 @@ import dataclasses
 import os
 import pathlib
 
+from .machine import gpu
+
 BENCH = pathlib.Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("torch", "tensorflow", "jax")
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
@@ -29,12 +31,18 @@ class Variant:
 class Engines:
     """Where the programs are: {"plumbline": path of plumb_bench_worker, "torch": path of a Python, ...}."""
 
-    def __init__(self, programs, threads, tcmalloc=None, modules=None):
-        self.programs, self.threads, self.tcmalloc = programs, threads, tcmalloc
+    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu"):
+        self.programs, self.threads, self.tcmalloc, self.device = programs, threads, tcmalloc, device
         self.modules = modules or {}  # {engine: its file in workers/}, where the names differ
 
     def has(self, engine):
         return engine in self.programs
+
+    def missing_device(self):
+        """Why nothing can run on the device, in a sentence; None if it can."""
+        if self.device == "cpu":
+            return None
+        return "there is no GPU: no NVIDIA driver is loaded" if gpu() is None else "on a GPU, nothing is measured by this version yet"
 
     def command(self, variant):
         """(words, environment) of a worker."""

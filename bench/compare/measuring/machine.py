@@ -1,6 +1,7 @@
 """What the machine is, and whether it is doing something else."""
 
 import os
+import pathlib
 import platform
 
 import psutil
@@ -33,6 +34,13 @@ def text_of(path):
             return f.read().strip()
     except OSError:
         return None
+
+
+def gpu():
+    """The first GPU's name, or None."""
+    for file in sorted(pathlib.Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        return next((line.partition(":")[2].strip() for line in file.read_text().splitlines() if line.startswith("Model")), "a GPU")
+    return None
 
 
 def governor():

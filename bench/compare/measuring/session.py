@@ -101,6 +101,9 @@ class Session:
         found = Measured(variant)
         results = self.folder / "results"
         try:
+            missing = self.engines.missing_device()
+            if missing:
+                raise Refused(missing, "absent")
             worker = self.worker(variant)
             found.hello = worker.hello
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),

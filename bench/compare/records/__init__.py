@@ -87,6 +87,12 @@ class Store:
             f.write(json.dumps(record) + "\n")
         self.records.append(record)
 
-    def has(self, experiment, subject_id):
-        """Whether the work was measured already, for whatever engines."""
-        return any(r["experiment"] == experiment and r["subject"].get("id") == subject_id for r in self.records)
+    def has(self, experiment, subject_id, variants, device="cpu"):
+        """Whether the work was measured already, in one run, for all of these variants."""
+        runs = {}
+        for r in self.records:
+            if r["experiment"] == experiment and r["subject"].get("id") == subject_id and (r["engine"].get("device") or "cpu") == device:
+                e = r["engine"]
+                runs.setdefault(r["run"]["id"], set()).add((e["name"], e["mode"], "tcmalloc" in (e.get("allocator") or "")))
+        wanted = {(v.engine, v.mode, bool(v.allocator)) for v in variants}
+        return any(wanted <= found for found in runs.values())

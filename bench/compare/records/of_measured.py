@@ -47,7 +47,7 @@ def record_of(found, problem, experiment, run, environment):
         "schema": VERSION, "experiment": experiment, "run": run,
         "subject": {"id": problem.id(), **problem.subject(), "layout": found.prepared.get("layout"), "math": "strict"},
         "engine": {"name": variant.engine, "version": hello.get("version"), "mode": variant.mode,
-                   "allocator": hello.get("allocator"), "device": "cpu",
+                   "allocator": hello.get("allocator") or variant.allocator or None, "device": environment.get("device", "cpu"),
                    "libraries": hello.get("environment", {}).get("libraries", [])},
         "environment": environment}
     if found.agreement:

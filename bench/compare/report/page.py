@@ -49,11 +49,11 @@ def throughputs(rows):
 
 def section(experiment, records):
     """A part of the page. An experiment may say by report(records) what it has beyond sides and their ratios."""
-    rows = verdict.rows(records, experiment.NAME)
-    if not rows:
+    reads = getattr(experiment, "READS", (experiment.NAME,))
+    if not any(r["experiment"] in reads for r in records):
         return None
-    own = [r for r in records if r["experiment"] == experiment.NAME]
-    further = experiment.report(own) if hasattr(experiment, "report") else Further()
+    rows = verdict.rows(records, experiment.NAME)
+    further = experiment.report([r for r in records if r["experiment"] in reads]) if hasattr(experiment, "report") else Further()
     compares = getattr(experiment, "COMPARES", True)
     names = sorted({n for r in rows for n in r.frameworks}) if compares else []
     drawn = [(verdict.name_of(r.subject), {n: r.ratios["best", n] for n in names if ("best", n) in r.ratios}) for r in rows]
@@ -81,9 +81,8 @@ def machines_of(records):
     """[(environment, runs, records)], a machine each: ratios are never formed across two."""
     found = {}
     for r in records:
-        e = r["environment"]
-        key = (e.get("processor"), e.get("processors"), e.get("threads"), e.get("memory_bytes"))
-        found.setdefault(key, (e, {}, []))
+        key = verdict.machine_of(r)
+        found.setdefault(key, (r["environment"], {}, []))
         found[key][1][r["run"]["id"]] = r["run"]
         found[key][2].append(r)
     return list(found.values())

@@ -63,24 +63,35 @@ def ratios(rows, title, reference):
         return svg_of(figure)
 
 
-def throughput(lines, title):
-    """Images a second against the batch: {name: [(batch, rate)]}."""
+def lines(points_of, x_label, y_label, title, log=True):
+    """Lines through points: {name: [(x, y)]}. What was printed elsewhere, "NAME, YEAR", is dashed."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(WIDTH, 2.8))
-        for name, points in lines.items():
+        figure, axes = plt.subplots(figsize=(WIDTH, 3.0))
+        used = {}
+        for name, points in points_of.items():
             points = sorted(points)
-            axes.plot([b for b, _ in points], [r for _, r in points], "o-", ms=3.5, lw=1.2, color=colour(name), label=name)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        batches = sorted({b for points in lines.values() for b, _ in points})
-        axes.set_xticks(batches, [str(b) for b in batches])
-        axes.minorticks_off()
-        axes.set_xlabel("batch")
-        axes.set_ylabel("images a second")
+            printed, key = name.rsplit(", ", 1)[-1].isdigit(), name.split(",")[0].split()[0].lower().replace("pytorch", "torch")
+            marker = "os^Dv"[used.get((key, printed), 0) % 5]
+            used[key, printed] = used.get((key, printed), 0) + 1
+            axes.plot([x for x, _ in points], [y for _, y in points], ("--" if printed else "-") + marker, ms=3.5, lw=1.2, color=colour(key), label=name)
+        if log:
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            places = sorted({x for points in points_of.values() for x, _ in points})
+            axes.set_xticks(places, [str(x) for x in places])
+            axes.minorticks_off()
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
         axes.set_title(title, loc="left", fontsize=9)
         axes.grid(lw=0.3, color=INK, alpha=0.3)
-        axes.legend(frameon=False)
+        if points_of:
+            axes.legend(frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
         return svg_of(figure)
+
+
+def throughput(points_of, title):
+    """Images a second against the batch: {name: [(batch, rate)]}."""
+    return lines(points_of, "batch", "images a second", title)
 
 
 def stacked(rows, floor_s, title):

@@ -29,12 +29,19 @@ def counts(record):
 
 
 def groups(records, experiment):
-    """{(run, subject's id): [records]}: rows of one group were measured in turn."""
-    found = collections.defaultdict(list)
+    """{(machine, subject's id): [records]}: rows of one group were measured in turn. Of work that several runs have measured on one
+    machine, the last run counts."""
+    found = collections.defaultdict(dict)
     for r in records:
         if r["experiment"] == experiment:
-            found[r["run"]["id"], r["subject"]["id"]].append(r)
-    return found
+            found[machine_of(r), r["subject"]["id"]].setdefault(r["run"]["id"], []).append(r)
+    return {key: list(runs.values())[-1] for key, runs in found.items()}
+
+
+def machine_of(record):
+    """What tells machines, and set-ups of one, apart: ratios are never formed across two."""
+    e = record["environment"]
+    return e.get("processor"), e.get("processors"), e.get("threads"), e.get("memory_bytes"), e.get("device") or "cpu"
 
 
 def fastest(records):

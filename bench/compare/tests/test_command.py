@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from compare.measuring.machine import gpu
+
 SHAPES = "linear small 8x16 4x16\ntensor flat 16x64\n"
 
 
@@ -93,6 +95,27 @@ def test_a_line_that_is_no_problem_is_named(tmp_path, line):
     (tmp_path / "shapes").write_text(f"# a comment\n{line}\n")
     done = subprocess.run([sys.executable, "-m", "compare", "--shapes", str(tmp_path / "shapes")], capture_output=True, text=True)
     assert done.returncode == 2 and "line 2:" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_without_a_gpu_every_row_says_so(worker_program, tmp_path):
+    if gpu():
+        pytest.skip("there is a GPU")
+    (tmp_path / "shapes.txt").write_text("linear small 8x16 4x16\n")
+    done = run(worker_program, "--only", "ops", "--frameworks", "fake", "--device", "cuda", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert {r["engine"]["name"] for r in records} == {"plumbline", "fake"} and {r["engine"]["device"] for r in records} == {"cuda"}
+    assert {r["reason"] for r in records} == {"there is no GPU: no NVIDIA driver is loaded"}
+    assert "there is no GPU" in (tmp_path / "report.html").read_text()
+
+
+def test_another_framework_in_the_same_folder_is_measured(measured, worker_program, tmp_path):
+    folder, _ = measured
+    words = ("--only", "ops", "--shapes", str(folder / "shapes.txt"), "--out", str(tmp_path))
+    (tmp_path / "records.jsonl").write_bytes((folder / "records.jsonl").read_bytes())
+    assert run(worker_program, *words, "--frameworks", "fake", "jax").returncode == 0
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert {"jax is not installed"} == {r["reason"] for r in records if r["engine"]["name"] == "jax"} and len({r["run"]["id"] for r in records}) == 2
 
 
 def test_a_full_disk_is_a_sentence(worker_program):
