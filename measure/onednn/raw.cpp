@@ -58,12 +58,15 @@ void Steps::add_conversion(const memory& from, const memory& to) {
 void Steps::add(const dnnl::primitive& p, const std::vector<Operand>& in, const memory::desc& bias, const Operand& out,
                 bool convert) {
   std::unordered_map<int, memory> args;
+  inputs_.clear();
   for (const Operand& o : in) {
     const memory taken = args[o.name] = fresh(o.wanted);
+    inputs_.push_back({taken, o.own});
     if (convert && o.own != o.wanted) add_conversion(fresh(o.own), taken);
   }
   if (bias != memory::desc()) args[DNNL_ARG_BIAS] = fresh(bias);
   const memory made = args[out.name] = fresh(out.wanted);
+  result_ = {made, out.own};
   steps_.push_back({p, args, false});
   if (convert && out.own != out.wanted) add_conversion(made, fresh(out.own));
 }

@@ -1,6 +1,7 @@
 // Convolutions and matrix products written against oneDNN alone, as a user of it would: ours are compared with these.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,18 @@ class RawRun {
  protected:
   std::string implementation_;
   int conversions_ = 0;
+};
+
+/// Work whose tensors can be given and read. Inputs are x and w in forward, dy and w for dx, dy and x for dw.
+class RawExchange : public RawRun {
+ public:
+  /// A conversion of row-major memory into the format of this input, to be done before a run as often as that memory
+  /// changes. Where the formats are the same, runs read `plain` itself, and there is nothing to do.
+  virtual std::function<void()> give(size_t input, void* plain) = 0;
+  /// The same for the result: a conversion into row-major memory, to be done after a run.
+  virtual std::function<void()> take(void* plain) = 0;
+  /// Whether this input has the format of another one of other work; if so, both are the same memory from now on.
+  virtual bool share(size_t input, RawExchange& other, size_t input_of_other) = 0;
 };
 
 enum class Direction { kForward, kBackwardInput, kBackwardWeight };
@@ -80,7 +93,7 @@ std::unique_ptr<RawRun> raw_same(const RawMatmul& m, std::string_view algorithm)
 
 // The work with every choice left to oneDNN: the fastest formats, algorithm and primitive found. Tensors have these
 // formats before and after, so a run converts nothing.
-std::unique_ptr<RawRun> raw_best(const RawConv2d& c);
+std::unique_ptr<RawExchange> raw_best(const RawConv2d& c);
 std::unique_ptr<RawRun> raw_best(const RawLinear& l);
 std::unique_ptr<RawRun> raw_best(const RawLinearBackward& l);
 std::unique_ptr<RawRun> raw_best(const RawMatmul& m);

@@ -19,12 +19,18 @@ memory::desc weight(const RawConv2d& c, bool any) {
   return {weight_dims(c), cpu::dnnl_dtype(c.w.dtype), tag};
 }
 
-// `as_they_are`: the activations keep their layouts. `convert`: operands in other formats are converted in every run.
-std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_are, bool convert) {
+enum class Activations { kAsTheyAre, kNhwc, kAny };
+
+memory::desc asked_for(const TensorSpec& s, Activations a) {
+  if (a == Activations::kAny) return cpu::dnnl_any(s);
+  return cpu::dnnl_desc(a == Activations::kNhwc ? s.with(Layout::kNhwc) : s);
+}
+
+// `convert`: operands in other formats are converted in every run.
+std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, Activations activations, bool convert) {
   const memory::desc b = raw::bias(c.with_bias, c.y.shape[1], c.y.dtype);
   const raw::Descs own{cpu::dnnl_desc(c.x), weight(c, false), b, cpu::dnnl_desc(c.y)};
-  const raw::Descs asked{as_they_are ? own.x : cpu::dnnl_any(c.x), weight(c, true), b,
-                         as_they_are ? own.y : cpu::dnnl_any(c.y)};
+  const raw::Descs asked{asked_for(c.x, activations), weight(c, true), b, asked_for(c.y, activations)};
   const Conv2dParams& p = c.params;
   const memory::dims strides{p.stride[0], p.stride[1]}, dilations{p.dilation[0] - 1, p.dilation[1] - 1},
       before{p.padding[0], p.padding[2]}, after{p.padding[1], p.padding[3]};
@@ -44,23 +50,24 @@ std::unique_ptr<RawRun> conv2d(const RawConv2d& c, algorithm how, bool as_they_a
 
 std::unique_ptr<RawRun> raw_same(const RawConv2d& c, std::string_view algorithm_name) {
   const std::string kind = raw_class(algorithm_name);
-  if (kind == "direct") return raw::declining([&] { return conv2d(c, algorithm::convolution_direct, true, true); });
-  if (kind == "blocked") return raw::declining([&] { return conv2d(c, algorithm::convolution_direct, false, true); });
-  if (kind == "winograd")
-    return raw::declining([&] { return conv2d(c, algorithm::convolution_winograd, false, true); });
+  const auto made = [&](algorithm how, Activations activations) {
+    return raw::declining([&] { return conv2d(c, how, activations, true); });
+  };
+  if (kind == "direct") return made(algorithm::convolution_direct, Activations::kAsTheyAre);
+  if (kind == "blocked") return made(algorithm::convolution_direct, Activations::kAny);
+  if (kind == "winograd") return made(algorithm::convolution_winograd, Activations::kAny);
   return nullptr;
 }
 
-std::unique_ptr<RawRun> raw_best(const RawConv2d& c) {
+std::unique_ptr<RawExchange> raw_best(const RawConv2d& c) {
   std::vector<raw::Make> makes;
   for (const algorithm how :
        {algorithm::convolution_auto, algorithm::convolution_direct, algorithm::convolution_winograd}) {
-    makes.push_back([&c, how] { return conv2d(c, how, false, false); });
+    makes.push_back([&c, how] { return conv2d(c, how, Activations::kAny, false); });
   }
-  RawConv2d nhwc = c;  // also try NHWC, since oneDNN's own choice is not always its fastest
-  nhwc.x.layout = nhwc.y.layout = Layout::kNhwc;
-  makes.push_back([nhwc] { return conv2d(nhwc, algorithm::convolution_direct, true, false); });
-  return raw::fastest(makes);
+  // Also try NHWC, since oneDNN's own choice is not always its fastest.
+  makes.push_back([&c] { return conv2d(c, algorithm::convolution_direct, Activations::kNhwc, false); });
+  return std::unique_ptr<RawExchange>(static_cast<raw::Steps*>(raw::fastest(makes).release()));
 }
 
 }  // namespace plumb::measure

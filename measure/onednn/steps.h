@@ -26,11 +26,14 @@ struct Operand {
 };
 
 /// A sequence of conversions and primitives.
-class Steps final : public RawRun {
+class Steps final : public RawExchange {
  public:
   explicit Steps(const char* implementation);
   void run() override;
   void convert() override;
+  std::function<void()> give(size_t input, void* plain) override;
+  std::function<void()> take(void* plain) override;
+  bool share(size_t input, RawExchange& other, size_t input_of_other) override;
 
   /// Memory filled with random numbers; from Plumbline's allocator, so that both sides have equally good pages.
   memory fresh(const memory::desc& d);
@@ -46,6 +49,12 @@ class Steps final : public RawRun {
     bool is_conversion;
   };
   void add_conversion(const memory& from, const memory& to);
+  struct Port {
+    memory taken;      // what the primitive reads or writes
+    memory::desc own;  // the format outside
+  };
+  std::vector<Port> inputs_;  // of the last primitive
+  Port result_;
   dnnl::stream stream_;
   std::vector<Step> steps_;
   std::vector<detail::Block> blocks_;

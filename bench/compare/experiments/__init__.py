@@ -1,10 +1,11 @@
 """One file an experiment: which problems, which engines, and what the report says that it shows.
 
 An experiment has NAME, SHOWS (a paragraph), and run(bench), which measures what is not in the records yet. It may have report(records),
-which gives a report.further.Further, COMPARES = False if it holds no framework against Plumbline, and READS = (NAME, ...) if it reports what others have measured.
+which gives a report.further.Further, COMPARES = False if it holds no framework against Plumbline, and READS = (NAME, ...) if it reports
+what others have measured.
 """
 
-from . import odd_ops, ops, table2, train
+from . import layouts, odd_ops, ops, table2, train
 
-ALL = {e.NAME: e for e in (train, ops, odd_ops, table2)}
+ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, table2)}
 QUICK = ("train", "ops")  # what runs if nothing is asked for

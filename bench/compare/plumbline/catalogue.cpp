@@ -49,11 +49,7 @@ Pool2dParams window(const Attributes& a) {
 }
 
 Tensor conv2d_of(const Tensors& t, const Attributes& a) {
-  const Conv2dParams p{.stride = size(a["stride"]),
-                       .dilation = size(a["dilation"]),
-                       .padding = sides<int32_t>(a["padding"]),
-                       .groups = a["groups"].get<int32_t>()};
-  return conv2d(t.at("x"), t.at("w"), optional(t, "b"), p);
+  return conv2d(t.at("x"), t.at("w"), optional(t, "b"), conv2d_params(a));
 }
 
 // By the statistics of the batch; the running ones are thrown away.
@@ -128,6 +124,13 @@ const std::map<std::string, Call>& calls() {
 }
 
 }  // namespace
+
+Conv2dParams conv2d_params(const nlohmann::json& a) {
+  return {.stride = size(a["stride"]),
+          .dilation = size(a["dilation"]),
+          .padding = sides<int32_t>(a["padding"]),
+          .groups = a["groups"].get<int32_t>()};
+}
 
 Tensor call(const std::string& op, const Tensors& inputs, const nlohmann::json& attributes) {
   const auto it = calls().find(op);

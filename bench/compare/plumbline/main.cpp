@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/allocations.h"
+#include "bench/compare/plumbline/kernels_seen.h"
 #include "bench/compare/plumbline/work.h"
 #include "bench/peak_memory.h"
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
-#include "dispatch/recorder.h"
 #include "kernels/threads.h"
 #include "measure/command/command_line.h"
 #include "measure/command/options.h"
@@ -86,45 +86,6 @@ double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Sums the kernels that run, by what they are.
-class Kernels final : public Observer {
- public:
-  void before(const PreparedKernel&) override { watch_ = detail::Stopwatch(); }
-  void after(const PreparedKernel& p, const Launch&) override {
-    const double s = watch_.seconds();
-    const KernelInfo& info = p.kernel->info();
-    const std::string key = std::string(p.kind->name) + "|" + to_string(info.provider) + "|" + info.algorithm;
-    json& k = all_[key];
-    if (k.is_null()) {
-      k = {{"op", p.kind->name},
-           {"provider", to_string(info.provider)},
-           {"algorithm", info.algorithm},
-           {"implementation", info.name},
-           {"calls", 0},
-           {"seconds", 0.0},
-           {"conversions", 0},
-           {"flops", 0.0},
-           {"bytes", 0.0},
-           {"workspace_bytes", 0}};
-    }
-    k["calls"] = k["calls"].get<int>() + 1;
-    k["seconds"] = k["seconds"].get<double>() + s;
-    k["conversions"] = k["conversions"].get<int>() + info.conversions;
-    k["flops"] = k["flops"].get<double>() + info.flops;
-    k["bytes"] = k["bytes"].get<double>() + info.bytes;
-    k["workspace_bytes"] = std::max(k["workspace_bytes"].get<size_t>(), info.workspace_bytes);
-  }
-  json list() const {
-    json list = json::array();
-    for (const auto& [key, kernel] : all_) list.push_back(kernel);
-    return list;
-  }
-
- private:
-  detail::Stopwatch watch_;
-  std::map<std::string, json> all_;
-};
-
 // A known cost that is added to a step: a sleep, a copy, a conversion of layout.
 class Fault {
  public:
@@ -183,7 +144,7 @@ class Job {
   }
 
   json profile(int steps) {
-    Kernels kernels;
+    KernelsSeen kernels;
     const ObserverScope observed(&kernels);
     const double s = detail::seconds_of([&] {
       for (int i = 0; i < steps; ++i) step();
@@ -239,7 +200,8 @@ class Worker {
 
   json prepare_job(const json& request) {
     const detail::Stopwatch build;
-    auto work = compare::prepare(request["problem"], read_tensors(request["inputs"]), mode_of(request["mode"]));
+    const Mode mode = mode_of(request["mode"]);
+    auto work = compare::prepare(request["problem"], read_tensors(request["inputs"]), mode);
     auto job = std::make_unique<Job>(std::move(work), request.value("inject", json::object()));
     const double built_s = build.seconds();
     Tensors results;
@@ -249,6 +211,7 @@ class Worker {
     reply["built_s"] = built_s;
     reply["first_s"] = first_s;
     reply["kernels"] = job->profile(1)["kernels"];
+    check_ran(mode.algorithm, reply["kernels"]);
     jobs_[request["job"]] = std::move(job);
     return reply;
   }
@@ -257,8 +220,13 @@ class Worker {
 };
 
 json hello() {
-  return {{"engine", "plumbline"},    {"version", version()}, {"modes", {"best", "vendor", "reference", "captured"}},
-          {"allocator", "plumbline"}, {"threads", threads()}, {"environment", command::environment_json()}};
+  return {
+      {"engine", "plumbline"},
+      {"version", version()},
+      {"modes", {"best", "vendor", "reference", "captured", "charged", "heuristic", "deterministic", "only:ALGORITHM"}},
+      {"allocator", "plumbline"},
+      {"threads", threads()},
+      {"environment", command::environment_json()}};
 }
 
 json answer_or_refusal(Worker& worker, const std::string& line) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "core/memory.h"
 #include "dispatch/policy.h"
@@ -33,7 +32,11 @@ DType dtype_of(const json& problem, const Mode& mode) {
 class OpWork final : public Work {
  public:
   OpWork(const json& problem, const Tensors& tensors, const Mode& mode)
-      : node_(problem["nodes"][0]), output_(problem["output"]), policy_(mode.policy), layout_(mode.layout) {
+      : node_(problem["nodes"][0]),
+        output_(problem["output"]),
+        policy_(mode.policy),
+        layout_(mode.layout),
+        is_charged_(mode.is_charged) {
     const PolicyScope policy(policy_);
     const DType dtype = dtype_of(problem, mode);
     const auto f32_inputs = problem["f32_inputs"].get<std::vector<std::string>>();
@@ -48,7 +51,7 @@ class OpWork final : public Work {
         wanted_.push_back(inputs_.at(name).require_grad());
       }
       const NoGrad none;
-      dy_ = to(dy_, call(node_["op"], inputs_, node_["attributes"]).dtype());  // a loss is f32, whatever x is
+      dy_ = to(dy_, output().dtype());  // a loss is f32, whatever x is
     }
     if (!mode.captured) return;
     program_.emplace(capture([this] { return work(); }));
@@ -75,19 +78,31 @@ class OpWork final : public Work {
   json facts() const override { return {{"layout", layout_}}; }
 
  private:
-  // Images have the layout of the mode; filters and what has another rank are row-major.
+  static bool is_image(const Tensor& x, const std::string& name) { return x.rank() == 4 && name != "w"; }
+
+  // Images have the layout of the mode, unless every step is charged with their conversion; filters and what has
+  // another rank are row-major.
   Tensor there(const Tensor& x, const std::string& name, DType dtype) const {
-    const bool is_image = x.rank() == 4 && name != "w";
-    const Tensor laid = is_image ? to(x, layout_from_string(layout_)) : x;
+    const Tensor laid = is_image(x, name) && !is_charged_ ? to(x, layout_from_string(layout_)) : x;
     return is_floating(x.dtype()) ? to(laid, dtype) : laid;
+  }
+
+  Tensor output() const {
+    if (!is_charged_) return call(node_["op"], inputs_, node_["attributes"]);
+    Tensors there = inputs_;
+    for (auto& [name, x] : there) {
+      if (is_image(x, name)) x = to(x, layout_from_string(layout_));
+    }
+    const Tensor y = call(node_["op"], there, node_["attributes"]);
+    return y.rank() == 4 ? to(y, Layout::kNchw) : y;
   }
 
   TensorList work() {
     if (gradients_.empty()) {
       const NoGrad none;
-      return {call(node_["op"], inputs_, node_["attributes"])};
+      return {output()};
     }
-    const Tensor y = call(node_["op"], inputs_, node_["attributes"]);
+    const Tensor y = output();
     TensorList all = grad(y, wanted_, dy_);
     all.insert(all.begin(), y.detached());
     return all;
@@ -97,6 +112,7 @@ class OpWork final : public Work {
   std::string output_;
   Policy policy_;
   std::string layout_;
+  bool is_charged_;
   Tensors inputs_;
   Tensor dy_;
   std::vector<std::string> gradients_;
@@ -174,29 +190,8 @@ class NetworkWork final : public Work {
 
 }  // namespace
 
-Mode mode_of(const std::string& words) {
-  Mode mode;
-  mode.policy = detail::ctx.policy;
-  mode.policy.search = Search::kMeasured;
-  std::istringstream in(words);
-  for (std::string word; in >> word;) {
-    if (word == "vendor") {
-      mode.policy.kernels = KernelSet::kVendor;
-    } else if (word == "captured") {
-      mode.captured = true;
-    } else if (word == "reference") {
-      mode.is_f64 = true;
-      mode.policy.search = Search::kHeuristic;
-    } else if (word == "nchw" || word == "nhwc" || word == "chwn" || word == "auto") {
-      mode.layout = word;
-    } else {
-      PLUMB_CHECK(word == "best", "the mode {} is unknown; use best, vendor, reference, captured or a layout", word);
-    }
-  }
-  return mode;
-}
-
 std::unique_ptr<Work> prepare(const json& problem, Tensors tensors, const Mode& mode) {
+  if (mode.layout == "blocked") return prepare_blocked(problem, tensors, mode);
   if (problem["kind"] == "op") return std::make_unique<OpWork>(problem, tensors, mode);
   return std::make_unique<NetworkWork>(problem, tensors, mode);
 }

@@ -9,12 +9,14 @@
 
 namespace plumb::compare {
 
-/// How a problem is done, from words like "best captured nhwc" or "reference": whose kernels, in which execution mode,
-/// in which layout.
+/// How a problem is done, from words like "best captured nhwc", "best charged chwn", "heuristic nchw", "only:direct
+/// nhwc" or "reference": whose kernels and how they are picked, in which execution mode, in which layout.
 struct Mode {
   Policy policy;
   bool captured = false;
-  std::string layout = "nchw";  ///< or "auto" for a network: the fastest measured
+  std::string layout = "nchw";  ///< or "auto" for a network: the fastest measured; "blocked": oneDNN's own formats
+  bool is_charged = false;      ///< images are row-major before and after an op, and are converted in every step
+  std::string algorithm;        ///< or "": the one that was named, or its family
   bool is_f64 = false;          ///< the reference: plain loops in f64
 };
 /// Throws on an unknown word.
@@ -31,6 +33,10 @@ class Work {
   /// Its layout, and what else a record says of it.
   virtual nlohmann::json facts() const = 0;
 };
+
+/// A convolution that oneDNN does in formats of its own choice, each direction by itself: what it keeps between them
+/// has one format where they agree. Charged, its tensors are row-major before and after. Throws if oneDNN has none.
+std::unique_ptr<Work> prepare_blocked(const nlohmann::json& problem, const Tensors& tensors, const Mode& mode);
 
 /// Prepares a problem (problems/__init__.py says what it holds). Throws a sentence if it cannot be done so.
 std::unique_ptr<Work> prepare(const nlohmann::json& problem, Tensors tensors, const Mode& mode);

@@ -94,6 +94,30 @@ def throughput(points_of, title):
     return lines(points_of, "batch", "images a second", title)
 
 
+LAYOUT_COLOURS = {"nchw": "#3b82c4", "nhwc": "#2a9d6f", "chwn": "#e0662f", "blocked": "#9b6bd1"}
+
+
+def by_batch(work):
+    """Microseconds an image against the batch, a panel each: {title: {layout: [(batch, seconds an image)]}}."""
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(len(work), 1, figsize=(WIDTH, 2.1 * len(work)), squeeze=False, sharex=True, layout="constrained")
+        for axes, (title, lines) in zip(panels[:, 0], work.items()):
+            for name, points in lines.items():
+                points = sorted(points)
+                axes.plot([b for b, _ in points], [1e6 * s for _, s in points], "o-", ms=3.5, lw=1.2, color=LAYOUT_COLOURS[name], label=name)
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            batches = sorted({b for points in lines.values() for b, _ in points})
+            axes.set_xticks(batches, [str(b) for b in batches])
+            axes.minorticks_off()
+            axes.set_ylabel("µs an image")
+            axes.set_title(title, loc="left", fontsize=9)
+            axes.grid(lw=0.3, color=INK, alpha=0.3)
+        panels[-1, 0].set_xlabel("batch")
+        panels[0, 0].legend(frameon=False, fontsize=7.5)
+        return svg_of(figure)
+
+
 def stacked(rows, floor_s, title):
     """Bars of parts, one a row: [(name, {part: seconds})], with a line at what nothing that calls these kernels can go below."""
     height = 1.1 + 0.42 * len(rows)

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from compare.experiments.layouts import without_bias
 from compare.measuring.engines import Variant
 from compare.measuring.session import Plan, Session
 from compare.problems import catalogue
@@ -82,3 +83,29 @@ def test_every_op_of_the_catalogue_agrees_with_its_reference(engines, problem):
                 for found in session.measure(p, [Variant("plumbline", mode)], ONCE):
                     assert found.refusal is None, str(found.refusal)
                     assert found.agreement["agrees"], found.agreement["reason"]
+
+
+CONVOLUTIONS = [("conv2d", "3x3", [(2, 16, 7, 9), (8, 16, 3, 3)], {"padding": "1x0x2x1"}), ("conv2d", "first", [(2, 3, 9, 9), (8, 3, 3, 3)], {"stride": "2"}),
+                ("conv2d", "1x1", [(2, 16, 7, 7), (32, 16, 1, 1)], {}), ("conv2d", "depthwise", [(2, 16, 7, 7), (16, 1, 3, 3)], {"groups": "16"})]
+
+
+@pytest.mark.parametrize("mode", ["best charged nhwc", "best charged chwn", "best blocked", "best charged blocked", "heuristic nhwc", "deterministic nchw"])
+@pytest.mark.parametrize("problem", [without_bias(p) for p in catalogue.forward_problems(CONVOLUTIONS)], ids=lambda p: p.name)
+def test_every_way_of_a_convolution_agrees_with_its_reference(session, problem, mode):
+    for p in catalogue.variants(problem, ("forward", "forward_backward"), ("f32",)):
+        (found,) = session.measure(p, [Variant("plumbline", mode)], ONCE)
+        assert found.refusal is None, str(found.refusal)
+        assert found.agreement["agrees"], found.agreement["reason"]
+        assert found.prepared["layout"] == mode.split()[-1]
+        converts = any(k["op"] == "permute" for k in found.prepared["kernels"])
+        assert converts == ("charged" in mode and "blocked" not in mode)
+
+
+@pytest.mark.parametrize("mode, problem, sentence", [
+    ("only:direct_chwn nhwc", CONVOLUTIONS[0], "there is no algorithm direct_chwn for this work"),
+    ("best blocked", ("linear", "l", [(4, 8), (3, 8)], {}), "for convolutions without a bias, not for linear"),
+    ("fastest", CONVOLUTIONS[0], "the mode fastest is unknown; use best"),
+])
+def test_a_way_that_there_is_not_is_a_sentence(session, mode, problem, sentence):
+    (found,) = session.measure(next(catalogue.forward_problems([problem])), [Variant("plumbline", mode)], ONCE)
+    assert sentence in str(found.refusal)
