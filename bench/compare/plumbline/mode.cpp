@@ -28,10 +28,12 @@ Mode mode_of(const std::string& words) {
       mode.policy.algorithm = algorithm_id(mode.algorithm);
     } else if (word == "nchw" || word == "nhwc" || word == "chwn" || word == "blocked" || word == "auto") {
       mode.layout = word;
+    } else if (word == "fused" || word == "per_tensor" || word == "chain") {
+      mode.update = word;
     } else {
       PLUMB_CHECK(word == "best",
                   "the mode {} is unknown; use best, vendor, reference, captured, charged, heuristic, deterministic, "
-                  "only:ALGORITHM or a layout",
+                  "only:ALGORITHM, fused, per_tensor, chain or a layout",
                   word);
     }
   }

@@ -14,10 +14,11 @@ namespace plumb::compare {
 struct Mode {
   Policy policy;
   bool captured = false;
-  std::string layout = "nchw";  ///< or "auto" for a network: the fastest measured; "blocked": oneDNN's own formats
-  bool is_charged = false;      ///< images are row-major before and after an op, and are converted in every step
-  std::string algorithm;        ///< or "": the one that was named, or its family
-  bool is_f64 = false;          ///< the reference: plain loops in f64
+  std::string layout = "nchw";   ///< or "auto" for a network: the fastest measured; "blocked": oneDNN's own formats
+  bool is_charged = false;       ///< images are row-major before and after an op, and are converted in every step
+  std::string algorithm;         ///< or "": the one that was named, or its family
+  bool is_f64 = false;           ///< the reference: plain loops in f64
+  std::string update = "fused";  ///< of parameters alone: fused, per_tensor or chain
 };
 /// Throws on an unknown word.
 Mode mode_of(const std::string& words);

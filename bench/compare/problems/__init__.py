@@ -29,7 +29,7 @@ class Problem:
     kind: str            # "op" or "network"
     op: str              # the op's name, or the network's
     name: str            # "vgg16.conv1_2"; of a network, its name again
-    direction: str       # "forward", "forward_backward" or "train"
+    direction: str       # "forward", "forward_backward", "train", or "update" of parameters alone
     nodes: tuple         # of {"op", "inputs", "output", "attributes"}
     inputs: dict         # {name: Tensor}
     output: str

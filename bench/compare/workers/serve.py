@@ -13,6 +13,7 @@ standard error, so that it cannot be taken for a reply. Between requests a worke
 """
 
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -104,13 +105,21 @@ class Job:
             calls *= 2
 
 
+def beside(folder, framework):
+    """The file of the same framework in a folder beside its own: what else it is asked for than ops and networks."""
+    return importlib.import_module(f".{folder}.{framework.__name__.rpartition('.')[2]}", __package__)
+
+
 def prepare(framework, request):
     start = time.perf_counter()
     problem = request["problem"]
-    missing = {node["op"] for node in problem["nodes"]} - framework.OPS.keys()
-    if missing:
-        raise Unsupported(f"{framework.NAME} has no {', '.join(sorted(missing))}")
-    work = framework.Work(problem, load_file(request["inputs"]), request["mode"])
+    if problem["direction"] == "update":
+        work = beside("updates", framework).Update(problem, load_file(request["inputs"]), request["mode"])
+    else:
+        missing = {node["op"] for node in problem["nodes"]} - framework.OPS.keys()
+        if missing:
+            raise Unsupported(f"{framework.NAME} has no {', '.join(sorted(missing))}")
+        work = framework.Work(problem, load_file(request["inputs"]), request["mode"])
     job = Job(work, request.get("inject"))
     built_s = time.perf_counter() - start
     start = time.perf_counter()
