@@ -16,6 +16,7 @@ from compare.records import BadRecord, read
 from compare.records.importers import FORMATS
 from compare.records.importers.source import Source
 from compare.report import diff, verdict
+from compare.report import imported as imported_page
 from compare.report.page import page
 
 SAMPLES = pathlib.Path(__file__).with_name("samples")
@@ -53,6 +54,14 @@ def test_the_page_shows_them_a_machine_each_and_forms_no_ratio(imported, tmp_pat
     assert text.count("<h3>") == 2 and "<h3>A processor</h3>" in text and "<h3>a &lt;V100&gt;</h3>" in text
     assert "<th>pytorch</th><th>tensorflow</th>" in text and "out of memory" in text and "plumbline measured nhwc" in text
     assert "times best" not in text
+
+
+def test_files_of_machines_that_nobody_names_are_machines_of_their_own():
+    one, other = (list(FORMATS[form].records(Source(SAMPLES / file))) for form, file in (("torch", "torch.json"), ("torch-text", "torch.txt")))
+    assert imported_page.machines_of(one + other) == [one, other]
+    for r in one + other:
+        r["environment"]["processor"] = "one that the user names"
+    assert imported_page.machines_of(one + other) == [one + other]
 
 
 def measured(run):
