@@ -57,7 +57,8 @@ def test_the_page_shows_them_a_machine_each_and_forms_no_ratio(imported, tmp_pat
 
 
 def test_files_of_machines_that_nobody_names_are_machines_of_their_own():
-    one, other = (list(FORMATS[form].records(Source(SAMPLES / file))) for form, file in (("torch", "torch.json"), ("torch-text", "torch.txt")))
+    files = {"torch": "torch.json", "torch-text": "torch.txt"}
+    one, other = (list(FORMATS[form].records(Source(SAMPLES / file))) for form, file in files.items())
     assert imported_page.machines_of(one + other) == [one, other]
     for r in one + other:
         r["environment"]["processor"] = "one that the user names"

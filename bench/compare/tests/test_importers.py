@@ -152,7 +152,7 @@ def test_products_of_deepbench():
 
 
 def test_the_oldest_columns_of_deepbench_and_letters_for_transposed(tmp_path):
-    text = ("   w   h   c   n   k   r   s   pad_w pad_h stride_w stride_h  fwd_time (usec) bwd_inputs_time (usec) total_time (usec) fwd_algo\n"
+    text = ("   w   h   c   n   k   r   s  pad_w pad_h stride_w stride_h fwd_time (usec) bwd_inputs_time (usec) total_time (usec) fwd_algo\n"
             " 700 161   1   4  32   5  20   0     0     2        2         5               6                      11                GEMM\n"
             "    m       n      k      a_t     b_t      time (msec) \n  8  4  2  t  n  0.5\n")
     forward, backward, product = of_text(tmp_path, "deepbench", text)
