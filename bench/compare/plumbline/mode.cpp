@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <sstream>
 
 #include "bench/compare/plumbline/work.h"
@@ -30,10 +31,12 @@ Mode mode_of(const std::string& words) {
       mode.layout = word;
     } else if (word == "fused" || word == "per_tensor" || word == "chain") {
       mode.update = word;
+    } else if (word.starts_with("reads=")) {
+      mode.reads = std::atoi(word.c_str() + 6);
     } else {
       PLUMB_CHECK(word == "best",
                   "the mode {} is unknown; use best, vendor, reference, captured, charged, heuristic, deterministic, "
-                  "only:ALGORITHM, fused, per_tensor, chain or a layout",
+                  "only:ALGORITHM, fused, per_tensor, chain, reads=N or a layout",
                   word);
     }
   }

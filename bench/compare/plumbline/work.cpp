@@ -139,6 +139,11 @@ class NetworkWork final : public Work {
       optim::Settings settings;
       settings.learning_rate = problem["learning_rate"].get<double>();
       optimizer_ = optim::make(problem["optimizer"].get<std::string>(), network_->trainable(), settings);
+      steps_ = problem.value("steps", 1);
+      const int reads = mode.reads == 0 ? steps_ : mode.reads;
+      PLUMB_CHECK(reads > 0 && steps_ % reads == 0, "the loss cannot be read {} times in {} steps; use a divisor of {}",
+                  reads, steps_, steps_);
+      read_every_ = steps_ / reads;
       const auto execution = mode.captured ? training::StepMode::kCaptured : training::StepMode::kEager;
       step_.emplace(*network_, *optimizer_, generator_, execution);
     } else if (mode.captured) {
@@ -149,7 +154,10 @@ class NetworkWork final : public Work {
   void step() override {
     const PolicyScope policy(policy_);
     if (step_) {
-      loss_ = (*step_)(images_, labels_)[0].item();
+      for (int i = 1; i <= steps_; ++i) {
+        const Tensor loss = (*step_)(images_, labels_)[0];
+        if (i % read_every_ == 0) loss_ = loss.item();
+      }
     } else if (program_) {
       program_->run();
     } else {
@@ -187,6 +195,7 @@ class NetworkWork final : public Work {
   std::optional<training::TrainingStep> step_;
   std::optional<Program> program_;
   double loss_ = 0;
+  int steps_ = 1, read_every_ = 1;  // of a call
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Mode {
   std::string algorithm;         ///< or "": the one that was named, or its family
   bool is_f64 = false;           ///< the reference: plain loops in f64
   std::string update = "fused";  ///< of parameters alone: fused, per_tensor or chain
+  int reads = 0;                 ///< how often a call of several training steps reads the loss; 0: in each
 };
 /// Throws on an unknown word.
 Mode mode_of(const std::string& words);

@@ -41,6 +41,7 @@ class Problem:
     bytes: float = 0.0   # inputs read and outputs written once
     optimizer: str = "sgd"
     learning_rate: float = 0.01
+    steps: int = 1       # of a call; how often it reads the loss is the engine's mode ("reads=1"), otherwise in every step
 
     def with_(self, **changes):
         return dataclasses.replace(self, **changes)
@@ -48,11 +49,12 @@ class Problem:
     def to_worker(self):
         """What a worker is told."""
         told = ("kind", "op", "direction", "nodes", "output", "gradients", "f32_inputs", "dtype", "batch", "optimizer", "learning_rate")
-        return {key: getattr(self, key) for key in told}
+        steps = {"steps": self.steps} if self.steps > 1 else {}
+        return {**{key: getattr(self, key) for key in told}, **steps}
 
     def subject(self):
         """What a record says of it."""
-        attributes = self.nodes[0]["attributes"] if self.kind == "op" else {}
+        attributes = self.nodes[0]["attributes"] if self.kind == "op" else {"steps": self.steps} if self.steps > 1 else {}
         shapes = {name: list(t.shape) for name, t in self.inputs.items()}
         return {"kind": self.kind, "name": self.op, "problem": self.name, "direction": self.direction, "dtype": self.dtype,
                 "batch": self.batch, "shapes": shapes, "attributes": attributes, "flops": self.flops, "bytes": self.bytes,

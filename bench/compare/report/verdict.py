@@ -85,7 +85,8 @@ def name_of(subject):
     batch = f", batch {subject['batch']}" if subject.get("batch") else ""
     optimizer = f", {subject['optimizer']}" if subject.get("optimizer") else ""
     problem = "" if subject["kind"] == "network" else f" {subject['problem']}"
-    return f"{subject['name']}{problem} {subject['direction']}, {subject['dtype']}{batch}{optimizer}"
+    steps = f", {subject['attributes']['steps']} steps" if subject["kind"] == "network" and subject.get("attributes") else ""
+    return f"{subject['name']}{problem} {subject['direction']}, {subject['dtype']}{batch}{optimizer}{steps}"
 
 
 def times(ratio: Ratio):
@@ -100,9 +101,11 @@ def ten_lines(records, experiments):
         names = sorted({n for r in all_rows for n in r.frameworks})
         for n in names:
             best, vendor = (summary(all_rows, k, n) for k in ("best", "vendor"))
-            lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels, {vendor['geometric']:.2f} times "
-                         f"the vendor's alone, in its fastest mode ({best['count']} rows: Plumbline faster in {best['faster']}, "
-                         f"slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
+            if not best["count"]:
+                continue
+            beside = f", {vendor['geometric']:.2f} times the vendor's alone," if vendor["count"] else ""
+            lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} in its fastest mode "
+                         f"({best['count']} rows: Plumbline faster in {best['faster']}, slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
         behind = [(row.ratios["best", n].value, n, row) for row in all_rows for n in names
                   if ("best", n) in row.ratios and row.ratios["best", n].verdict == "slower"]
         if behind:

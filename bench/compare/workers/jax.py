@@ -152,6 +152,11 @@ class Work:
         y, gradients = self.gradients(wanted, rest, dy)
         return (y, *self.updated(wanted, state, gradients)) if self.is_network else (y, gradients)
 
+    def train(self):
+        """A training step, and its loss, which nobody has read or waited for."""
+        y, self.wanted, self.state = self.run(self.wanted, self.state, self.rest, self.dy)
+        return y
+
     def step(self):
         result = jax.block_until_ready(self.run(self.wanted, self.state, self.rest, self.dy))
         if self.is_network:

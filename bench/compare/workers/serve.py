@@ -105,6 +105,30 @@ class Job:
             calls *= 2
 
 
+class Repeated:
+    """Several training steps as one call, whose loss is read so many times: evenly, and at the end."""
+
+    def __init__(self, work, steps, reads):
+        if not 1 <= reads <= steps or steps % reads:
+            raise ValueError(f"the loss cannot be read {reads} times in {steps} steps; use a divisor of {steps}")
+        self.work, self.steps, self.every = work, steps, steps // reads
+
+    def step(self):
+        for i in range(1, self.steps + 1):
+            loss = self.work.train()
+            if i % self.every == 0:
+                self.y = float(loss)
+
+    def first(self):
+        return self.work.first()
+
+
+def repeated(work, problem, mode):
+    """The work, or several steps of it; the last word of a mode may say how often the loss is read."""
+    steps, (_, said, reads) = problem.get("steps", 1), mode.partition(" reads=")
+    return Repeated(work, steps, int(reads) if said else steps) if steps > 1 else work
+
+
 def beside(folder, framework):
     """The file of the same framework in a folder beside its own: what else it is asked for than ops and networks."""
     return importlib.import_module(f".{folder}.{framework.__name__.rpartition('.')[2]}", __package__)
@@ -119,7 +143,8 @@ def prepare(framework, request):
         missing = {node["op"] for node in problem["nodes"]} - framework.OPS.keys()
         if missing:
             raise Unsupported(f"{framework.NAME} has no {', '.join(sorted(missing))}")
-        work = framework.Work(problem, load_file(request["inputs"]), request["mode"])
+        mode = request["mode"]
+        work = repeated(framework.Work(problem, load_file(request["inputs"]), mode.partition(" reads=")[0]), problem, mode)
     job = Job(work, request.get("inject"))
     built_s = time.perf_counter() - start
     start = time.perf_counter()

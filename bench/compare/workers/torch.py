@@ -112,16 +112,20 @@ class Work:
             self.dy = self.dy.to(y.dtype)
         return y, torch.autograd.grad(y, self.wanted, self.dy)
 
+    def train(self):
+        """A training step, and its loss, which nobody has read."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.function()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
     def step(self):
         if self.problem["direction"] == "forward":
             with torch.no_grad():
                 self.y = self.function()
         elif self.is_network:
-            self.optimizer.zero_grad(set_to_none=True)
-            loss = self.function()
-            loss.backward()
-            self.optimizer.step()
-            self.y = loss.item()
+            self.y = self.train().item()
         else:
             self.y, self.dxs = self.gradients()
 

@@ -24,7 +24,10 @@ class Update:
             self.update = lambda: made.apply(gradients)
         else:
             made = VERSION1[optimizer](rate)
-            self.update = lambda: made.apply_gradients(zip(gradients, self.parameters))
+
+            def update():  # a function returns no operation
+                made.apply_gradients(zip(gradients, self.parameters))
+            self.update = update
         if mode != "chain":
             self.update = tf.function(self.update, jit_compile=mode == "xla")
 
