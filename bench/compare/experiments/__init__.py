@@ -5,7 +5,7 @@ which gives a report.further.Further, COMPARES = False if it holds no framework 
 what others have measured.
 """
 
-from . import layouts, odd_ops, ops, optimizers, synchronisation, table2, train
+from . import algorithms, layouts, odd_ops, ops, optimizers, synchronisation, table2, train
 
-ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, optimizers, synchronisation, table2)}
+ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, table2)}
 QUICK = ("train", "ops")  # what runs if nothing is asked for

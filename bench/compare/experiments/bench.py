@@ -5,7 +5,7 @@ import dataclasses
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..measuring.engines import Variant
-from ..measuring.session import Plan, Session
+from ..measuring.session import REFERENCE_FLOPS, Plan, Session
 from ..records.of_measured import record_of
 
 # The modes that users of a framework have, the usual ones first: those of the quick comparison.
@@ -24,6 +24,7 @@ class Bench:
     console: object
     full: bool = False
     shapes: object = None    # a file of the user's problems
+    reference_flops: float = REFERENCE_FLOPS
     foreseen_s: float = 0.0  # what the measurements are expected to take, of an estimate
     estimates: bool = False  # whether nothing is measured, but foreseen
 
@@ -34,7 +35,7 @@ class Bench:
         return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",)) for allocator in allocators]
 
     def session(self, alone=False):
-        return Session(self.engines, alone=alone)
+        return Session(self.engines, alone=alone, reference_flops=self.reference_flops)
 
     def seconds_of(self, problem, variants, plan, alone):
         """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes

@@ -30,24 +30,25 @@ def without_bias(problem):
     return problem.with_(nodes=(node,), inputs=inputs, gradients=tuple(g for g in problem.gradients if g != "b"))
 
 
-def of_images(table, batch):
-    """The ops on images of the table, in this batch."""
-    for p in catalogue.forward_problems(catalogue.with_batch(table, batch)):
+def of_images(table):
+    for p in catalogue.forward_problems(table):
         if p.op in OPS and len(p.inputs["x"].shape) == 4:
             yield without_bias(p) if p.op == "conv2d" else p
 
 
-def problems(full, table):
-    directions, dtypes = ("forward", "forward_backward"), ("f32", "bf16") if full else ("f32",)
-    for p in of_images([*table, DEPTHWISE], BATCH):
-        if full or (p.op, p.name) in QUICK:
+def problems(bench):
+    """The ops on images of the user's file as they are, or of the networks."""
+    directions, dtypes = ("forward", "forward_backward"), ("f32", "bf16") if bench.full else ("f32",)
+    table = catalogue.read_table(bench.shapes) if bench.shapes else catalogue.with_batch([*catalogue.read_table(), DEPTHWISE], BATCH)
+    for p in of_images(table):
+        if bench.full or bench.shapes or (p.op, p.name) in QUICK:
             yield from catalogue.variants(p, directions, dtypes)
 
 
-def swept(table):
+def swept():
     """The same work in growing batches, under names of its own, so that no table takes it for another shape."""
     for batch in BATCHES:
-        yield from (p.with_(name=SWEEP + p.name) for p in of_images(table, batch) if (p.op, p.name) in SWEPT)
+        yield from (p.with_(name=SWEEP + p.name) for p in of_images(catalogue.with_batch(catalogue.read_table(), batch)) if (p.op, p.name) in SWEPT)
 
 
 def ways(problem):
@@ -58,8 +59,6 @@ def ways(problem):
 
 def run(bench):
     plan = Plan(rounds=7, samples=2, least_s=0.002) if bench.full else Plan(rounds=5, samples=2, least_s=0.001)
-    table = catalogue.read_table(bench.shapes) if bench.shapes else catalogue.read_table()
-    chosen = list(problems(bench.full or bench.shapes, table))
-    bench.measure_all(NAME, chosen, ways, plan)
+    bench.measure_all(NAME, list(problems(bench)), ways, plan)
     if not bench.shapes:
-        bench.measure_all(NAME, list(swept(table)), lambda p: [Variant("plumbline", f"best {x}") for x in ("nchw", "nhwc", "chwn")], plan)
+        bench.measure_all(NAME, list(swept()), lambda problem: [Variant("plumbline", f"best {x}") for x in ("nchw", "nhwc", "chwn")], plan)

@@ -31,9 +31,13 @@ class Variant:
 class Engines:
     """Where the programs are: {"plumbline": path of plumb_bench_worker, "torch": path of a Python, ...}."""
 
-    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu"):
+    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu", settings=None):
         self.programs, self.threads, self.tcmalloc, self.device = programs, threads, tcmalloc, device
+        self.settings = settings or {}  # of the environment of every worker
         self.modules = modules or {}  # {engine: its file in workers/}, where the names differ
+
+    def with_settings(self, **settings):
+        return Engines(self.programs, self.threads, self.tcmalloc, self.modules, self.device, {**self.settings, **settings})
 
     def has(self, engine):
         return engine in self.programs
@@ -48,6 +52,7 @@ class Engines:
         """(words, environment) of a worker."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",
                        "ONEDNN_JIT_PROFILE": "2"}  # oneDNN tells the profiler the names of the code that it makes
+        environment.update(self.settings)
         environment.pop("LD_PRELOAD", None)
         if variant.allocator:
             environment["LD_PRELOAD"] = self.tcmalloc

@@ -49,8 +49,8 @@ class Measured:
 class Session:
     """Keeps a worker for each engine and allocator, or for each variant if they are to be told apart by memory."""
 
-    def __init__(self, engines, folder=None, alone=False):
-        self.engines, self.alone = engines, alone
+    def __init__(self, engines, folder=None, alone=False, reference_flops=REFERENCE_FLOPS):
+        self.engines, self.alone, self.reference_flops = engines, alone, reference_flops
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
         self.workers, self.broken = {}, {}
         self.oracle = self.start("oracle", Variant("plumbline", "reference"))
@@ -92,7 +92,7 @@ class Session:
 
     def make_expected(self, problem, inputs, expected):
         told = problem.with_(dtype="f32").to_worker()
-        mode = "reference" if problem.kind == "op" and problem.flops <= REFERENCE_FLOPS else "vendor"
+        mode = "reference" if problem.kind == "op" and problem.flops <= self.reference_flops else "vendor"
         self.oracle.ask("prepare", job="reference", problem=told, mode=mode, inputs=str(inputs), results=str(expected))
         self.oracle.ask("drop", job="reference")
 
