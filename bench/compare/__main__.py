@@ -132,10 +132,10 @@ def measure(words):
 
 def foreseen_minutes(bench, names):
     """What is not in the records yet, as far as it can be told beforehand."""
-    estimate = dataclasses.replace(bench, estimates=True)
+    estimate = dataclasses.replace(bench, foreseen=[])
     for name in names:
         EXPERIMENTS[name].run(estimate)
-    return estimate.foreseen_s / 60
+    return sum(estimate.foreseen) / 60
 
 
 def report(words):

@@ -25,8 +25,7 @@ class Bench:
     full: bool = False
     shapes: object = None    # a file of the user's problems
     reference_flops: float = REFERENCE_FLOPS
-    foreseen_s: float = 0.0  # what the measurements are expected to take, of an estimate
-    estimates: bool = False  # whether nothing is measured, but foreseen
+    foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 
     def variants_of_frameworks(self):
         """Every framework in its modes, with tcmalloc and without."""
@@ -54,9 +53,9 @@ class Bench:
         """Measures what is not in the records yet; `variants` is a function of the problem."""
         todo = [p for p in problems if not self.store.has(experiment, p.id(), variants(p), self.engines.device)]
         plan = plan or Plan()
-        if self.estimates:
-            self.foreseen_s += sum(self.seconds_of(p, variants(p), plan, alone) for p in todo)
-        if not todo or self.estimates:
+        if self.foreseen is not None:
+            self.foreseen += [self.seconds_of(p, variants(p), plan, alone) for p in todo]
+        if not todo or self.foreseen is not None:
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         with self.session(alone) as session, Progress(*columns, console=self.console, transient=True) as progress:
