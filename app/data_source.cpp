@@ -17,6 +17,7 @@ datasets::Dataset limited(datasets::Dataset d, int64_t limit) {
 std::string data_set_of(const std::string& model) {
   if (model == "vgg" || model == "vgg16") return "cifar100";
   if (model == "lenet") return "mnist";
+  if (model == "resnet50") return "imagenet";
   return "cifar10";
 }
 
@@ -34,6 +35,8 @@ datasets::TrainTest load_for(const std::string& model, const std::string& source
     };
     return {split(datasets::Split::kTrain), split(datasets::Split::kTest)};
   }
+  PLUMB_CHECK(name != "imagenet", "--data {}: ImageNet's files are not read; give --data synthetic for {}", source,
+              model);
   datasets::TrainTest both = datasets::load(name, source);
   return {limited(std::move(both.train), limit), limited(std::move(both.test), limit)};
 }

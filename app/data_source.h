@@ -8,10 +8,10 @@
 
 namespace plumb::app {
 
-/// "cifar10" for alexnet and the resnets, "cifar100" for vgg16, "mnist" for lenet.
+/// "cifar10" for alexnet and its resnets, "cifar100" for vgg16, "mnist" for lenet, "imagenet" for resnet50.
 std::string data_set_of(const std::string& model);
 /// Both splits of a model's data set, from a folder, or from random numbers if `source` is "synthetic". `limit` images
-/// of each split, all if 0.
+/// of each split, all if 0. Throws on a folder for resnet50, since nothing here reads ImageNet's files.
 datasets::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit);
 
 /// What a model's images are normalised by, in training as in evaluation: of the resnets ImageNet's numbers, which

@@ -175,8 +175,9 @@ void add_train(const CommandLine& plumb) {
       {.text = any_of(model_choices()) + "; or, for scripts that give several frameworks the same seven arguments, " +
                kSeven + ", where FRAMEWORK is ref, this one",
        .is_required = true});
-  cmd.add("--data", c->data,
-          {"Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic", c->data});
+  cmd.add(
+      "--data", c->data,
+      {"Folder of the data set (CIFAR-10, CIFAR-100 or MNIST, by the model), or synthetic, as for resnet50", c->data});
   add_device_option(cmd, c->device, "Where to train");
   add_batch_option(cmd, c->training.batch, "Images a step");
   add_choice(cmd, "--optimizer", c->optimizer, optim::kKinds, {});

@@ -94,9 +94,10 @@ Dataset synthetic(const SyntheticSpec& spec) {
 }
 
 int64_t usual_count(std::string_view name, Split split) {
+  if (name == "imagenet") return split == Split::kTest ? 500 : 2000;
   const bool is_mnist = name == "mnist";
   PLUMB_CHECK(is_mnist || name == "cifar10" || name == "cifar100",
-              "synthetic: there is nothing like \"{}\"; use cifar10, cifar100 or mnist", name);
+              "synthetic: there is nothing like \"{}\"; use cifar10, cifar100, mnist or imagenet", name);
   return split == Split::kTest ? 10000 : is_mnist ? 60000 : 50000;
 }
 
@@ -105,6 +106,7 @@ Dataset synthetic_like(std::string_view name, Split split, uint64_t seed, int64_
   SyntheticSpec spec{.count = count == 0 ? usual : count, .seed = seed, .split = split};
   if (name == "mnist") spec.image = {1, 28, 28};
   if (name == "cifar100") spec.classes = 100;
+  if (name == "imagenet") spec.image = {3, 224, 224}, spec.classes = 1000;
   Dataset set = synthetic(spec);
   set.name = message("synthetic-{}", name);
   return set;

@@ -85,7 +85,14 @@ BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t
 }
 
 Tensor BatchNorm2d::operator()(const Tensor& x, const ForwardContext& context) const {
-  Tensor y = batch_norm(x, weight, bias, running_mean, running_var, batch_norm_defaults(convention, context.train));
+  const BatchNormParams params = batch_norm_defaults(convention, context.train);
+  const DType own = running_mean.dtype(), dtype = x.dtype() == DType::kF64 ? DType::kF64 : own;
+  const Tensor mean = to(running_mean, dtype), var = to(running_var, dtype);
+  Tensor y = batch_norm(x, to(weight, dtype), to(bias, dtype), mean, var, params);
+  if (context.train && dtype != own) {  // what was updated are copies
+    Tensor(running_mean).copy_from(to(mean, own));
+    Tensor(running_var).copy_from(to(var, own));
+  }
   context.note("BatchNorm2d", y, count(weight, bias));
   return y;
 }

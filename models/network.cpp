@@ -22,7 +22,7 @@ Tensor ParameterMaker::add(std::vector<NamedTensor>& to, const std::string& name
 
 Tensor ParameterMaker::weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out) {
   Tensor t = Tensor::empty(TensorSpec(shape), MemoryClass::kParameter, detail::ctx.policy.device);
-  init_weight(t, convention_, fan_in, fan_out, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
+  (fill_ ? fill_ : init_weight)(t, convention_, fan_in, fan_out, seed_ + 0x9E3779B97F4A7C15ull * ++count_);
   return add(parameters, name, t.require_grad());
 }
 
@@ -78,7 +78,7 @@ struct Known {
 constexpr Known kNetworks[] = {{"alexnet", make<AlexNet>},     {"vgg16", make<Vgg16>},
                                {"lenet", make<LeNet>},         {"resnet20", make<ResNet, 20>},
                                {"resnet32", make<ResNet, 32>}, {"resnet44", make<ResNet, 44>},
-                               {"resnet56", make<ResNet, 56>}};
+                               {"resnet56", make<ResNet, 56>}, {"resnet50", make<ResNet50>}};
 
 }  // namespace
 

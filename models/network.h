@@ -37,12 +37,17 @@ struct ForwardContext {
   void note(const char* type, const Tensor& y, int64_t parameters = 0) const { note(type, y.shape(), parameters); }
 };
 
+/// Fills a weight with its first values, as init_weight of models/init.h.
+using WeightFiller = void (*)(Tensor& w, Convention convention, int64_t fan_in, int64_t fan_out, uint64_t seed);
+
 /// Makes parameters by name, in a framework's own initial distribution. Parameter number i of seed s is always the same
 /// (models/init.h).
 class ParameterMaker {
  public:
   explicit ParameterMaker(uint64_t seed = 0, Convention convention = Convention::kPyTorch)
       : seed_(seed), convention_(convention) {}
+  /// Weights that are made from now on are filled by `fill`: for a network whose distribution is its own.
+  void fill_weights_by(WeightFiller fill) { fill_ = fill; }
   /// The weight of a layer with `fan_in` inputs and `fan_out` outputs a position.
   Tensor weight(const std::string& name, const Shape& shape, int64_t fan_in, int64_t fan_out);
   Tensor bias(const std::string& name, int64_t n, int64_t fan_in);
@@ -58,6 +63,7 @@ class ParameterMaker {
   Tensor add(std::vector<NamedTensor>& to, const std::string& name, Tensor t);
   uint64_t seed_, count_ = 0;
   Convention convention_;
+  WeightFiller fill_ = nullptr;  // of the convention where there is none
 };
 
 /// A network for images: a plain struct of parameters with a forward function.

@@ -1,4 +1,5 @@
-// ResNets for CIFAR-10 (He, Zhang, Ren, Sun: Deep residual learning, 2015, section 4.2).
+// Residual networks (He, Zhang, Ren, Sun: Deep residual learning, 2015): those for CIFAR-10 of section 4.2, and
+// ResNet-50 for ImageNet of section 4.1.
 #pragma once
 
 #include "layers.h"
@@ -31,6 +32,34 @@ class ResNet final : public Network {
   Conv2d conv1;
   BatchNorm2d bn1;
   std::vector<BasicBlock> blocks;
+  Linear fc;
+};
+
+/// A bottleneck: 1x1, 3x3 and 1x1 convolutions with batch norm, the last with four times the channels of the others.
+/// The 3x3 has the stride, as in torchvision, whose version of the network is called 1.5 for it. Where the shape
+/// changes, the shortcut is a 1x1 convolution with batch norm ("downsample.0" and "downsample.1").
+struct Bottleneck {
+  Conv2d conv1, conv2, conv3;
+  BatchNorm2d bn1, bn2, bn3;
+  Conv2d downsample;  ///< without a weight where the shortcut is x
+  BatchNorm2d downsample_bn;
+
+  Bottleneck(ParameterMaker& maker, const std::string& name, int64_t in, int64_t channels, int stride);
+  Tensor operator()(const Tensor& x, const ForwardContext& context) const;
+};
+
+/// 7x7 convolution of stride 2, 3x3 maximum of stride 2, four stages of 3, 4, 6 and 3 bottlenecks of 64, 128, 256 and
+/// 512 channels, global average pooling, a fully connected layer: 25,557,032 parameters. Images (N, 3, 224, 224), or of
+/// any other size, 1000 classes. Names, and in PyTorch's convention the first distribution, are torchvision's:
+/// "layer1.0.downsample.0.weight", He's normal numbers by the outputs of a convolution.
+class ResNet50 final : public Network {
+ public:
+  explicit ResNet50(ParameterMaker&& maker);
+  Tensor forward(const Tensor& x, const ForwardContext& context) const override;
+
+  Conv2d conv1;
+  BatchNorm2d bn1;
+  std::vector<Bottleneck> blocks;
   Linear fc;
 };
 

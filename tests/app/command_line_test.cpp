@@ -154,7 +154,7 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   std::istringstream words(o.out);
   for (std::string word; words >> word;) text += word + " ";
   for (const char* choices :
-       {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56 or vgg",
+       {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56, resnet50 or vgg",
         "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
         "f32, tf32 or bf16", "measured, heuristic, direct, winograd, cudnn, cublaslt or deterministic",
         "where FRAMEWORK is ref, this one"}) {

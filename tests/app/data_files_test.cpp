@@ -65,6 +65,7 @@ TEST_F(DataFilesTest, RefusesFoldersWithoutTheFiles) {
   EXPECT_TRUE(refuses(line + ".", "the file train-images-idx3-ubyte is neither in . nor in ./mnist"));
   EXPECT_TRUE(refuses_set("resnet20", "the file data_batch_1.bin is neither in . nor in ./cifar-10-batches-bin"));
   EXPECT_TRUE(refuses_set("vgg16", "the file train.bin is neither in . nor in ./cifar-100-binary"));
+  EXPECT_TRUE(refuses_set("resnet50", "--data .: ImageNet's files are not read; give --data synthetic for resnet50"));
   for (const char* file : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
     write_mnist();
     fs::remove(path("mnist") / file);

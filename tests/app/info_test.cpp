@@ -14,11 +14,10 @@ TEST_F(InfoTest, CountsTheParametersAsPublished) {
   const struct {
     const char *model, *text;
     int64_t parameters;
-  } cases[] = {{"alexnet", "Total params: 78,330,250\n", 78'330'250},
-               {"vgg16", "Total params: 8,735,652\n", 8'735'652},
-               {"vgg", "Total params: 8,735,652\n", 8'735'652},
-               {"lenet", "Total params: 61,706\n", 61'706},
-               {"resnet20", "Total params: 269,722\n", 269'722}};
+  } cases[] = {
+      {"alexnet", "Total params: 78,330,250\n", 78'330'250}, {"vgg16", "Total params: 8,735,652\n", 8'735'652},
+      {"vgg", "Total params: 8,735,652\n", 8'735'652},       {"lenet", "Total params: 61,706\n", 61'706},
+      {"resnet20", "Total params: 269,722\n", 269'722},      {"resnet50", "Total params: 25,557,032\n", 25'557'032}};
   for (const auto& c : cases) {
     const test::Outcome o = run(std::string("info --json r.json --model ") + c.model);
     EXPECT_EQ(o.status, 0) << o;

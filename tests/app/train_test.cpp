@@ -38,6 +38,15 @@ class TrainTest : public test::CommandTest {
   }
 };
 
+TEST_F(TrainTest, SyntheticImagesAreOfTheNetworksSize) {
+  const test::Outcome o =
+      run("train resnet50 --limit 2 --batch 2 --epochs 1 --layout nhwc --algorithm heuristic --json r.json");
+
+  EXPECT_EQ(o.status, 0) << o;
+  EXPECT_NE(o.out.find("resnet50 (25557032 parameters) on synthetic-imagenet, 2 + 2 images"), o.out.npos) << o;
+  EXPECT_NEAR(read_json("r.json")["epochs"][0]["loss"].get<double>(), std::log(1000.), 1);
+}
+
 TEST_F(TrainTest, TheReportHasEveryStepAndEpoch) {
   const Json report =
       report_of("train lenet --limit 20 --batch 8 --epochs 2 --layout nhwc --algorithm heuristic --threads 1");

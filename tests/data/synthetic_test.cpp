@@ -79,7 +79,12 @@ TEST(Synthetic, HasTheSizesOfTheRealSets) {
   const Dataset mnist = synthetic_like("mnist", Split::kTrain, 0);
   EXPECT_EQ(mnist.image, Shape({1, 28, 28}));
   EXPECT_EQ(mnist.size(), 60000);
-  EXPECT_THROW(synthetic_like("imagenet", Split::kTrain, 0), Error);
+  const Dataset imagenet = synthetic_like("imagenet", Split::kTrain, 0, 3);
+  EXPECT_EQ(imagenet.image, Shape({3, 224, 224}));
+  EXPECT_EQ(imagenet.classes, 1000);
+  EXPECT_EQ(usual_count("imagenet", Split::kTrain), 2000);
+  EXPECT_EQ(usual_count("imagenet", Split::kTest), 500);
+  EXPECT_THROW(synthetic_like("imagenet21k", Split::kTrain, 0), Error);
 }
 
 TEST(Synthetic, TakesTheSmallestShapes) {

@@ -70,10 +70,10 @@ def fnv1a64(data):
     return f"{h:016x}"
 
 
-def generated_batch(classes):
-    """Four generated images (4, 3, 32, 32) in [0, 1), float32, their labels, and the record of the batch."""
+def generated_batch(classes, side=32):
+    """Four generated images (4, 3, side, side) in [0, 1), float32, their labels, and the record of the batch."""
     labels = (golden.hashes(LABEL_STREAM, IMAGES) % np.uint64(classes)).astype(np.int64)
-    return golden.unit(IMAGE_STREAM, (IMAGES, 3, 32, 32)), labels, {"labels": labels}
+    return golden.unit(IMAGE_STREAM, (IMAGES, 3, side, side)), labels, {"labels": labels}
 
 
 def cifar_batch(file, label_bytes):

@@ -1,13 +1,11 @@
 """PyTorch's ResNet-20 for CIFAR-10 (option A shortcuts), batch norm in eval and in train mode: resnet20.safetensors."""
 
-import torch
 import torch.nn.functional as F
 from torch import nn
 
 import golden
 import networks
-
-torch.set_num_threads(2)
+from resnets_torch import generate, run
 
 
 class Block(nn.Module):
@@ -44,36 +42,6 @@ class ResNet20(nn.Module):
         return self.linear(x.mean((2, 3)))
 
 
-def generate(network):
-    """Fills the network from the generator, numbered in the order of its state; returns (name, float32 value)s."""
-    made = []
-    for name, value in network.state_dict().items():
-        if name.endswith("num_batches_tracked"):
-            continue
-        p, shape = len(made), tuple(value.shape)
-        if name.endswith("running_var") or (".bn" in f".{name}" and name.endswith("weight")):
-            made.append((name, networks.scale(p, shape)))
-        else:
-            made.append((name, networks.weight(p, shape) if len(shape) > 1 else networks.bias(p, shape)))
-    network.load_state_dict({n: torch.tensor(v) for n, v in made}, strict=False)
-    return made
-
-
-def run(training, images, labels):
-    """One forward and backward of a freshly generated network, and its record; statistics only in train mode."""
-    network = ResNet20().double().train(training)
-    numbers = {name: p for p, (name, _) in enumerate(generate(network))}
-    logits = network(torch.tensor(images, dtype=torch.float64))
-    loss = F.cross_entropy(logits, torch.tensor(labels))
-    loss.backward()
-    gradients = {n: networks.summary(numbers[n], v.grad.numpy()) for n, v in network.named_parameters()}
-    record = {"logits": logits.detach().numpy(), "loss": loss.item(), "gradients": gradients}
-    if training:
-        buffers = {n: v for n, v in network.named_buffers() if n in numbers}
-        record["statistics"] = {n: networks.summary(numbers[n], v.numpy()) for n, v in buffers.items()}
-    return record
-
-
 network = ResNet20()
 assert sum(v.numel() for v in network.parameters()) == 269_722
 data = {"generated": networks.generated_batch(10), "cifar": networks.cifar_batch(*networks.NETWORKS["alexnet"][-1])}
@@ -81,7 +49,7 @@ golden.update(
     "resnet20.safetensors",
     parameters=networks.facts(generate(network)),
     batches={
-        batch: entry | {"eval": run(False, images, labels), "train": run(True, images, labels)}
+        batch: entry | {"eval": run(ResNet20, False, images, labels), "train": run(ResNet20, True, images, labels)}
         for batch, (images, labels, entry) in data.items()
     },
 )

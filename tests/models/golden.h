@@ -22,7 +22,7 @@ std::vector<Listed> listed_of(const GoldenFile& network);
 void generate(const Network& network, const std::vector<Listed>& listed);
 
 /// The batch "generated".
-Tensor generated_images(Layout layout);
+Tensor generated_images(Layout layout, int64_t side = 32);
 
 /// The labels of a batch.
 Tensor labels(const GoldenFile& batch);
