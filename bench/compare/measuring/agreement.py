@@ -6,17 +6,23 @@ another order, Winograd included, stays far below the tolerance; a wrong padding
 Of a network's it is the length of the deviation, as a share of the reference's length: where two elements of a pooling's window are
 equal but for the last bit, another order of summing sends a gradient elsewhere, and one element of a gradient may be off by a per
 cent although all are right.
+
+Batch norms spread such a change over a channel, and the gradients of their biases are small differences of large sums. In ResNet-50 on
+one, two and eight images the worst tensor of a right side was up to 0.034 off in f32 and 0.47 in bf16 (PyTorch in three modes,
+TensorFlow, JAX and Plumbline in four, and PyTorch's f32 against its f64). The worst of a wrong side was 0.25 off for an epsilon of 1e-3
+in the place of 1e-5, 1.4 for strides on other convolutions, 1.6 for a pooling padded on one side. The tolerance is between.
 """
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-TOLERANCE = {("op", "f32"): 1e-3, ("op", "bf16"): 6e-2, ("network", "f32"): 2e-2, ("network", "bf16"): 0.4}
+TOLERANCE = {("op", "f32"): 1e-3, ("op", "bf16"): 6e-2, ("network", "f32"): 2e-2, ("network", "bf16"): 0.4,
+             ("normalised network", "f32"): 0.1, ("normalised network", "bf16"): 0.7}
 
 
 def error_of(ours, reference, kind):
-    if kind == "network":
+    if kind != "op":
         length = np.linalg.norm(reference)
         return float(np.linalg.norm(ours - reference) / length) if length > 0 else float(np.linalg.norm(ours))
     scale = np.abs(reference).max(initial=0.0)
@@ -43,5 +49,5 @@ def agreement(file, reference_file, kind, dtype):
         if error >= worst:
             worst, where = error, name
     agrees = worst <= tolerance
-    reason = None if agrees else f"{where} differs from the reference by {worst:.2g} of its {'length' if kind == 'network' else 'largest element'}"
+    reason = None if agrees else f"{where} differs from the reference by {worst:.2g} of its {'largest element' if kind == 'op' else 'length'}"
     return {"agrees": agrees, "error": worst, "tolerance": tolerance, "reason": reason}

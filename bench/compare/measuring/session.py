@@ -108,7 +108,7 @@ class Session:
             found.hello = worker.hello
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
                                         results=str(results), inject=inject or {})
-            found.agreement = agreement(results, expected, problem.kind, problem.dtype)
+            found.agreement = agreement(results, expected, problem.compared_as, problem.dtype)
         except Refused as refusal:
             found.refusal = refusal
         results.unlink(missing_ok=True)

@@ -47,22 +47,27 @@ void write_tensors(const std::string& file, const Tensors& tensors) {
 }
 
 // {"file", "seed", "network" or nothing, "inputs": {name: {"shape", "low", "high", "classes"}}}: random tensors, and a
-// network's weights in its first distribution.
+// network's weights in its first distribution (but for what is to be one number, low = high) with its running
+// statistics.
 json make_inputs(const json& request) {
   Tensors tensors;
   if (request.contains("network")) {
     const auto network = models::make_network(request["network"].get<std::string>(), request["seed"].get<uint64_t>());
-    for (const models::NamedTensor& p : network->parameters()) tensors[p.name] = p.tensor;
+    for (const auto* list : {&network->parameters(), &network->buffers()}) {
+      for (const models::NamedTensor& t : *list) tensors[t.name] = t.tensor;
+    }
   }
   uint64_t seed = request["seed"].get<uint64_t>() * 1000;
   for (const auto& [name, t] : request["inputs"].items()) {
     ++seed;
-    if (tensors.contains(name)) continue;
+    const auto low = t["low"].get<double>(), high = t["high"].get<double>();
+    if (tensors.contains(name) && low < high) continue;
     const auto extents = t["shape"].get<std::vector<int64_t>>();
     const Shape shape{std::span<const int64_t>(extents)};
     const auto classes = t["classes"].get<int64_t>();
-    tensors[name] = classes > 0 ? uniform(TensorSpec(shape, DType::kI64), 0, static_cast<double>(classes - 1), seed)
-                                : uniform(TensorSpec(shape), t["low"].get<double>(), t["high"].get<double>(), seed);
+    tensors[name] = classes > 0  ? uniform(TensorSpec(shape, DType::kI64), 0, static_cast<double>(classes - 1), seed)
+                    : low < high ? uniform(TensorSpec(shape), low, high, seed)
+                                 : full(TensorSpec(shape), low);
   }
   write_tensors(request["file"], tensors);
   return json::object();

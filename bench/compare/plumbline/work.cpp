@@ -128,7 +128,9 @@ class NetworkWork final : public Work {
         policy_(mode.policy),
         network_(models::make_network(problem["op"].get<std::string>())) {
     const PolicyScope policy(policy_);
-    for (const models::NamedTensor& p : network_->parameters()) Tensor(p.tensor).copy_from(tensors.at(p.name));
+    for (const auto* list : {&network_->parameters(), &network_->buffers()}) {
+      for (const models::NamedTensor& t : *list) Tensor(t.tensor).copy_from(tensors.at(t.name));
+    }
     dtype_ = dtype_of(problem, mode);
     const int64_t batch = problem["batch"];
     layout_ =

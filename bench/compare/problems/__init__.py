@@ -7,7 +7,8 @@ import json
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """A tensor that every side reads from one file: uniform in [low, high), or whole numbers below `classes`."""
+    """A tensor that every side reads from one file: uniform in [low, high), or whole numbers below `classes`. A network's weight is in
+    the network's first distribution, whatever the range, unless it is one number: low = high."""
 
     shape: tuple
     low: float = -1.0
@@ -59,6 +60,12 @@ class Problem:
         return {"kind": self.kind, "name": self.op, "problem": self.name, "direction": self.direction, "dtype": self.dtype,
                 "batch": self.batch, "shapes": shapes, "attributes": attributes, "flops": self.flops, "bytes": self.bytes,
                 "optimizer": self.optimizer if self.direction == "train" else None}
+
+    @property
+    def compared_as(self):
+        """The kind of results that measuring/agreement.py has a tolerance for."""
+        normalised = self.kind == "network" and any(node["op"] == "batch_norm" for node in self.nodes)
+        return "normalised network" if normalised else self.kind
 
     def id(self):
         """Sixteen digits that two problems share only if they are the same."""

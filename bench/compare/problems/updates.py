@@ -3,7 +3,7 @@
 import math
 
 from . import Problem, Tensor
-from .networks import NETWORKS
+from .networks import built
 
 CONVENTIONS = ("pytorch", "keras", "tensorflow1")  # whose formula, and whose defaults for all but the learning rate
 OPTIMIZERS = {"sgd": 0.01, "rmsprop": 1e-3, "adam": 1e-3}  # and their learning rates
@@ -30,4 +30,4 @@ def problem_of(network, shapes, optimizer, convention):
 
 
 def update_problem(network, optimizer, convention):
-    return problem_of(network, NETWORKS[network]()[0].weights, optimizer, convention)
+    return problem_of(network, built(network).weights, optimizer, convention)

@@ -23,6 +23,11 @@ def roles(problem):
     return found
 
 
+def statistics_of(problem):
+    """The names of the running statistics, which a step of training writes."""
+    return {node["inputs"][n] for node in problem["nodes"] for n in ("running_mean", "running_var") if n in node["inputs"]}
+
+
 def axis(a, rank=4):
     a = a % rank
     return AXIS[a] if rank == 4 else a

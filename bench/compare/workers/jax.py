@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .channels_last import axis, back, roles, there
+from .channels_last import axis, back, roles, statistics_of, there
 
 NAME, MODES = "jax", ("jit",)
 
@@ -39,8 +39,16 @@ def pool(t, a, first, combine):
 
 
 def batch_norm(t, a):
-    mean, var = jnp.mean(t["x"], (0, 1, 2)), jnp.var(t["x"], (0, 1, 2))
-    return (t["x"] - mean) * (jax.lax.rsqrt(var + a["epsilon"]) * t["w"]) + t["b"]
+    """Statistics are f32 in any dtype, as Flax has them; the running ones are replaced in t by the new ones."""
+    x = t["x"].astype(jnp.float32)
+    if a.get("train", True):
+        mean, var = jnp.mean(x, (0, 1, 2)), jnp.var(x, (0, 1, 2))
+        for name, value in (("running_mean", mean), ("running_var", var)):
+            if name in t:
+                t[name] = (1 - a["momentum"]) * t[name] + a["momentum"] * value
+    else:
+        mean, var = t["running_mean"], t["running_var"]
+    return (x - mean) * (jax.lax.rsqrt(var + a["epsilon"]) * t["w"]) + t["b"]
 
 
 def linear(t, a):
@@ -92,7 +100,8 @@ OPS = {
     "log_softmax": lambda t, a: jax.nn.log_softmax(t["x"], axis(a["dim"], t["x"].ndim)),
     "mse": lambda t, a: jnp.mean(jnp.square(t["x"] - t["other"])),
     "concat": lambda t, a: jnp.concatenate((t["x"], t["other"]), axis(a["dim"], t["x"].ndim)),
-    "flatten": lambda t, a: t["x"].reshape(t["x"].shape[0], -1),
+    "flatten": lambda t, a: t["x"].reshape(t["x"].shape[0], -1), "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"]],
+    "pad_channels": lambda t, a: jnp.pad(t["x"], ((0, 0), (0, 0), (0, 0), (a["before"], a["after"]))),
 }
 
 
@@ -107,9 +116,10 @@ class Work:
         wanted = problem["gradients"] if problem["direction"] != "forward" else []
         self.dy = values.pop("dy", None)
         self.wanted = {n: values.pop(n) for n in wanted}
+        self.statistics = {n: values.pop(n) for n in statistics_of(problem)}
         self.rest = values
         self.state = self.first_state()
-        self.run = jax.jit(self.work_of_a_step, donate_argnums=(0, 1) if self.is_network else ())
+        self.run = jax.jit(self.work_of_a_step, donate_argnums=(0, 1, 2) if self.is_network else ())
         self.run_gradients = jax.jit(self.gradients)
 
     def cast(self, x):
@@ -120,18 +130,21 @@ class Work:
         count = {"sgd": 0, "rmsprop": 1, "adam": 2}[self.problem.get("optimizer", "sgd")]
         return [jax.tree.map(jnp.zeros_like, self.wanted) for _ in range(count)] + [jnp.zeros((), jnp.int32)]
 
-    def forward(self, wanted, rest):
-        values = {**wanted, **rest}
+    def forward(self, wanted, statistics, rest):
+        """The output, and the statistics as they are after it."""
+        values = {**wanted, **statistics, **rest}
         for node in self.problem["nodes"]:
             inputs = {name: values[source] for name, source in node["inputs"].items()}
             if self.is_network and node["op"] != "cross_entropy":
-                inputs = {n: self.cast(v) for n, v in inputs.items()}
+                inputs = {n: v if node["inputs"][n] in self.problem["f32_inputs"] else self.cast(v) for n, v in inputs.items()}
             values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
-        return values[self.problem["output"]]
+            values.update({source: inputs[n] for n, source in node["inputs"].items() if source in statistics})
+        return values[self.problem["output"]], {n: values[n] for n in statistics}
 
-    def gradients(self, wanted, rest, dy):
-        y, backward = jax.vjp(lambda w: self.forward(w, rest), wanted)
-        return y, backward(jnp.ones_like(y) if dy is None else dy.astype(y.dtype))[0]
+    def gradients(self, wanted, statistics, rest, dy):
+        """The output, the gradients, and the statistics."""
+        y, backward, new = jax.vjp(lambda w: self.forward(w, statistics, rest), wanted, has_aux=True)
+        return y, backward(jnp.ones_like(y) if dy is None else dy.astype(y.dtype))[0], new
 
     def updated(self, wanted, state, gradients):
         rate, step = self.problem["learning_rate"], state[-1] + 1
@@ -146,28 +159,28 @@ class Work:
         new = jax.tree.map(lambda w, m, s: w - rate / c1 * m / (jnp.sqrt(s / c2) + 1e-8), wanted, mean, square)
         return new, [mean, square, step]
 
-    def work_of_a_step(self, wanted, state, rest, dy):
+    def work_of_a_step(self, wanted, state, statistics, rest, dy):
         if self.problem["direction"] == "forward":
-            return self.forward(wanted, rest)
-        y, gradients = self.gradients(wanted, rest, dy)
-        return (y, *self.updated(wanted, state, gradients)) if self.is_network else (y, gradients)
+            return self.forward(wanted, statistics, rest)[0]
+        y, gradients, statistics = self.gradients(wanted, statistics, rest, dy)
+        return (y, *self.updated(wanted, state, gradients), statistics) if self.is_network else (y, gradients)
 
     def train(self):
         """A training step, and its loss, which nobody has read or waited for."""
-        y, self.wanted, self.state = self.run(self.wanted, self.state, self.rest, self.dy)
+        y, self.wanted, self.state, self.statistics = self.run(self.wanted, self.state, self.statistics, self.rest, self.dy)
         return y
 
     def step(self):
-        result = jax.block_until_ready(self.run(self.wanted, self.state, self.rest, self.dy))
+        result = jax.block_until_ready(self.run(self.wanted, self.state, self.statistics, self.rest, self.dy))
         if self.is_network:
-            y, self.wanted, self.state = result
+            y, self.wanted, self.state, self.statistics = result
             self.y = float(y)
 
     def first(self):
         name = self.problem["output"]
         if self.problem["direction"] == "forward":
-            return {name: self.out(name, self.run(self.wanted, self.state, self.rest, self.dy))}
-        y, gradients = self.run_gradients(self.wanted, self.rest, self.dy)
+            return {name: self.out(name, self.run(self.wanted, self.state, self.statistics, self.rest, self.dy))}
+        y, gradients, _ = self.run_gradients(self.wanted, self.statistics, self.rest, self.dy)
         return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in gradients.items()}}
 
     def out(self, name, value):

@@ -8,7 +8,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import numpy as np
 import tensorflow as tf
 
-from .channels_last import axis, back, roles, there
+from .channels_last import axis, back, roles, statistics_of, there
 
 NAME, MODES = "tensorflow", ("eager", "function", "xla")
 
@@ -50,7 +50,15 @@ def avg_pool2d(t, a):
 
 
 def batch_norm(t, a):
-    return tf.compat.v1.nn.fused_batch_norm(t["x"], t["w"], t["b"], epsilon=a["epsilon"], is_training=True)[0]
+    """Running statistics are variables, and are updated in place."""
+    train, statistics = a.get("train", True), {}
+    if "running_mean" in t:
+        statistics = {"mean": t["running_mean"], "variance": t["running_var"], "exponential_avg_factor": a["momentum"] if train else 1.0}
+    y, *new = tf.compat.v1.nn.fused_batch_norm(t["x"], t["w"], t["b"], epsilon=a["epsilon"], is_training=train, **statistics)
+    if statistics and train:
+        t["running_mean"].assign(new[0])
+        t["running_var"].assign(new[1])
+    return y
 
 
 def linear(t, a):
@@ -95,6 +103,8 @@ OPS = {
     "mse": lambda t, a: tf.reduce_mean(tf.math.squared_difference(t["x"], t["other"])),
     "concat": lambda t, a: tf.concat([t["x"], t["other"]], axis(a["dim"], len(t["x"].shape))),
     "flatten": lambda t, a: tf.reshape(t["x"], [t["x"].shape[0], -1]),
+    "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"], :],
+    "pad_channels": lambda t, a: tf.pad(t["x"], [[0, 0], [0, 0], [0, 0], [a["before"], a["after"]]]),
 }
 
 
@@ -108,7 +118,8 @@ class Work:
             there_ = {n: self.cast(n, v) for n, v in there_.items()}
         self.dy = there_.pop("dy", None)
         self.wanted = problem["gradients"] if problem["direction"] != "forward" else []
-        self.values = {n: tf.Variable(v) if self.is_network and n in self.wanted else v for n, v in there_.items()}
+        trained, written = set(self.wanted if self.is_network else ()), statistics_of(problem)
+        self.values = {n: tf.Variable(v, trainable=n in trained) if n in trained | written else v for n, v in there_.items()}
         self.optimizer = self.make_optimizer()
         compiled = {} if mode == "eager" else {"jit_compile": mode == "xla"}
         wrap = (lambda f: tf.function(f, **compiled)) if compiled else (lambda f: f)
@@ -129,7 +140,8 @@ class Work:
         for node in self.problem["nodes"]:
             inputs = {name: values[source] for name, source in node["inputs"].items()}
             if self.is_network and self.dtype == tf.bfloat16:
-                inputs = {n: tf.cast(v, self.dtype) if v.dtype == tf.float32 else v for n, v in inputs.items()}
+                stays = {n for n, source in node["inputs"].items() if source in self.problem["f32_inputs"]}
+                inputs = {n: tf.cast(v, self.dtype) if v.dtype == tf.float32 and n not in stays else v for n, v in inputs.items()}
             values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
         return values[self.problem["output"]]
 

@@ -45,7 +45,9 @@ def pad2d(t, a):
 
 
 def batch_norm(t, a):
-    return F.batch_norm(t["x"], t.get("running_mean"), t.get("running_var"), t["w"], t["b"], True, a["momentum"], a["epsilon"])
+    """Running statistics are updated in place."""
+    train = a.get("train", True)
+    return F.batch_norm(t["x"], t.get("running_mean"), t.get("running_var"), t["w"], t["b"], train, a["momentum"], a["epsilon"])
 
 
 def part(t, a):
@@ -67,7 +69,8 @@ OPS = {
     "softmax": lambda t, a: F.softmax(t["x"], a["dim"]), "log_softmax": lambda t, a: F.log_softmax(t["x"], a["dim"]),
     "cross_entropy": lambda t, a: F.cross_entropy(t["x"].float(), t["labels"]), "mse": lambda t, a: F.mse_loss(t["x"], t["other"]),
     "permute": lambda t, a: t["x"].permute(a["dims"]).contiguous(), "concat": lambda t, a: torch.cat((t["x"], t["other"]), a["dim"]),
-    "flatten": lambda t, a: torch.flatten(t["x"], 1),
+    "flatten": lambda t, a: torch.flatten(t["x"], 1), "subsample": lambda t, a: t["x"][:, :, ::a["stride"], ::a["stride"]],
+    "pad_channels": lambda t, a: F.pad(t["x"], (0, 0, 0, 0, a["before"], a["after"])),
 }
 
 
