@@ -1,4 +1,4 @@
-#include "measure/layout_pieces.h"
+#include "measure/piece_run.h"
 
 #include <gtest/gtest.h>
 
@@ -39,12 +39,13 @@ TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
   });
 
   std::vector<std::string> with_weights;
-  OnednnBest best;
   for (const Piece& piece : pieces_of(program, network)) {
-    const double onednn = best.seconds(piece);
-    EXPECT_GT(time_of(piece).seconds, 0) << piece.layer;
-    EXPECT_EQ(best.seconds(piece), onednn) << "measured once";
-    if (onednn > 0) with_weights.push_back(piece.layer + " " + piece.direction);
+    PieceRun run(piece);
+    EXPECT_GT(run.run(), 0) << piece.layer;
+    OnednnBest best(piece);
+    if (!best) continue;
+    EXPECT_GT(best.run(), 0) << piece.layer;
+    with_weights.push_back(piece.layer + " " + piece.direction);
   }
 
   const std::vector<std::string> expected{"first forward", "second forward", "second backward",
