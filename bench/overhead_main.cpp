@@ -1,5 +1,5 @@
 // plumb_bench_overhead: what a call costs on the host, on tensors so small that there is nothing else: eager, with the
-// tape, captured. peers/libtorch_overhead.cpp has the same rows for libtorch.
+// tape, captured. compare/overhead/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
 #include "bench/flags.h"

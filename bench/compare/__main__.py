@@ -23,7 +23,7 @@ from .measuring.worker import Refused
 from .problems.catalogue import BadTable, read_table
 from .records import BadRecord, Store, read
 from .records.importers import command as importing
-from .report import diff, verdict
+from .report import diff, tables, verdict
 from .report.page import page
 
 PROGRAM = "scripts/compare"
@@ -165,6 +165,28 @@ def compare(words):
     return 1 if diff.is_slower(rows) else 0
 
 
+def tabulate(words):
+    parser = Parser(f"{PROGRAM} tables", description="Writes the tables of records into a page of Markdown, between its marks.")
+    parser.add_argument("page", type=pathlib.Path, help="with <!-- results FOLDER --> and <!-- end of results --> for each folder")
+    parser.add_argument("folders", type=pathlib.Path, nargs="+", help="with a records.jsonl each")
+    parser.add_argument("--check", action="store_true", help="change nothing; the exit status is 1 if something would change")
+    a = parser.parse_args(words)
+    try:
+        old = text = a.page.read_text()
+    except (OSError, UnicodeDecodeError) as e:
+        raise BadInput(f"{a.page} cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
+    for folder in a.folders:
+        link = os.path.relpath(folder / "report.html", a.page.parent)
+        text = tables.filled(text, folder.resolve().name, read(file_of(folder)), link)
+    if text == old:
+        return 0
+    if a.check:
+        print(f"compare: {a.page} is not what the records say; call tables without --check", file=sys.stderr)
+        return 1
+    write(a.page, text)
+    return 0
+
+
 def check(words):
     parser = common(Parser(f"{PROGRAM} audit", description="Measures work of known cost; the exit status is 1 if the harness is off."))
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break one part on purpose, which must be found")
@@ -187,7 +209,7 @@ def bring(words):
     return importing.run(Parser(f"{PROGRAM} import"), words, new_run)
 
 
-COMMANDS = {"report": report, "diff": compare, "import": bring, "audit": check}
+COMMANDS = {"report": report, "diff": compare, "import": bring, "tables": tabulate, "audit": check}
 
 
 def main(words):
@@ -199,7 +221,7 @@ def main(words):
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (BadInput, BadRecord, BadTable, Refused) as e:
+    except (BadInput, BadRecord, BadTable, tables.NoPlace, Refused) as e:
         print(f"compare: {e}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -11,10 +11,10 @@ REAL_BASH=$(type -P bash)
 repo=$work/repo
 mkdir "$repo" "$work/bin"
 cp -r scripts .ci "$repo"
-mkdir "$repo/bench" && cp -r bench/peers "$repo/bench"
+mkdir -p "$repo/bench/compare" && cp -r bench/compare/overhead "$repo/bench/compare"
 failures=0
 
-scripts=(scripts/{common.sh,setup,demo,test,format,gpu_suite,compare} .ci/run tests/*/*.sh bench/peers/*.sh)
+scripts=(scripts/{common.sh,setup,demo,test,format,gpu_suite,compare} .ci/run tests/*/*.sh bench/compare/overhead/*.sh)
 for script in "${scripts[@]}"; do bash -n "$script" || failures=$((failures + 1)); done
 if command -v shellcheck >/dev/null; then shellcheck -x -S warning "${scripts[@]}" || failures=$((failures + 1)); fi
 
@@ -308,7 +308,7 @@ refuses "no GPU" "there is no GPU to run on; the reason is above" gpu_suite else
 check "no GPU" [ ! -e "$work/elsewhere" ]
 
 # ---- the comparison with libtorch
-overhead=../bench/peers/overhead.sh
+overhead=../bench/compare/overhead/overhead.sh
 # refuses_overhead WHAT SENTENCE ARGUMENT...
 refuses_overhead() {
   call $overhead "${@:3}"

@@ -5,7 +5,7 @@ which gives a report.further.Further, COMPARES = False if it holds no framework 
 what others have measured.
 """
 
-from . import algorithms, layouts, odd_ops, ops, optimizers, synchronisation, table2, train
+from . import algorithms, layouts, losses, odd_ops, ops, optimizers, synchronisation, table2, train
 
-ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, table2)}
+ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, table2, losses)}
 QUICK = ("train", "ops")  # what runs if nothing is asked for

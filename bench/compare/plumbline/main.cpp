@@ -148,6 +148,13 @@ class Job {
     return {{"seconds", least}};
   }
 
+  // Those of the first steps, the one that preparing has done among them.
+  json losses(size_t steps) {
+    while (work_->losses().size() < steps) step();
+    return {{"losses",
+             std::vector<double>(work_->losses().begin(), work_->losses().begin() + static_cast<ptrdiff_t>(steps))}};
+  }
+
   json profile(int steps) {
     KernelsSeen kernels;
     const ObserverScope observed(&kernels);
@@ -193,6 +200,7 @@ class Worker {
     Job& job = *jobs_.at(name);
     if (what == "run") return job.run(request["samples"], request["least_s"]);
     if (what == "fault") return job.fault(request["times"]);
+    if (what == "losses") return job.losses(request["steps"]);
     if (what == "profile") return job.profile(request["steps"]);
     fail("there is no request {}", what);
   }

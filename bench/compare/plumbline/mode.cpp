@@ -33,10 +33,12 @@ Mode mode_of(const std::string& words) {
       mode.update = word;
     } else if (word.starts_with("reads=")) {
       mode.reads = std::atoi(word.c_str() + 6);
+    } else if (word == "pytorch" || word == "keras" || word == "tensorflow1") {
+      mode.convention = convention_from_string(word);
     } else {
       PLUMB_CHECK(word == "best",
                   "the mode {} is unknown; use best, vendor, reference, captured, charged, heuristic, deterministic, "
-                  "only:ALGORITHM, fused, per_tensor, chain, reads=N or a layout",
+                  "only:ALGORITHM, fused, per_tensor, chain, reads=N, pytorch, keras, tensorflow1 or a layout",
                   word);
     }
   }

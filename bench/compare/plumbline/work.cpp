@@ -126,7 +126,7 @@ class NetworkWork final : public Work {
   NetworkWork(const json& problem, const Tensors& tensors, const Mode& mode)
       : output_(problem["output"]),
         policy_(mode.policy),
-        network_(models::make_network(problem["op"].get<std::string>())) {
+        network_(models::make_network(problem["op"].get<std::string>(), 0, mode.convention)) {
     const PolicyScope policy(policy_);
     for (const auto* list : {&network_->parameters(), &network_->buffers()}) {
       for (const models::NamedTensor& t : *list) Tensor(t.tensor).copy_from(tensors.at(t.name));
@@ -138,7 +138,7 @@ class NetworkWork final : public Work {
     images_ = to(to(tensors.at("images"), layout_), dtype_);
     labels_ = tensors.at("labels");
     if (problem["direction"] == "train") {
-      optim::Settings settings;
+      optim::Settings settings{.convention = mode.convention};
       settings.learning_rate = problem["learning_rate"].get<double>();
       optimizer_ = optim::make(problem["optimizer"].get<std::string>(), network_->trainable(), settings);
       steps_ = problem.value("steps", 1);
@@ -158,7 +158,7 @@ class NetworkWork final : public Work {
     if (step_) {
       for (int i = 1; i <= steps_; ++i) {
         const Tensor loss = (*step_)(images_, labels_)[0];
-        if (i % read_every_ == 0) loss_ = loss.item();
+        if (i % read_every_ == 0) losses_.push_back(loss.item());
       }
     } else if (program_) {
       program_->run();
@@ -178,6 +178,8 @@ class NetworkWork final : public Work {
     return named;
   }
 
+  const std::vector<double>& losses() const override { return step_ ? losses_ : Work::losses(); }
+
   json facts() const override { return {{"layout", to_string(layout_)}}; }
 
  private:
@@ -196,7 +198,7 @@ class NetworkWork final : public Work {
   Generator generator_{0};
   std::optional<training::TrainingStep> step_;
   std::optional<Program> program_;
-  double loss_ = 0;
+  std::vector<double> losses_;  // that were read
   int steps_ = 1, read_every_ = 1;  // of a call
 };
 

@@ -4,13 +4,16 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/compare/plumbline/catalogue.h"
+#include "core/convention.h"
 
 namespace plumb::compare {
 
 /// How a problem is done, from words like "best captured nhwc", "best charged chwn", "heuristic nchw", "only:direct
-/// nhwc" or "reference": whose kernels and how they are picked, in which execution mode, in which layout.
+/// nhwc", "best auto keras" or "reference": whose kernels and how they are picked, in which execution mode, in which
+/// layout, by whose convention.
 struct Mode {
   Policy policy;
   bool captured = false;
@@ -20,6 +23,7 @@ struct Mode {
   bool is_f64 = false;           ///< the reference: plain loops in f64
   std::string update = "fused";  ///< of parameters alone: fused, per_tensor or chain
   int reads = 0;                 ///< how often a call of several training steps reads the loss; 0: in each
+  Convention convention = Convention::kPyTorch;  ///< whose optimizers a network is trained by
 };
 /// Throws on an unknown word.
 Mode mode_of(const std::string& words);
@@ -32,6 +36,8 @@ class Work {
   virtual void step() = 0;
   /// Does the work once, without an update, and returns the output and "d" + NAME for every gradient, row-major, f32.
   virtual Tensors results() = 0;
+  /// The losses that all steps so far have read. Throws for what is no training.
+  virtual const std::vector<double>& losses() const { fail("there are losses of a network's training alone"); }
   /// Its layout, and what else a record says of it.
   virtual nlohmann::json facts() const = 0;
 };

@@ -37,14 +37,15 @@ def table_of(rows):
 
 def throughputs(rows):
     """{network and dtype: {name: [(batch, images a second)]}} of training with plain SGD."""
-    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows:
         s = row.subject
         if s["kind"] == "network" and s.get("optimizer") in (None, "sgd"):
             sides = {**{k: r for k, r in row.ours.items() if r}, **row.frameworks}
             for name, record in sides.items():
-                found[f"{s['name']}, {s['dtype']}"][name].append((s["batch"], s["batch"] / record["median_s"]))
-    return {k: v for k, v in found.items() if any(len(points) > 1 for points in v.values())}
+                found[f"{s['name']}, {s['dtype']}"][name][s["batch"]] = s["batch"] / record["median_s"]
+    lines = {k: {name: sorted(points.items()) for name, points in v.items()} for k, v in found.items()}
+    return {k: v for k, v in lines.items() if any(len(points) > 1 for points in v.values())}
 
 
 def section(experiment, records):
@@ -88,6 +89,15 @@ def machines_of(records):
     return list(found.values())
 
 
+def environment_text(e):
+    """Set-up and roofs, as far as they are known."""
+    roofs = {"f32_gflops": "{:.0f} GFLOP/s in f32", "bf16_gflops": "{:.0f} GFLOP/s in bf16", "copy_gbytes": "{:.0f} GB/s copied"}
+    known = [text.format(e[key]) for key, text in roofs.items() if e.get(key)]
+    parts = [e.get("system"), e.get("kernel") and f"Linux {e['kernel']}", f"{e.get('processors')} processors",
+             e.get("memory_bytes") and f"{e['memory_bytes'] / 1e9:.1f} GB", "roofs " + ", ".join(known) if known else None]
+    return ", ".join(p for p in parts if p)
+
+
 def page(records):
     machines = []
     for environment, runs, own in machines_of(imported.without(records)):
@@ -99,4 +109,4 @@ def page(records):
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(TEMPLATE.read_text()).render(
         machines=machines, imported=imported.html(records, microseconds), part_names=PARTS, time=microseconds,
-        gigabytes=lambda b: f"{b / 1e9:.1f} GB")
+        environment_text=environment_text)

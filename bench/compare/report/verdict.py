@@ -33,7 +33,7 @@ def groups(records, experiment):
     machine, the last run counts."""
     found = collections.defaultdict(dict)
     for r in records:
-        if r["experiment"] == experiment:
+        if r["experiment"] == experiment and (r["status"] != "measured" or r.get("median_s")):  # losses alone are no time
             found[machine_of(r), r["subject"]["id"]].setdefault(r["run"]["id"], []).append(r)
     return {key: list(runs.values())[-1] for key, runs in found.items()}
 
@@ -84,7 +84,7 @@ def summary(all_rows, kernels, framework):
 def name_of(subject):
     batch = f", batch {subject['batch']}" if subject.get("batch") else ""
     optimizer = f", {subject['optimizer']}" if subject.get("optimizer") else ""
-    problem = "" if subject["kind"] == "network" else f" {subject['problem']}"
+    problem = "" if subject["kind"] == "network" and subject["problem"] == subject["name"] else f" {subject['problem']}"
     steps = f", {subject['attributes']['steps']} steps" if subject["kind"] == "network" and subject.get("attributes") else ""
     return f"{subject['name']}{problem} {subject['direction']}, {subject['dtype']}{batch}{optimizer}{steps}"
 

@@ -4,6 +4,7 @@
                               -> {"first_s": seconds of the first step}     the results are written to FILE
     {"do": "run", "job": NAME, "samples": N, "least_s": S}
                               -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
+    {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "fault", "job": NAME, "times": N} -> {"seconds": what the injected cost takes by itself}
     {"do": "drop", "job": NAME} -> {}
 
@@ -78,6 +79,16 @@ class Job:
             self.step.fault()
             took.append(time.perf_counter() - start)
         return {"seconds": min(took)}
+
+    def losses(self, steps):
+        """Those of the first steps: first() has updated nothing."""
+        if self.calls:
+            raise ValueError("the first steps are over: losses are asked for before any run")
+        found = []
+        for _ in range(steps):
+            self.step()
+            found.append(float(self.work.y))
+        return {"losses": found}
 
     def run(self, samples, least_s):
         if not self.calls:
@@ -161,6 +172,8 @@ def answer(framework, jobs, request):
         return reply
     if request["do"] == "run":
         return jobs[request["job"]].run(request["samples"], request["least_s"])
+    if request["do"] == "losses":
+        return jobs[request["job"]].losses(request["steps"])
     if request["do"] == "fault":
         return jobs[request["job"]].fault(request["times"])
     if request["do"] == "drop":

@@ -1,0 +1,63 @@
+"""Tables of training steps in a page of Markdown, between <!-- results FOLDER'S NAME --> and <!-- end of results -->: one line a run,
+with the fastest and the leanest mode of the frameworks beside Plumbline, whatever the spread of their samples."""
+
+import re
+
+from . import verdict
+
+END = "<!-- end of results -->"
+HEAD = ("| run | Plumbline eager, ms (p10, p90) | fastest mode of the framework | of its modes | times | other modes of Plumbline | "
+        "peak MB, of the leanest mode's |\n|---|---|---|---|---|---|---|\n")
+
+
+class NoPlace(Exception):
+    """A page without the marks of a folder, or records of which no table can be made, in a sentence."""
+
+
+def percentile(values, share):
+    """The value that this share of the values stands below: one of them, not between two."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def spread(record):
+    ms = [1e3 * s for r in record["rounds_s"] for s in r]
+    return f"{1e3 * record['median_s']:.4g} ({percentile(ms, 0.1):.4g}, {percentile(ms, 0.9):.4g})"
+
+
+def megabytes(record):
+    return record["memory"]["process"] / 1e6
+
+
+def times(theirs, ours):
+    return f"{theirs['median_s'] / ours['median_s']:.2f}"
+
+
+def runs_of(records):
+    """{run's id: its training steps}, in the order of the file."""
+    found = {}
+    for r in records:
+        if r["experiment"] == "train" and r["status"] == "measured":
+            found.setdefault(r["run"]["id"], []).append(r)
+    return found
+
+
+def line(run, records, link):
+    ours, theirs = [r for r in records if verdict.is_ours(r)], [r for r in records if not verdict.is_ours(r)]
+    if not ours or not theirs:
+        raise NoPlace(f"the run {run} has no training step of Plumbline beside one of a framework, which a line of the table needs")
+    own, fastest, leanest = ours[0], verdict.fastest(theirs), min(theirs, key=megabytes)
+    modes = ", ".join(dict.fromkeys(r["engine"]["mode"] for r in theirs))
+    others = "; ".join(f"{r['engine']['mode']} {times(fastest, r)}" for r in ours[1:])
+    memory = f"{megabytes(own):.0f} of {megabytes(leanest):.0f}: {megabytes(own) / megabytes(leanest):.2f}"
+    return (f"| [{run}]({link}) | {spread(own)} | {verdict.label(fastest)}: {spread(fastest)} | {modes} | **{times(fastest, own)}** | "
+            f"{others} | {memory} |\n")
+
+
+def filled(text, folder, records, link):
+    """The page's text with the table of a folder's records; `link` is where its names lead."""
+    begin = f"<!-- results {folder} -->\n"
+    table = HEAD + "".join(line(run, own, link) for run, own in runs_of(records).items())
+    new, found = re.subn(f"(?s){re.escape(begin)}.*?{END}", lambda _: f"{begin}\n{table}\n{END}", text)
+    if found != 1:
+        raise NoPlace(f"the page has no place for the table of {folder}: {begin.strip()} and {END}")
+    return new

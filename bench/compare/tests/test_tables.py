@@ -1,0 +1,52 @@
+"""The tables of docs/measured.md are what the committed records say; a figure that is not is found."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PAGE, FOLDERS = ROOT / "docs/measured.md", sorted((ROOT / "docs/results").iterdir())
+
+
+def tables(*words):
+    return subprocess.run([sys.executable, "-m", "compare", "tables", *map(str, words)], capture_output=True, text=True)
+
+
+def test_measured_is_what_the_records_say():
+    done = tables(PAGE, *FOLDERS, "--check")
+    assert FOLDERS and done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def page(tmp_path):
+    """A copy in which one ratio was changed."""
+    (tmp_path / "results").symlink_to(ROOT / "docs/results")
+    changed, count = re.subn(r"\*\*1\.67\*\*", "**1.68**", PAGE.read_text(), count=1)
+    assert count == 1
+    (tmp_path / "measured.md").write_text(changed)
+    return tmp_path / "measured.md"
+
+
+def test_a_changed_figure_is_found_and_put_right(page):
+    folders = [page.parent / "results" / f.name for f in FOLDERS]
+    before = page.read_text()
+    done = tables(page, *folders, "--check")
+    assert done.returncode == 1 and done.stderr == f"compare: {page} is not what the records say; call tables without --check\n"
+    assert page.read_text() == before
+    done = tables(page, *folders)
+    assert done.returncode == 0 and page.read_text() == PAGE.read_text()
+
+
+def test_a_page_without_the_marks_is_refused(tmp_path):
+    (tmp_path / "page.md").write_text("nothing\n")
+    done = tables(tmp_path / "page.md", FOLDERS[0])
+    assert done.returncode == 2 and "has no place for the table of" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_the_pages_of_the_records_are_there():
+    for folder in FOLDERS:
+        text = (folder / "report.html").read_text()
+        assert all(run in text for run in set(re.findall(r'"run": {"id": "([^"]*)"', (folder / "records.jsonl").read_text())))
