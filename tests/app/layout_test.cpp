@@ -11,8 +11,13 @@ namespace {
 using LayoutCommandTest = test::CommandTest;
 
 TEST(LayoutReportTest, ShortTimesAreMicroseconds) {
-  const std::map<double, std::string> texts{{0, "0"},      {3.4e-7, "0.34 us"},  {3.46e-6, "3.46 us"},  {45.67e-6, "45.7 us"},
-                                            {999.4e-6, "999 us"}, {999.6e-6, "1.00 ms"}, {12.34e-3, "12.3 ms"},
+  const std::map<double, std::string> texts{{0, "0"},
+                                            {3.4e-7, "0.34 us"},
+                                            {3.46e-6, "3.46 us"},
+                                            {45.67e-6, "45.7 us"},
+                                            {999.4e-6, "999 us"},
+                                            {999.6e-6, "1.00 ms"},
+                                            {12.34e-3, "12.3 ms"},
                                             {2.461, "2461 ms"}};
   for (const auto& [seconds, text] : texts) EXPECT_EQ(duration(seconds), text);
 }

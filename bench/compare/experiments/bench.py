@@ -5,6 +5,7 @@ import dataclasses
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..measuring.engines import Variant
+from ..measuring import training
 from ..measuring.session import REFERENCE_FLOPS, Plan, Session
 from ..records.of_measured import record_of
 
@@ -48,6 +49,22 @@ class Bench:
             start = (8 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + samples * max(own, plan.least_s) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
         return seconds
+
+    def train(self, experiment, problem, variants, images, epochs, scored):
+        """Trains each variant on the same images in the same order, and records its accuracy on the first `scored` after each epoch.
+        `images` is a function that writes them to a file; it may raise problems.images.NoData."""
+        todo = [v for v in variants if not self.store.has(experiment, problem.id(), [v], self.engines.device)]
+        if self.foreseen is not None:
+            self.foreseen += [self.seconds_of(problem, [v], Plan(rounds=epochs * dict(problem.about)["images"] // problem.batch, samples=1), True)
+                              for v in todo]
+        if not todo or self.foreseen is not None:
+            return
+        with self.session(alone=True) as session:
+            for variant in todo:
+                self.console.print(f"{experiment}: {problem.op}, {dict(problem.about)}: {variant.name}", highlight=False)
+                found, epochs_ = training.train(session, problem, variant, images, epochs, scored)
+                self.store.add(training.record_of(found, epochs_, problem, experiment, self.run, self.environment))
+                session.close_workers()
 
     def measure_all(self, experiment, problems, variants, plan=None, alone=False):
         """Measures what is not in the records yet; `variants` is a function of the problem."""

@@ -87,7 +87,7 @@ class Session:
         tensors = {n: {"shape": list(t.shape), "low": t.low, "high": t.high, "classes": t.classes} for n, t in problem.inputs.items()}
         request = {"file": str(inputs), "seed": 1, "inputs": tensors}
         if problem.kind == "network":
-            request["network"] = problem.op
+            request["network"], request["initial"] = problem.op, problem.initial
         self.oracle.ask("make", **request)
 
     def make_expected(self, problem, inputs, expected):

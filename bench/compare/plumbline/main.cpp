@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/allocations.h"
+#include "bench/compare/plumbline/epochs.h"
 #include "bench/compare/plumbline/kernels_seen.h"
 #include "bench/compare/plumbline/work.h"
 #include "bench/peak_memory.h"
@@ -46,13 +47,14 @@ void write_tensors(const std::string& file, const Tensors& tensors) {
   models::save_safetensors(file, list);
 }
 
-// {"file", "seed", "network" or nothing, "inputs": {name: {"shape", "low", "high", "classes"}}}: random tensors, and a
-// network's weights in its first distribution (but for what is to be one number, low = high) with its running
-// statistics.
+// {"file", "seed", "network" and whose "initial" distribution its weights have, or neither, "inputs": {name: {"shape",
+// "low", "high", "classes"}}}: random tensors, and a network's weights in its first distribution (but for what is to be
+// one number, low = high) with its running statistics.
 json make_inputs(const json& request) {
   Tensors tensors;
   if (request.contains("network")) {
-    const auto network = models::make_network(request["network"].get<std::string>(), request["seed"].get<uint64_t>());
+    const auto network = models::make_network(request["network"].get<std::string>(), request["seed"].get<uint64_t>(),
+                                              convention_from_string(request["initial"].get<std::string>()));
     for (const auto* list : {&network->parameters(), &network->buffers()}) {
       for (const models::NamedTensor& t : *list) tensors[t.name] = t.tensor;
     }
@@ -142,6 +144,11 @@ class Job {
             {"system_s", (after.system_s - before.system_s) / n}};
   }
 
+  json epoch(const json& request) {
+    epochs_.read(request["data"], request["orders"]);
+    return epochs_.run(*work_, request["epoch"], request["scored"]);
+  }
+
   json fault(int times) const {
     double least = std::numeric_limits<double>::max();
     for (int i = 0; i < times; ++i) least = std::min(least, detail::seconds_of(fault_));
@@ -182,6 +189,7 @@ class Job {
 
   std::unique_ptr<Work> work_;
   Fault fault_;
+  Epochs epochs_;
   int calls_ = 0;
 };
 
@@ -200,6 +208,7 @@ class Worker {
     Job& job = *jobs_.at(name);
     if (what == "run") return job.run(request["samples"], request["least_s"]);
     if (what == "fault") return job.fault(request["times"]);
+    if (what == "epoch") return job.epoch(request);
     if (what == "losses") return job.losses(request["steps"]);
     if (what == "profile") return job.profile(request["steps"]);
     fail("there is no request {}", what);

@@ -11,6 +11,7 @@
 #include "models/network.h"
 #include "ops/convert.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 #include "optim/make.h"
 #include "train/fastest_layout.h"
 #include "train/training_step.h"
@@ -135,8 +136,7 @@ class NetworkWork final : public Work {
     const int64_t batch = problem["batch"];
     layout_ =
         mode.layout == "auto" ? training::fastest_layout(*network_, dtype_, batch) : layout_from_string(mode.layout);
-    images_ = to(to(tensors.at("images"), layout_), dtype_);
-    labels_ = tensors.at("labels");
+    feed(tensors.at("images"), tensors.at("labels"));
     if (problem["direction"] == "train") {
       optim::Settings settings{.convention = mode.convention};
       settings.learning_rate = problem["learning_rate"].get<double>();
@@ -180,6 +180,18 @@ class NetworkWork final : public Work {
 
   const std::vector<double>& losses() const override { return step_ ? losses_ : Work::losses(); }
 
+  void feed(const Tensor& images, const Tensor& labels) override {
+    images_ = to(to(images, layout_), dtype_);
+    labels_ = labels;
+  }
+
+  int64_t batch() const override { return step_ ? images_.shape()[0] : 0; }
+
+  Tensor predicted() override {
+    const PolicyScope policy(policy_);
+    return argmax(logits(), {1});
+  }
+
   json facts() const override { return {{"layout", to_string(layout_)}}; }
 
  private:
@@ -198,7 +210,7 @@ class NetworkWork final : public Work {
   Generator generator_{0};
   std::optional<training::TrainingStep> step_;
   std::optional<Program> program_;
-  std::vector<double> losses_;  // that were read
+  std::vector<double> losses_;      // that were read
   int steps_ = 1, read_every_ = 1;  // of a call
 };
 

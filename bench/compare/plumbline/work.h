@@ -38,6 +38,14 @@ class Work {
   virtual Tensors results() = 0;
   /// The losses that all steps so far have read. Throws for what is no training.
   virtual const std::vector<double>& losses() const { fail("there are losses of a network's training alone"); }
+  /// Other images and labels, of the same shapes, for the steps that follow. Throws for what is no training.
+  virtual void feed(const Tensor& /*images*/, const Tensor& /*labels*/) {
+    fail("a network's training alone has images");
+  }
+  /// How many images a step has; 0 for what is no training.
+  virtual int64_t batch() const { return 0; }
+  /// The class that a network gives to each image. Throws for what is no training.
+  virtual Tensor predicted() { fail("a network's training alone has images"); }
   /// Its layout, and what else a record says of it.
   virtual nlohmann::json facts() const = 0;
 };

@@ -42,6 +42,8 @@ class Problem:
     bytes: float = 0.0   # inputs read and outputs written once
     optimizer: str = "sgd"
     learning_rate: float = 0.01
+    initial: str = "pytorch"  # whose distribution a network's first weights have: pytorch, keras or tensorflow1
+    about: tuple = ()    # further (name, value) that tell this work from other
     steps: int = 1       # of a call; how often it reads the loss is the engine's mode ("reads=1"), otherwise in every step
 
     def with_(self, **changes):
@@ -55,7 +57,7 @@ class Problem:
 
     def subject(self):
         """What a record says of it."""
-        attributes = self.nodes[0]["attributes"] if self.kind == "op" else {"steps": self.steps} if self.steps > 1 else {}
+        attributes = self.nodes[0]["attributes"] if self.kind == "op" else {**dict(self.about), **({"steps": self.steps} if self.steps > 1 else {})}
         shapes = {name: list(t.shape) for name, t in self.inputs.items()}
         return {"kind": self.kind, "name": self.op, "problem": self.name, "direction": self.direction, "dtype": self.dtype,
                 "batch": self.batch, "shapes": shapes, "attributes": attributes, "flops": self.flops, "bytes": self.bytes,

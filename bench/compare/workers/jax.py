@@ -121,6 +121,7 @@ class Work:
         self.state = self.first_state()
         self.run = jax.jit(self.work_of_a_step, donate_argnums=(0, 1, 2) if self.is_network else ())
         self.run_gradients = jax.jit(self.gradients)
+        self.run_logits = jax.jit(lambda wanted, statistics, rest: self.forward(wanted, statistics, rest, problem["nodes"][:-1])[0])
 
     def cast(self, x):
         return x.astype(self.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
@@ -130,16 +131,24 @@ class Work:
         count = {"sgd": 0, "rmsprop": 1, "adam": 2}[self.problem.get("optimizer", "sgd")]
         return [jax.tree.map(jnp.zeros_like, self.wanted) for _ in range(count)] + [jnp.zeros((), jnp.int32)]
 
-    def forward(self, wanted, statistics, rest):
-        """The output, and the statistics as they are after it."""
-        values = {**wanted, **statistics, **rest}
-        for node in self.problem["nodes"]:
+    def forward(self, wanted, statistics, rest, nodes=None):
+        """The output, or that of the last of these nodes, and the statistics as they are after it."""
+        values, nodes = {**wanted, **statistics, **rest}, nodes or self.problem["nodes"]
+        for node in nodes:
             inputs = {name: values[source] for name, source in node["inputs"].items()}
             if self.is_network and node["op"] != "cross_entropy":
                 inputs = {n: v if node["inputs"][n] in self.problem["f32_inputs"] else self.cast(v) for n, v in inputs.items()}
             values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
             values.update({source: inputs[n] for n, source in node["inputs"].items() if source in statistics})
-        return values[self.problem["output"]], {n: values[n] for n in statistics}
+        return values[nodes[-1]["output"]], {n: values[n] for n in statistics}
+
+    def feed(self, **arrays):
+        """Other values of inputs, of the same shapes."""
+        self.rest.update({name: jnp.asarray(there(name, array, self.roles)) for name, array in arrays.items()})
+
+    def predicted(self):
+        """The class that a network gives to each image."""
+        return np.asarray(jnp.argmax(self.run_logits(self.wanted, self.statistics, self.rest), 1))
 
     def gradients(self, wanted, statistics, rest, dy):
         """The output, the gradients, and the statistics."""

@@ -5,6 +5,8 @@
     {"do": "run", "job": NAME, "samples": N, "least_s": S}
                               -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
+    {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
+                              -> {"loss": mean of the steps', "accuracy": on the first images, "seconds": of the steps}
     {"do": "fault", "job": NAME, "times": N} -> {"seconds": what the injected cost takes by itself}
     {"do": "drop", "job": NAME} -> {}
 
@@ -68,8 +70,9 @@ class Injected:
 class Job:
     """Work that was prepared, and how many calls of it make a sample that the clock can see."""
 
-    def __init__(self, work, inject):
+    def __init__(self, work, inject, batch=0):
         self.step, self.calls, self.work = Injected(work.step, inject) if inject else work.step, 0, work
+        self.batch, self.files = batch, None  # of a training on files
 
     def fault(self, times):
         """What the known cost takes by itself, when nothing interrupts it."""
@@ -79,6 +82,26 @@ class Job:
             self.step.fault()
             took.append(time.perf_counter() - start)
         return {"seconds": min(took)}
+
+    def epoch(self, request):
+        """Trains on the images in the order of an epoch, a batch a step, and counts the right answers to the first images."""
+        if self.files != (request["data"], request["orders"]):
+            self.files = request["data"], request["orders"]
+            self.data, self.orders = load_file(request["data"]), load_file(request["orders"])["orders"]
+        images, labels, batch = self.data["images"], self.data["labels"], self.batch
+        losses, start = [], time.perf_counter()
+        for batch_of in np.split(self.orders[request["epoch"]], range(batch, len(images), batch)):
+            if len(batch_of) == batch:
+                self.work.feed(images=images[batch_of], labels=labels[batch_of])
+                self.work.step()
+                losses.append(self.work.y)
+        seconds, right = time.perf_counter() - start, 0
+        scored = min(request["scored"], len(images)) // batch * batch
+        for i in range(0, scored, batch):
+            self.work.feed(images=images[i:i + batch], labels=labels[i:i + batch])
+            right += int((self.work.predicted() == labels[i:i + batch]).sum())
+        loss = float(np.mean(losses))
+        return {"loss": loss if np.isfinite(loss) else None, "accuracy": right / scored, "seconds": seconds}
 
     def losses(self, steps):
         """Those of the first steps: first() has updated nothing."""
@@ -156,7 +179,7 @@ def prepare(framework, request):
             raise Unsupported(f"{framework.NAME} has no {', '.join(sorted(missing))}")
         mode = request["mode"]
         work = repeated(framework.Work(problem, load_file(request["inputs"]), mode.partition(" reads=")[0]), problem, mode)
-    job = Job(work, request.get("inject"))
+    job = Job(work, request.get("inject"), problem.get("batch", 0))
     built_s = time.perf_counter() - start
     start = time.perf_counter()
     results = work.first()  # the results of the first step, before anything is updated twice
@@ -172,6 +195,8 @@ def answer(framework, jobs, request):
         return reply
     if request["do"] == "run":
         return jobs[request["job"]].run(request["samples"], request["least_s"])
+    if request["do"] == "epoch":
+        return jobs[request["job"]].epoch(request)
     if request["do"] == "losses":
         return jobs[request["job"]].losses(request["steps"])
     if request["do"] == "fault":

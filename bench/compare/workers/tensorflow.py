@@ -124,6 +124,7 @@ class Work:
         compiled = {} if mode == "eager" else {"jit_compile": mode == "xla"}
         wrap = (lambda f: tf.function(f, **compiled)) if compiled else (lambda f: f)
         self.run, self.run_gradients = wrap(self.work_of_a_step), wrap(self.gradients)
+        self.run_logits = wrap(lambda values: self.forward(dict(values), problem["nodes"][:-1]))
 
     def cast(self, name, x):
         return tf.cast(x, self.dtype) if x.dtype.is_floating and name not in self.problem["f32_inputs"] else x
@@ -136,14 +137,24 @@ class Work:
         optimizer.build([self.values[n] for n in self.wanted])
         return optimizer
 
-    def forward(self, values):
-        for node in self.problem["nodes"]:
+    def forward(self, values, nodes=None):
+        """The output, or that of the last of these nodes."""
+        nodes = nodes or self.problem["nodes"]
+        for node in nodes:
             inputs = {name: values[source] for name, source in node["inputs"].items()}
             if self.is_network and self.dtype == tf.bfloat16:
                 stays = {n for n, source in node["inputs"].items() if source in self.problem["f32_inputs"]}
                 inputs = {n: tf.cast(v, self.dtype) if v.dtype == tf.float32 and n not in stays else v for n, v in inputs.items()}
             values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
-        return values[self.problem["output"]]
+        return values[nodes[-1]["output"]]
+
+    def feed(self, **arrays):
+        """Other values of inputs, of the same shapes."""
+        self.values.update({name: tf.constant(there(name, array, self.roles)) for name, array in arrays.items()})
+
+    def predicted(self):
+        """The class that a network gives to each image."""
+        return np.asarray(tf.argmax(self.run_logits(self.values), 1))
 
     def gradients(self, values):
         wanted = [values[n] for n in self.wanted]

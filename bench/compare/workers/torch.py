@@ -101,13 +101,23 @@ class Work:
             return torch.optim.RMSprop(self.wanted, lr=rate)
         return torch.optim.Adam(self.wanted, lr=rate, fused=True)
 
-    def forward(self):
-        values = dict(self.values)
+    def forward(self, nodes=None):
+        """The output, or that of the last of these nodes."""
+        values, nodes = dict(self.values), nodes or self.problem["nodes"]
         with torch.autocast("cpu", torch.bfloat16, enabled=self.is_network and self.dtype == torch.bfloat16):
-            for node in self.problem["nodes"]:
+            for node in nodes:
                 inputs = {name: values[source] for name, source in node["inputs"].items()}
                 values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
-        return values[self.problem["output"]]
+        return values[nodes[-1]["output"]]
+
+    def feed(self, **arrays):
+        """Other values of inputs, of the same shapes."""
+        self.values.update({name: self.tensor(name, array) for name, array in arrays.items()})
+
+    def predicted(self):
+        """The class that a network gives to each image."""
+        with torch.no_grad():
+            return self.forward(self.problem["nodes"][:-1]).argmax(1).numpy()
 
     def gradients(self):
         y = self.function()

@@ -1,0 +1,40 @@
+"""Trainings of several epochs: the same images in the same order for every side, and what accuracy they come to."""
+
+from ..problems.images import NoData, write_orders
+from . import losses
+from .worker import Refused
+
+PATIENCE_S = 6 * 3600  # an epoch may take long
+SEED = 1               # of the order
+
+
+def train(session, problem, variant, images, epochs, scored):
+    """(Measured, [{"loss", "accuracy", "seconds"}]); the first weights' output and gradients agree with the reference, or nothing is
+    trained."""
+    data, orders = session.folder / "images", session.folder / "orders"
+    inputs, expected = session.make(problem)
+    found, done = session.prepare(problem, variant, inputs, expected), []
+    if found.refusal is None and found.agreement["agrees"]:
+        try:
+            if not data.exists():
+                write_orders(images(data), epochs, SEED, orders)
+            worker = session.worker(variant)
+            worker.patience_s = PATIENCE_S
+            for epoch in range(epochs):
+                done.append(worker.ask("epoch", job=variant.name, data=str(data), orders=str(orders), epoch=epoch, scored=scored))
+                if done[-1]["loss"] is None:  # no number comes back from infinity
+                    break
+        except NoData as reason:
+            found.refusal = Refused(str(reason), "absent")
+        except Refused as refusal:
+            found.refusal = refusal
+    return found, done
+
+
+def record_of(found, epochs, problem, experiment, run, environment):
+    """A record of accuracies and losses by epoch, without times."""
+    if found.refusal is not None or not epochs:
+        reason = str(found.refusal) if found.refusal else found.agreement["reason"]
+        return {**losses.refused(found.variant, problem, experiment, run, environment, reason), "correctness": found.agreement or None}
+    record = losses.record_of(found, problem, experiment, run, environment, [e["loss"] for e in epochs], found.agreement)
+    return {**record, "accuracy": [e["accuracy"] if e["loss"] is not None else None for e in epochs]}
