@@ -48,6 +48,14 @@ class Engines:
             return None
         return "there is no GPU: no NVIDIA driver is loaded" if gpu() is None else "on a GPU, nothing is measured by this version yet"
 
+    def untouched(self, engine):
+        """(words, environment) of a worker that is told nothing: neither threads, nor by the environment."""
+        told = ("OMP_", "MKL_", "KMP_", "TF_NUM_", "LD_PRELOAD", "ONEDNN_", "XLA_FLAGS")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(told)} | {"PYTHONPATH": str(BENCH)}
+        if engine == "plumbline":
+            return [str(self.programs[engine])], environment
+        return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], environment
+
     def command(self, variant):
         """(words, environment) of a worker."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/allocations.h"
+#include "bench/compare/plumbline/defaults.h"
 #include "bench/compare/plumbline/epochs.h"
 #include "bench/compare/plumbline/kernels_seen.h"
 #include "bench/compare/plumbline/work.h"
@@ -199,6 +200,7 @@ class Worker {
     const std::string what = request["do"];
     if (what == "make") return make_inputs(request);
     if (what == "roofs") return roofs();
+    if (what == "defaults") return {{"defaults", defaults()}};
     if (what == "prepare") return prepare_job(request);
     const std::string name = request["job"];
     if (what == "drop") {

@@ -21,9 +21,14 @@ def kernels_of(record):
     return record["engine"]["mode"].split()[0]
 
 
+def is_timed(record):
+    """Whether it is of work that is timed, and not an answer."""
+    return record["subject"]["kind"] != "defaults"
+
+
 def counts(record):
     """Whether a verdict may rest on it. What was measured elsewhere never counts, whatever it says of itself."""
-    if record["status"] != "measured" or record.get("imported"):
+    if record["status"] != "measured" or record.get("imported") or not is_timed(record):
         return False
     return (record.get("correctness") or {}).get("agrees") and record["trust"]["trusted"]
 
@@ -33,7 +38,7 @@ def groups(records, experiment):
     machine, the last run counts."""
     found = collections.defaultdict(dict)
     for r in records:
-        if r["experiment"] == experiment and (r["status"] != "measured" or r.get("median_s")):  # losses alone are no time
+        if r["experiment"] == experiment and is_timed(r) and (r["status"] != "measured" or r.get("median_s")):  # losses alone are no time
             found[machine_of(r), r["subject"]["id"]].setdefault(r["run"]["id"], []).append(r)
     return {key: list(runs.values())[-1] for key, runs in found.items()}
 
@@ -111,7 +116,7 @@ def ten_lines(records, experiments):
         if behind:
             value, n, row = min(behind, key=lambda b: b[0])
             lines.append(f"{experiment}: furthest behind {n}: {name_of(row.subject)}, {value:.2f}")
-    left_out = [r for r in records if r["experiment"] in experiments and not counts(r)]
+    left_out = [r for r in records if r["experiment"] in experiments and is_timed(r) and not counts(r)]
     if left_out:
         ours = len([r for r in records if not r.get("imported")])
         lines.append(f"{len(left_out)} of {ours} rows do not count: the page says why of each")

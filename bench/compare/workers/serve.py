@@ -8,6 +8,7 @@
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
                               -> {"loss": mean of the steps', "accuracy": on the first images, "seconds": of the steps}
     {"do": "fault", "job": NAME, "times": N} -> {"seconds": what the injected cost takes by itself}
+    {"do": "defaults"} -> {"defaults": {CONVENTION: {ITEM: value}}}     what it does when nothing is said
     {"do": "drop", "job": NAME} -> {}
 
 The first line out says what the worker is. A request that cannot be met is answered {"error": SENTENCE, "kind": KIND}, with
@@ -201,6 +202,8 @@ def answer(framework, jobs, request):
         return jobs[request["job"]].losses(request["steps"])
     if request["do"] == "fault":
         return jobs[request["job"]].fault(request["times"])
+    if request["do"] == "defaults":
+        return {"defaults": beside("defaults", framework).defaults()}
     if request["do"] == "drop":
         jobs.pop(request["job"], None)
         return {}
@@ -221,7 +224,8 @@ def serve(framework, threads):
     does the work by step(), and by first(), which returns the results."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    framework.start(threads)
+    if threads:  # 0 leaves it as it is
+        framework.start(threads)
     allocator = os.path.basename(os.environ.get("LD_PRELOAD", "")).partition(".so")[0] or "glibc"
     hello = {"engine": framework.NAME, "version": framework.version(), "modes": list(framework.MODES), "allocator": allocator,
              "threads": threads, "python": sys.version.split()[0]}
