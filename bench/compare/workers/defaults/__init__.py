@@ -83,7 +83,7 @@ def times_of_threads():
 
 def working_threads(matmul, seconds=0.5):
     """How many threads share in a large product: those that did a quarter of what the busiest did."""
-    a = np.ones((1024, 1024), np.float32)
+    a = np.ones((2048, 2048), np.float32)  # bringing them there is little beside the product
     np.asarray(matmul(a, a))
     before, end = times_of_threads(), time.perf_counter() + seconds
     while time.perf_counter() < end:
