@@ -11,6 +11,7 @@ REAL_BASH=$(type -P bash)
 repo=$work/repo
 mkdir "$repo" "$work/bin"
 cp -r scripts .ci "$repo"
+printf '#!%s\necho "compare $*" >>"$WORK/called"\n' "$REAL_BASH" >"$repo/scripts/compare"  # which installs frameworks
 mkdir -p "$repo/bench/compare" && cp -r bench/compare/overhead "$repo/bench/compare"
 failures=0
 
@@ -271,7 +272,7 @@ accepts_ci() {
   check "$1" [ "$(grep -cx "tested on $3" "$work/called")" = 4 ]
   check "$1" called "^clang-format --dry-run a.cpp\$"
   check "$1" says "there is no CUDA toolkit: what needs one is left out (scripts/setup --cuda brings it)"
-  for part in setup {cpu,asan,tsan,onednn3}\ {build,tests} format demo; do check "$1" grep -q "^$part .* s\$" <<<"$output"; done
+  for part in setup {cpu,asan,tsan,onednn3}\ {build,tests} compare format demo; do check "$1" grep -q "^$part .* s\$" <<<"$output"; done
 }
 accepts_ci "no data sets" "there are no real data sets, PLUMB_DATA being unset: their tests will be skipped" none
 mkdir -p "$work/shared/data" && echo 'mkdir -p "$1"' >"$work/shared/data/unpack.sh"
