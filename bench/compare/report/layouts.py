@@ -33,15 +33,20 @@ def countable(ways):
 
 
 def verdict_of(ways):
-    """(the fastest layout, whether it is faster than every other beyond doubt, {layout: Ratio to it})."""
-    best = min(ways, key=lambda x: ways[x]["median_s"])
-    ratios = {x: ratio_of(ways[best]["rounds_s"], r["rounds_s"]) for x, r in ways.items() if x != best}
-    return best, all(r.verdict == "faster" for r in ratios.values()), ratios
+    """(the fastest layout of those that count, which others may be, {layout: Ratio to it}): those that the rounds do not tell from it, and
+    those that were measured and do not count. None unless two count."""
+    able = countable(ways)
+    if len(able) < 2:
+        return None
+    best = min(able, key=lambda x: able[x]["median_s"])
+    ratios = {x: ratio_of(able[best]["rounds_s"], r["rounds_s"]) for x, r in able.items() if x != best}
+    may_be = [x for x, r in ways.items() if (x in ratios and ratios[x].verdict != "faster") or (x not in able and r["status"] == "measured")]
+    return best, may_be, ratios
 
 
-def cell(layout, ways, able, best, ratios):
+def cell(layout, ways, best, ratios):
     if layout == best:
-        return (microseconds(able[layout]["median_s"]), "faster")
+        return (microseconds(ways[layout]["median_s"]), "faster")
     if layout in ratios:
         return (verdict.times(ratios[layout]), "slower" if ratios[layout].verdict == "faster" else "ambiguous")
     return "not trusted" if layout in ways and ways[layout]["status"] == "measured" else "N/A"
@@ -50,17 +55,12 @@ def cell(layout, ways, able, best, ratios):
 def table_of(work, which, title, note):
     rows = []
     for name, ways in ((n, w[which]) for n, w in work):
-        able = countable(ways)
-        if len(able) > 1:
-            best, is_clear, ratios = verdict_of(able)
-            rows.append([name, (best, "faster") if is_clear else (f"ambiguous: {' or '.join(near(best, ratios))}", "ambiguous"),
-                         *(cell(x, ways, able, best, ratios) for x in LAYOUTS)])
+        found = verdict_of(ways)
+        if found:
+            best, may_be, ratios = found
+            rows.append([name, (f"ambiguous: {' or '.join([best, *may_be])}", "ambiguous") if may_be else (best, "faster"),
+                         *(cell(x, ways, best, ratios) for x in LAYOUTS)])
     return Table(title, ["work", "fastest", *LAYOUTS], rows, note)
-
-
-def near(best, ratios):
-    """The fastest, and what cannot be told from it."""
-    return [best, *(x for x, r in ratios.items() if r.verdict != "faster")]
 
 
 def break_even(plain, charged):
@@ -99,11 +99,11 @@ def sentence(work, which, words):
     """In how many of the pieces of work each layout is the fastest."""
     clear, unclear = collections.Counter(), 0
     for _, ways in work:
-        able = countable(ways[which])
-        if len(able) > 1:
-            best, is_clear, _ = verdict_of(able)
-            clear[best] += is_clear
-            unclear += not is_clear
+        found = verdict_of(ways[which])
+        if found:
+            best, may_be, _ = found
+            clear[best] += not may_be
+            unclear += bool(may_be)
     total = sum(clear.values()) + unclear
     if not total:
         return f"{words}, no two layouts have rows that count."
@@ -126,7 +126,7 @@ def sweep_sentence(work, layouts):
     won, lost = [], []
     for batch, ours in sorted(layouts.get("chwn", {}).items()):
         others = [layouts[x][batch] for x in ("nchw", "nhwc") if batch in layouts.get(x, {})]
-        if others:
+        if len(others) == 2:
             ratio = ratio_of(ours["rounds_s"], verdict.fastest(others)["rounds_s"])
             (won if ratio.verdict in ("faster", "same") else lost if ratio.verdict == "slower" else []).append(batch)
     if not won and not lost:
@@ -143,7 +143,7 @@ def report(records):
     sentences = [sentence(work, 0, "Without conversions"), sentence(work, 1, "With conversions from and to nchw around each op")]
     sentences += [sweep_sentence(name, layouts) for name, layouts in by_batch.items()]
     lines = {name: {x: [(b, r["median_s"] / b) for b, r in points.items()] for x, points in layouts.items()} for name, layouts in by_batch.items()}
-    note = "The time of the fastest; of the others, how many times as long, with the 95 % interval. ambiguous: the rounds do not tell which is."
+    note = "The time of the fastest; of the others, how many times as long, with the 95 % interval. ambiguous: the rounds do not tell which is, or a layout's do not count."
     tables = [table_of(work, 0, "Without conversions", note),
               table_of(work, 1, "With conversions from and to nchw around each op", note), break_even_table(work)]
     return Further(sentences, [pictures.by_batch(lines)] if lines else [], [t for t in tables if t.rows])

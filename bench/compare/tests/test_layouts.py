@@ -55,7 +55,9 @@ def test_what_the_rounds_do_not_tell_is_ambiguous():
 def test_a_row_that_is_not_trusted_decides_nothing():
     records = of_layouts() + [record("layouts", "best blocked", 1, trusted=False)]
     further = layouts.report(records)
-    assert "nhwc in 1" in further.verdict[0] and further.tables[0].rows[0][5] == "not trusted"
+    assert "1 ambiguous" in further.verdict[0], "blocked may be the fastest"
+    assert further.tables[0].rows[0][1] == ("ambiguous: nhwc or blocked", "ambiguous") and further.tables[0].rows[0][5] == "not trusted"
+    assert further.tables[2].rows[0][3] == ("N/A", "")
 
 
 def test_from_which_batch_n_innermost_pays():
