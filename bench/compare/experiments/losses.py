@@ -13,24 +13,24 @@ from ..report.verdict import label, name_of
 
 NAME = "losses"
 SHOWS = ("The losses of training steps from the same weights on the same batch. Each framework runs twice, with one thread and with more, "
-         "and so does Plumbline, with the vendor's kernels and with the best ones: sums in another order are all that differs, and how far that "
+         "and so does Plumbline, with the vendor's kernels alone and with its own: sums in another order are all that differs, and how far that "
          "takes two runs apart is what \"the same\" can mean. Plumbline by a framework's formulas and defaults may be as far from it, times "
          f"{MARGIN}; at no step is less asked than {ROUNDINGS:g} of the loss, sixteen roundings of f32.")
 COMPARES = False  # it times nothing
 
 CONVENTION = {"torch": "pytorch", "tensorflow": "keras", "jax": "pytorch"}  # whose formulas Plumbline takes beside a framework
 RATES = {"sgd": 0.01, "adam": 1e-4, "rmsprop": 1e-4}
-BATCH = 50
 
 
 def problems(full):
     for network in ("vgg16", "alexnet") if full else ("vgg16",):
         for optimizer, rate in RATES.items():
-            yield network_problem(network, BATCH, optimizer=optimizer, learning_rate=rate)
+            yield network_problem(network, 50 if full else 10, optimizer=optimizer, learning_rate=rate)
 
 
 def ours(framework):
-    return [Variant("plumbline", f"{kernels} auto {CONVENTION.get(framework, 'pytorch')}") for kernels in ("best", "vendor")]
+    """Its own kernels where it has any, and the vendor's alone; none of them by measuring, which would find others from run to run."""
+    return [Variant("plumbline", f"{kernels} nhwc {CONVENTION.get(framework, 'pytorch')}") for kernels in ("heuristic", "vendor heuristic")]
 
 
 def theirs(framework):
@@ -71,7 +71,7 @@ def beside(bench, sessions, problem, framework, files, steps):
         at = vendor
         own_again, vendor_found = losses_of(many, problem, vendor, files, steps)
     except Refused as refusal:
-        return [refused(at, problem, NAME, bench.run, bench.environment, f"{at.name}: {refusal}")]
+        return [refused(v, problem, NAME, bench.run, bench.environment, f"{at.name}: {refusal}") for v in (theirs_, best, vendor)]
     roundings = [max(a, b) for a, b in zip(distances(once, again), distances(own, own_again))]
     itself = {"agrees": True, "error": distances(once, again)[-1], "tolerance": None,
               "reason": f"its own run with one thread; this one has {bench.engines.threads}"}
@@ -84,9 +84,9 @@ def run(bench):
     steps = 200 if bench.full else 20
     todo = [(p, f) for p in problems(bench.full) for f in bench.frameworks
             if not bench.store.has(NAME, p.id(), [theirs(f), *ours(f)], bench.engines.device)]
-    if bench.estimates:
+    if bench.foreseen is not None:
         plan = Plan(rounds=1, samples=steps, least_s=0.0, warm_up=0)
-        bench.foreseen_s += sum(bench.seconds_of(p, 2 * [theirs(f)] + ours(f), plan, alone=True) for p, f in todo)
+        bench.foreseen += [bench.seconds_of(p, 2 * [theirs(f)] + ours(f), plan, alone=True) for p, f in todo]
         return
     for problem, framework in todo:
         with bench.session() as many, Session(with_one_thread(bench.engines)) as one:

@@ -127,6 +127,7 @@ def test_a_full_disk_is_a_sentence(worker_program):
     ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, ops"),
     (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
     (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
+    (("tables", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
     (("report", "/nowhere"), "/nowhere cannot be read"), (("diff", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
     (("audit", "--break", "everything"), "invalid choice: 'everything'"),
 ])

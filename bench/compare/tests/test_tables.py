@@ -2,22 +2,22 @@
 
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
+
+from compare.__main__ import main
+from compare.report.tables import NoPlace
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE, FOLDERS = ROOT / "docs/measured.md", sorted((ROOT / "docs/results").iterdir())
 
 
 def tables(*words):
-    return subprocess.run([sys.executable, "-m", "compare", "tables", *map(str, words)], capture_output=True, text=True)
+    return main(["tables", *map(str, words)])
 
 
 def test_measured_is_what_the_records_say():
-    done = tables(PAGE, *FOLDERS, "--check")
-    assert FOLDERS and done.returncode == 0, done.stderr
+    assert FOLDERS and tables(PAGE, *FOLDERS, "--check") == 0
 
 
 @pytest.fixture
@@ -30,20 +30,19 @@ def page(tmp_path):
     return tmp_path / "measured.md"
 
 
-def test_a_changed_figure_is_found_and_put_right(page):
+def test_a_changed_figure_is_found_and_put_right(page, capsys):
     folders = [page.parent / "results" / f.name for f in FOLDERS]
     before = page.read_text()
-    done = tables(page, *folders, "--check")
-    assert done.returncode == 1 and done.stderr == f"compare: {page} is not what the records say; call tables without --check\n"
+    assert tables(page, *folders, "--check") == 1
+    assert capsys.readouterr().err == f"compare: {page} is not what the records say; call tables without --check\n"
     assert page.read_text() == before
-    done = tables(page, *folders)
-    assert done.returncode == 0 and page.read_text() == PAGE.read_text()
+    assert tables(page, *folders) == 0 and page.read_text() == PAGE.read_text()
 
 
 def test_a_page_without_the_marks_is_refused(tmp_path):
     (tmp_path / "page.md").write_text("nothing\n")
-    done = tables(tmp_path / "page.md", FOLDERS[0])
-    assert done.returncode == 2 and "has no place for the table of" in done.stderr and len(done.stderr.splitlines()) == 1
+    with pytest.raises(NoPlace, match="^the page has no place for the table of"):
+        tables(tmp_path / "page.md", FOLDERS[0])
 
 
 def test_the_pages_of_the_records_are_there():
