@@ -5,7 +5,9 @@ which gives a report.further.Further, COMPARES = False if it holds no framework 
 what others have measured.
 """
 
-from . import algorithms, defaults, figures, layouts, losses, odd_ops, ops, optimizers, synchronisation, table2, table3, train
+from . import (algorithms, defaults, figures, input_pipeline, layouts, losses, odd_ops, ops, optimizers, synchronisation, table2, table3,
+               train)
 
-ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, defaults, table2, table3, figures, losses)}
+ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, input_pipeline, defaults, table2, table3,
+                           figures, losses)}
 QUICK = ("train", "ops")  # what runs if nothing is asked for

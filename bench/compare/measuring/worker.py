@@ -75,10 +75,10 @@ class Worker:
         return reply
 
     def cpu_s(self):
-        """Processor time that it has used so far; 0 once it has ended."""
+        """Processor time that it and the processes that it has started have used so far; 0 once it has ended."""
         try:
-            t = self.usage.cpu_times()
-            return t.user + t.system
+            times = [p.cpu_times() for p in (self.usage, *self.usage.children(recursive=True))]
+            return sum(t.user + t.system for t in times)
         except psutil.Error:
             return 0.0
 

@@ -31,6 +31,8 @@ Mode mode_of(const std::string& words) {
       mode.layout = word;
     } else if (word == "fused" || word == "per_tensor" || word == "chain") {
       mode.update = word;
+    } else if (word == "augment" || word == "step" || word == "after" || word == "overlapped") {
+      mode.input = word;
     } else if (word.starts_with("reads=")) {
       mode.reads = std::atoi(word.c_str() + 6);
     } else if (word == "pytorch" || word == "keras" || word == "tensorflow1") {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "bench/compare/plumbline/input.h"
 #include "bench/compare/plumbline/update.h"
 #include "core/memory.h"
 #include "dispatch/policy.h"
@@ -218,6 +219,7 @@ class NetworkWork final : public Work {
 
 std::unique_ptr<Work> prepare(const json& problem, Tensors tensors, const Mode& mode) {
   if (problem["direction"] == "update") return prepare_update(problem, tensors, mode);
+  if (problem["direction"] == "input") return prepare_input(problem, tensors, mode);
   if (mode.layout == "blocked") return prepare_blocked(problem, tensors, mode);
   if (problem["kind"] == "op") return std::make_unique<OpWork>(problem, tensors, mode);
   return std::make_unique<NetworkWork>(problem, tensors, mode);

@@ -17,12 +17,13 @@ namespace plumb::compare {
 struct Mode {
   Policy policy;
   bool captured = false;
-  std::string layout = "nchw";   ///< or "auto" for a network: the fastest measured; "blocked": oneDNN's own formats
-  bool is_charged = false;       ///< images are row-major before and after an op, and are converted in every step
-  std::string algorithm;         ///< or "": the one that was named, or its family
-  bool is_f64 = false;           ///< the reference: plain loops in f64
-  std::string update = "fused";  ///< of parameters alone: fused, per_tensor or chain
-  int reads = 0;                 ///< how often a call of several training steps reads the loss; 0: in each
+  std::string layout = "nchw";       ///< or "auto" for a network: the fastest measured; "blocked": oneDNN's own formats
+  bool is_charged = false;           ///< images are row-major before and after an op, and are converted in every step
+  std::string algorithm;             ///< or "": the one that was named, or its family
+  bool is_f64 = false;               ///< the reference: plain loops in f64
+  std::string update = "fused";      ///< of parameters alone: fused, per_tensor or chain
+  std::string input = "overlapped";  ///< of a pipeline: augment, step, after or overlapped
+  int reads = 0;                     ///< how often a call of several training steps reads the loss; 0: in each
   Convention convention = Convention::kPyTorch;  ///< whose optimizers a network is trained by
 };
 /// Throws on an unknown word.

@@ -30,7 +30,7 @@ class Problem:
     kind: str            # "op" or "network"
     op: str              # the op's name, or the network's
     name: str            # "vgg16.conv1_2"; of a network, its name again
-    direction: str       # "forward", "forward_backward", "train", or "update" of parameters alone
+    direction: str       # "forward", "forward_backward", "train", "update" of parameters alone, or "input" from bytes
     nodes: tuple         # of {"op", "inputs", "output", "attributes"}
     inputs: dict         # {name: Tensor}
     output: str

@@ -67,7 +67,7 @@ def record_of(found, problem, experiment, run, environment):
         "status": "measured", "rounds_s": found.rounds, "calls_per_sample": found.replies[0]["calls"], "median_s": median,
         "confidence_s": list(median_interval(samples)), "quartiles_s": [float(q) for q in np.percentile(samples, [25, 75])],
         "first_s": found.prepared.get("first_s"), "built_s": found.prepared.get("built_s"), "gflops": gflops,
-        "gbytes": problem.bytes / median / 1e9 if problem.kind == "op" else None, "roof_share": rate / top if top else None,
+        "gbytes": problem.bytes / median / 1e9 if problem.kind == "op" else None, "roof_share": rate / top if top and rate else None,
         "implementation": kernels_text(kernels) or found.prepared.get("implementation"),
         "workspace_bytes": max((k["workspace_bytes"] for k in kernels), default=None),
         "conversions": {"count": sum(k["conversions"] for k in kernels)} if kernels else None,

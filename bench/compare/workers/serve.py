@@ -174,6 +174,8 @@ def prepare(framework, request):
     problem = request["problem"]
     if problem["direction"] == "update":
         work = beside("updates", framework).Update(problem, load_file(request["inputs"]), request["mode"])
+    elif problem["direction"] == "input":
+        work = beside("inputs", framework).Pipeline(framework, problem, load_file(request["inputs"]), request["mode"])
     else:
         missing = {node["op"] for node in problem["nodes"]} - framework.OPS.keys()
         if missing:

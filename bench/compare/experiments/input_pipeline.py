@@ -1,0 +1,42 @@
+"""From bytes to a trained batch: augmentation and training alone, one after the other, and overlapped."""
+
+from ..measuring.engines import Variant
+from ..measuring.session import Plan
+from ..problems.inputs import input_problem
+from ..report import verdict
+from ..report.further import Further, Table
+
+NAME = "input_pipeline"
+COMPARES = False
+SHOWS = ("Images as bytes are cropped, flipped and normalised, and a network is trained on them, by each engine's own loader: Plumbline's has "
+         "threads, PyTorch's DataLoader processes, TensorFlow's tf.data threads. One after the other takes as long as both together; what is "
+         "overlapped could take as long as the slower one alone, but on a processor both want the same cores. The images are random "
+         "bytes: what a picture shows does not change what its crop costs.")
+
+WAYS = {"augment": "augmentation alone", "step": "training alone", "after": "one after the other", "overlapped": "overlapped"}
+
+
+def run(bench):
+    variants = [Variant("plumbline", f"best auto {way}") for way in WAYS]
+    variants += [Variant(f, way) for f in bench.frameworks for way in (WAYS if f != "jax" else ("overlapped",))]
+    networks, plan = (("alexnet", "vgg16"), Plan(rounds=5, samples=2, least_s=0.0)) if bench.full else (("alexnet",), Plan(rounds=3, samples=2, least_s=0.0))
+    bench.measure_all(NAME, [input_problem(network, 250) for network in networks], lambda problem: variants, plan)
+
+
+def report(records):
+    rows, sentences = [], []
+    for members in verdict.groups(records, NAME).values():
+        by = {}
+        for r in members:
+            if verdict.counts(r):
+                by.setdefault(r["engine"]["name"], {})[r["engine"]["mode"].split()[-1]] = r
+        for engine, ways in by.items():
+            subject = next(iter(ways.values()))["subject"]
+            speeds = {way: subject["batch"] / r["median_s"] for way, r in ways.items()}
+            rows.append([f"{subject['name']}, batch {subject['batch']}", engine, *(f"{speeds[w]:.0f}" if w in speeds else "–" for w in WAYS)])
+            if WAYS.keys() <= ways.keys():
+                sentences.append(f"{engine}, {subject['name']}: overlapped {speeds['overlapped']:.0f} images a second, one after the other "
+                                 f"{speeds['after']:.0f}; training alone {speeds['step']:.0f}")
+    sentences += sorted({f"{r['engine']['name']}: {r['reason']}" for r in records if r["status"] != "measured"})
+    table = Table("Images a second", ["work", "engine", *WAYS.values()], rows)
+    return Further(verdict=sentences, tables=[table] if rows else [])

@@ -1,0 +1,34 @@
+"""Batches from bytes: all ways of Plumbline's loader, what numpy makes of the same bytes, and one that forgets the mean."""
+
+import pytest
+
+from compare.experiments import input_pipeline
+from compare.measuring.engines import Variant
+from compare.measuring.session import Plan
+from compare.problems.inputs import input_problem
+from compare.records.of_measured import record_of
+
+ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
+RUN = {"id": "t", "started": "2026-01-01T00:00:00+00:00", "command": None}
+PROBLEM = input_problem("vgg16", 2, images=5)
+
+
+def measured(session, variants):
+    found = session.measure(PROBLEM, variants, Plan(rounds=3, samples=1, least_s=0, warm_up=0))
+    return [record_of(f, PROBLEM, input_pipeline.NAME, RUN, ENVIRONMENT) for f in found]
+
+
+def test_every_way_has_the_same_first_batch_and_goes_on_over_epochs(session):
+    records = measured(session, [Variant("plumbline", f"best nchw {way}") for way in input_pipeline.WAYS] + [Variant("fake", "augment")])
+    for r in records:
+        assert r["status"] == "measured" and r["correctness"]["error"] < 1e-6, r
+        r["trust"] = {"trusted": True, "reasons": []}
+    (table,) = input_pipeline.report(records).tables
+    assert [row[1] for row in table.rows] == ["plumbline", "fake"] and table.rows[1][3:] == ["–"] * 3
+    assert table.rows[0][2] == f"{2 / records[0]['median_s']:.0f}"
+
+
+@pytest.mark.parametrize("mode, reason", [("wrong", "images differs from the reference"), ("overlapped", "fake trains no network")])
+def test_what_is_wrong_or_not_there_is_a_row_that_says_so(session, mode, reason):
+    (r,) = measured(session, [Variant("fake", mode)])
+    assert r["status"] == "not_available" and reason in r["reason"]

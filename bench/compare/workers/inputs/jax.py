@@ -1,0 +1,8 @@
+"""JAX brings no loader."""
+
+from ..serve import Unsupported
+
+
+class Pipeline:
+    def __init__(self, framework, problem, tensors, mode):
+        raise Unsupported("JAX brings no loader: its users take another framework's")

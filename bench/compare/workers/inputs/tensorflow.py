@@ -1,0 +1,30 @@
+"""TensorFlow's tf.data: with prefetching and without."""
+
+import tensorflow as tf
+
+from ...problems.inputs import PADDING
+from . import SCALE, SHIFT, split
+from . import Pipeline as Common
+
+
+def normalised(x):
+    return tf.cast(x, tf.float32) * SCALE - SHIFT
+
+
+def augmented(x, label):
+    size = x.shape
+    x = tf.image.random_crop(tf.pad(x, [[PADDING] * 2, [PADDING] * 2, [0, 0]]), size)
+    return normalised(tf.image.random_flip_left_right(x)), label
+
+
+class Pipeline(Common):
+    def __init__(self, framework, problem, tensors, mode):
+        pixels, labels, step, values = split(problem, tensors)
+        pixels = pixels.transpose(0, 2, 3, 1)
+        data = tf.data.Dataset.from_tensor_slices((pixels, labels)).shuffle(len(pixels)).repeat()
+        data = data.map(augmented, num_parallel_calls=tf.data.AUTOTUNE).batch(problem["batch"], drop_remainder=True)
+        if mode == "overlapped":
+            data = data.prefetch(2)
+        work = None if mode == "augment" else framework.Work(step, values, "function")
+        first = normalised(pixels[:problem["batch"]]).numpy().transpose(0, 3, 1, 2)
+        super().__init__(work, iter(data), mode, first)
