@@ -4,9 +4,10 @@ import dataclasses
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..measuring.engines import Variant
 from ..measuring import training
-from ..measuring.session import REFERENCE_FLOPS, Plan, Session
+from ..measuring.engines import Variant
+from ..measuring.session import REFERENCE_FLOPS, Measured, Plan, Session
+from ..measuring.worker import Refused
 from ..records.of_measured import record_of
 
 # The modes that users of a framework have, the usual ones first: those of the quick comparison.
@@ -65,6 +66,14 @@ class Bench:
                 found, epochs_ = training.train(session, problem, variant, images, epochs, scored)
                 self.store.add(training.record_of(found, epochs_, problem, experiment, self.run, self.environment))
                 session.close_workers()
+
+    def leave_out(self, experiment, problem, variants, reason):
+        """A row that says why, for each variant of work that is not begun."""
+        if self.foreseen is not None or self.store.has(experiment, problem.id(), variants, self.engines.device):
+            return
+        for v in variants:
+            found = Measured(v, refusal=Refused(reason, "memory"))
+            self.store.add(record_of(found, problem, experiment, self.run, self.environment))
 
     def measure_all(self, experiment, problems, variants, plan=None, alone=False):
         """Measures what is not in the records yet; `variants` is a function of the problem."""

@@ -28,6 +28,13 @@ def system():
         return platform.system()
 
 
+def free_bytes():
+    """Memory that programs could still have, within what this container may use; what caches files is given back to them."""
+    free, most = psutil.virtual_memory().available, text_of("/sys/fs/cgroup/memory.max") or ""
+    held = dict(line.split() for line in (text_of("/sys/fs/cgroup/memory.stat") or "").splitlines())
+    return min(free, int(most) - int(held["anon"])) if most.isdigit() and "anon" in held else free
+
+
 def text_of(path):
     try:
         with open(path) as f:

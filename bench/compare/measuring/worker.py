@@ -28,11 +28,19 @@ class Worker:
                 self.process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
             except OSError as e:
                 raise Refused(f"{words[0]} cannot be started: {e.strerror}", "failed") from None
+        self.give_way()
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
         self.rest = b""
         self.hello = self.read()
         self.usage = psutil.Process(self.process.pid)
+
+    def give_way(self):
+        """Where memory is short the system ends a worker, and not who started it."""
+        try:
+            pathlib.Path(f"/proc/{self.process.pid}/oom_score_adj").write_text("800")
+        except OSError:
+            pass
 
     def read(self):
         end = time.monotonic() + self.patience_s

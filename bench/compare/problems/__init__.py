@@ -40,6 +40,7 @@ class Problem:
     batch: int = 0
     flops: float = 0.0   # by definition; 0 for work that memory bounds
     bytes: float = 0.0   # inputs read and outputs written once
+    elements: float = 0.0  # of all outputs of a network's layers
     optimizer: str = "sgd"
     learning_rate: float = 0.01
     initial: str = "pytorch"  # whose distribution a network's first weights have: pytorch, keras or tensorflow1

@@ -125,5 +125,6 @@ def network_problem(name, batch, direction="train", dtype="f32", optimizer="sgd"
         output, passes = "loss", 3
         b.nodes.append({"op": "cross_entropy", "inputs": {"x": b.x, "labels": "labels"}, "output": "loss", "attributes": {}})
     weights = sum(math.prod(shape) for shape in b.weights.values())
-    return Problem("network", name, name, direction, tuple(b.nodes), inputs, output, tuple(b.weights), tuple(b.f32), dtype, batch,
-                   float(passes * batch * b.flops), 4.0 * weights, optimizer, learning_rate)
+    return Problem("network", name, name, direction, tuple(b.nodes), inputs, output, tuple(b.weights), tuple(b.f32), dtype=dtype,
+                   batch=batch, flops=float(passes * batch * b.flops), bytes=4.0 * weights, elements=float(batch * b.elements),
+                   optimizer=optimizer, learning_rate=learning_rate)

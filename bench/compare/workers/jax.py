@@ -136,7 +136,7 @@ class Work:
         values, nodes = {**wanted, **statistics, **rest}, nodes or self.problem["nodes"]
         for node in nodes:
             inputs = {name: values[source] for name, source in node["inputs"].items()}
-            if self.is_network and node["op"] != "cross_entropy":
+            if self.problem["kind"] == "network" and node["op"] != "cross_entropy":
                 inputs = {n: v if node["inputs"][n] in self.problem["f32_inputs"] else self.cast(v) for n, v in inputs.items()}
             values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
             values.update({source: inputs[n] for n, source in node["inputs"].items() if source in statistics})

@@ -1,0 +1,105 @@
+"""The networks as lists of ops beside Plumbline's own, and what is measured of them where memory is short."""
+
+import math
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from compare.experiments import memory, train
+from compare.experiments.bench import Bench
+from compare.measuring.agreement import TOLERANCE
+from compare.measuring.engines import Variant
+from compare.measuring.session import Plan, Session
+from compare.problems.networks import BRANCH, NETWORKS, built, network_problem
+from compare.records import Store
+
+ONCE = Plan(rounds=1, samples=1, least_s=0, warm_up=0)
+VARIANTS = [Variant("plumbline", "best auto"), Variant("torch", "eager")]
+
+
+@pytest.mark.parametrize("name, weights, products", [
+    ("alexnet", 78_330_250, 108_891_200), ("vgg16", 8_735_652, 155_861_760), ("resnet20", 269_722, 40_551_040),
+    ("resnet50", 25_557_032, 4_089_184_256)])
+def test_a_network_has_the_weights_and_the_arithmetic_of_its_paper(name, weights, products):
+    network = built(name)
+    assert sum(math.prod(shape) for shape in network.weights.values()) == weights and network.flops == 2 * products
+
+
+def test_every_node_reads_what_is_there():
+    for name in NETWORKS:
+        problem = network_problem(name, 2)
+        there = set(problem.inputs)
+        for node in problem.nodes:
+            assert there >= set(node["inputs"].values()), node
+            there.add(node["output"])
+        assert problem.output in there and set(problem.gradients) == set(problem.inputs) - {"images", "labels"} - set(built(name).statistics)
+
+
+@pytest.mark.parametrize("name", ["resnet20", "resnet50"])
+def test_weights_and_statistics_are_plumblines_own(session, name):
+    problem = network_problem(name, 1)
+    inputs = session.folder / "made"
+    session.make_inputs(problem, inputs)
+    tensors = load_file(inputs)
+    assert {n: t.shape for n, t in problem.inputs.items()} == {n: v.shape for n, v in tensors.items()}
+    for n, value in tensors.items():
+        if "running_" in n:
+            assert (value == n.endswith("running_var")).all(), n
+    last = "layer1.0.bn2.weight" if name == "resnet20" else "layer1.0.bn3.weight"
+    assert (tensors["bn1.weight"] == 1).all() and (tensors[last] == np.float32(BRANCH)).all()
+    assert np.abs(tensors["conv1.weight"]).max() < 1
+
+
+def agreements(engines, problem, *modes):
+    with Session(engines) as session:
+        for found in session.measure(problem, [Variant("plumbline", mode) for mode in modes], ONCE):
+            assert found.refusal is None, str(found.refusal)
+            yield found.agreement
+
+
+@pytest.mark.parametrize("direction, dtype, modes", [
+    ("train", "f32", ("vendor nhwc", "best captured nchw")), ("train", "bf16", ("best nhwc",)), ("forward", "f32", ("best captured nhwc",))])
+def test_resnet20_agrees_with_its_reference(engines, direction, dtype, modes):
+    problem = network_problem("resnet20", 2, direction, dtype)
+    for agreement in agreements(engines, problem, *modes):
+        assert agreement["agrees"] and agreement["tolerance"] == TOLERANCE["normalised network", dtype], agreement["reason"]
+
+
+def test_resnet50_takes_images_of_another_size(engines):
+    for agreement in agreements(engines, network_problem("resnet50", 2, image=(3, 32, 48)), "vendor captured nhwc"):
+        assert agreement["agrees"], agreement["reason"]
+
+
+def test_the_quick_comparison_is_of_batch_32_and_the_full_one_has_all_networks():
+    quick, full = list(train.problems(False)), list(train.problems(True))
+    assert [(p.op, p.batch, p.dtype) for p in quick] == [("alexnet", 32, "f32"), ("vgg16", 32, "f32"), ("resnet20", 32, "f32")]
+    for name in NETWORKS:
+        assert {(p.batch, p.dtype) for p in full if p.op == name and p.optimizer == "sgd"} == {(b, d) for b in (1, 32, 250) for d in ("f32", "bf16")}
+
+
+def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():
+    asked = [network_problem("resnet50", batch) for batch in (1, 250)] + [network_problem("resnet20", 250)]
+    free, left_out = memory.needed_bytes(network_problem("resnet50", 64), VARIANTS), []
+    chosen = memory.fitting(asked, VARIANTS, lambda problem, reason: left_out.append((problem.batch, reason)), free)
+    assert [(p.op, p.batch) for p in chosen] == [("resnet50", 1), ("resnet50", 64), ("resnet20", 250)]
+    ((batch, reason),) = left_out
+    assert batch == 250 and reason.startswith("the 2 workers would take about") and "together at batch 250, and" in reason
+
+
+def test_what_is_left_out_is_a_row_for_every_variant_written_once(engines, tmp_path):
+    environment = {"threads": 1, "f32_gflops": 1.0, "bf16_gflops": 1.0, "copy_gbytes": 1.0, "system": "s", "kernel": "k", "processors": 1,
+                   "memory_bytes": 1e9, "processor": "p", "device": "cpu"}
+    run = {"id": "r", "started": "2026-01-01T00:00:00+00:00", "command": "c"}
+    bench = Bench(engines, ("torch",), Store(tmp_path / "records.jsonl"), run, environment, None)
+    variants = [*VARIANTS, Variant("torch", "eager", "tcmalloc")]
+    for _ in range(2):
+        bench.leave_out("train", network_problem("resnet20", 250), variants, "there is no room")
+    rows = bench.store.records
+    assert len(rows) == 3 and {r["status"] for r in rows} == {"not_available"} and {r["reason"] for r in rows} == {"there is no room"}
+    assert [r["engine"]["allocator"] for r in rows] == [None, None, "tcmalloc"] and rows[0]["subject"]["batch"] == 250
+
+
+def test_where_memory_is_short_a_worker_goes_first(session):
+    with open(f"/proc/{session.oracle.process.pid}/oom_score_adj") as f:
+        assert int(f.read()) == 800
