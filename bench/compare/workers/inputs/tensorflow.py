@@ -22,7 +22,8 @@ class Pipeline(Common):
         pixels, labels, step, values = split(problem, tensors)
         pixels = pixels.transpose(0, 2, 3, 1)
         data = tf.data.Dataset.from_tensor_slices((pixels, labels)).shuffle(len(pixels)).repeat()
-        data = data.map(augmented, num_parallel_calls=tf.data.AUTOTUNE).batch(problem["batch"], drop_remainder=True)
+        parallel = None if mode == "after" else tf.data.AUTOTUNE  # its threads work ahead of what is asked for
+        data = data.map(augmented, num_parallel_calls=parallel).batch(problem["batch"], drop_remainder=True)
         if mode == "overlapped":
             data = data.prefetch(2)
         work = None if mode == "augment" else framework.Work(step, values, "function")
