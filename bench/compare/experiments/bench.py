@@ -12,6 +12,7 @@ from ..records.of_measured import record_of
 
 # The modes that users of a framework have, the usual ones first: those of the quick comparison.
 QUICK_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
+QUICK_ALLOCATORS = ("torch",)  # whose users change it, and gain much
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
 
@@ -32,8 +33,9 @@ class Bench:
     def variants_of_frameworks(self):
         """Every framework in its modes, with tcmalloc and without."""
         modes = MODES if self.full else QUICK_MODES
-        allocators = ("", "tcmalloc") if self.engines.tcmalloc else ("",)
-        return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",)) for allocator in allocators]
+        others = ("tcmalloc",) if self.engines.tcmalloc else ()
+        return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
+                for allocator in ("", *(others if self.full or f in QUICK_ALLOCATORS else ()))]
 
     def session(self, alone=False):
         return Session(self.engines, alone=alone, reference_flops=self.reference_flops)
@@ -48,7 +50,7 @@ class Bench:
             own = step if v.engine == "plumbline" else 3 * step
             samples = plan.samples * (plan.rounds + plan.warm_up) + 2
             start = (8 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
-            seconds += start + samples * max(own, plan.least_s) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
+            seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
         return seconds
 
     def train(self, experiment, problem, variants, images, epochs, scored):

@@ -3,6 +3,8 @@
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
 from ..problems.networks import NETWORKS, network_problem
+from ..report import verdict
+from ..report.further import Further, Table
 from .memory import fitting
 
 NAME = "train"
@@ -22,9 +24,27 @@ def problems(full):
             yield network_problem(name, 250, optimizer="adam", learning_rate=1e-4)
 
 
+CLASSES = ("parameter", "gradient", "state", "activation", "workspace", "pack", "input")  # Plumbline's, of its own allocator
+
+
+def report(records):
+    """Peak memory of each side: of its process, and by class where the engine counts them."""
+    lines = []
+    for members in verdict.groups(records, NAME).values():
+        for r in (m for m in members if m["status"] == "measured"):
+            by = r.get("memory") or {}
+            lines.append([f"{verdict.name_of(r['subject'])}: {verdict.label(r)}", megabytes(by.get("process")), *(megabytes(by.get(c)) for c in CLASSES)])
+    note = "The classes are what Plumbline's allocator held when its sum was largest; of a framework, the process alone is known."
+    return Further(tables=[Table("Peak memory, MB", ["", "process", *CLASSES], lines, note)] if lines else [])
+
+
+def megabytes(count):
+    return "–" if count is None else f"{count / 1e6:.0f}"
+
+
 def run(bench):
     ours = [Variant("plumbline", mode) for mode in ("best auto", "best captured auto", "vendor auto")]
     variants = ours + bench.variants_of_frameworks()
-    plan = Plan(rounds=9, samples=2, least_s=0.0, apart_s=2.0) if bench.full else Plan(rounds=5, samples=2, least_s=0.0, apart_s=1.0)
+    plan = Plan(rounds=9, samples=2, least_s=0.0, apart_s=2.0) if bench.full else Plan(rounds=5, samples=1, least_s=0.0, most_s=5, apart_s=1.0)
     chosen = fitting(problems(bench.full), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason))
     bench.measure_all(NAME, chosen, lambda problem: variants, plan, alone=True)

@@ -17,6 +17,8 @@ from .machine import Load
 from .worker import Refused, Worker
 
 REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
+SLOW_CLOCK = 1.1       # times as long as the fastest additions of the session
+LEAST_ROUNDS = 3       # from which a ratio has an interval
 QUIET = 0.02           # the share of its time that the others may use while a worker runs
 
 
@@ -28,6 +30,7 @@ class Plan:
     samples: int = 3       # a round
     least_s: float = 0.002  # a sample
     warm_up: int = 1       # rounds that are thrown away
+    most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
     apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
 
 
@@ -43,6 +46,7 @@ class Measured:
     replies: list = dataclasses.field(default_factory=list)
     disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
     refusal: Refused | None = None
+    ran_s: float = 0.0         # in its turns so far
     ledger: object = None      # a Ledger, or the sentence why there is none
 
 
@@ -52,7 +56,7 @@ class Session:
     def __init__(self, engines, folder=None, alone=False, reference_flops=REFERENCE_FLOPS):
         self.engines, self.alone, self.reference_flops = engines, alone, reference_flops
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
-        self.workers, self.broken = {}, {}
+        self.workers, self.broken, self.pulse_s = {}, {}, math.inf
         self.oracle = self.start("oracle", Variant("plumbline", "reference"))
 
     def start(self, key, variant):
@@ -121,6 +125,7 @@ class Session:
         load, before, start = Load(self.all_workers()), sum(w.cpu_s() for w in others), time.perf_counter()
         reply = worker.ask("run", job=found.variant.name, samples=plan.samples, least_s=plan.least_s)
         seconds = time.perf_counter() - start
+        found.ran_s += seconds
         if not keep:
             return
         found.rounds.append(reply["samples_s"])
@@ -135,14 +140,21 @@ class Session:
         inputs, expected = self.make(problem)
         all_found = [self.prepare(problem, v, inputs, expected, (inject or {}).get(v)) for v in variants]
         able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
+        before = self.oracle.ask("pulse")["seconds"]
         for number in range(-plan.warm_up, plan.rounds):
             turn = number % max(1, len(able))
             for found in able[turn:] + able[:turn]:
-                if found.refusal is None:
+                slow = len(found.rounds) >= LEAST_ROUNDS and found.ran_s > plan.most_s
+                if found.refusal is None and not slow:
                     try:
                         self.run(found, plan, number >= 0)
                     except Refused as refusal:
                         found.refusal = refusal
+        after = self.oracle.ask("pulse")["seconds"]
+        self.pulse_s = min(self.pulse_s, before, after)
+        if min(before, after) > SLOW_CLOCK * self.pulse_s:
+            for found in able:
+                found.disturbed += ["the processor's clock was slow"] * len(found.rounds)
         if plan.apart_s > 0:
             self.take_apart([f for f in able if f.refusal is None], plan)
         for found in all_found:

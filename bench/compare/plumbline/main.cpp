@@ -18,6 +18,7 @@
 #include "bench/compare/plumbline/kernels_seen.h"
 #include "bench/compare/plumbline/work.h"
 #include "bench/peak_memory.h"
+#include "core/memory.h"
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
@@ -89,6 +90,16 @@ Counters counters() {
   return {u.ru_minflt + u.ru_majflt, u.ru_nivcsw, bench::allocation_count(), seconds(u.ru_utime), seconds(u.ru_stime)};
 }
 
+// Bytes by class when their sum was largest, since the process began.
+json memory_by_class() {
+  const MemoryStats stats = cpu_memory().stats();
+  json bytes = json::object();
+  for (int i = 0; i < kMemoryClassCount; ++i) {
+    bytes[to_string(static_cast<MemoryClass>(i))] = stats.at_peak_bytes[static_cast<size_t>(i)];
+  }
+  return bytes;
+}
+
 // The clock that all processes share.
 double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -138,6 +149,7 @@ class Job {
             {"began", began},
             {"ended", ended},
             {"peak_bytes", bench::peak_rss_bytes()},
+            {"memory", memory_by_class()},
             {"page_faults", static_cast<double>(after.page_faults - before.page_faults) / n},
             {"allocations", static_cast<double>(after.allocations - before.allocations) / n},
             {"switches", static_cast<double>(after.switches - before.switches) / n},
@@ -194,6 +206,18 @@ class Job {
   int calls_ = 0;
 };
 
+// What the processor's clock makes of a fixed number of additions, each waiting for the one before: the least of some.
+double pulse_s() {
+  double least = std::numeric_limits<double>::max();
+  for (int i = 0; i < 5; ++i) {
+    volatile uint64_t sum = 0;
+    least = std::min(least, detail::seconds_of([&] {
+                       for (int k = 0; k < 200'000; ++k) sum = sum + 1;
+                     }));
+  }
+  return least;
+}
+
 class Worker {
  public:
   json answer(const json& request) {
@@ -201,6 +225,7 @@ class Worker {
     if (what == "make") return make_inputs(request);
     if (what == "roofs") return roofs();
     if (what == "defaults") return {{"defaults", defaults()}};
+    if (what == "pulse") return {{"seconds", pulse_s()}};
     if (what == "prepare") return prepare_job(request);
     const std::string name = request["job"];
     if (what == "drop") {

@@ -4,6 +4,7 @@ import statistics as st
 
 import numpy as np
 
+from ..ledger.parts import CONVERSION, OWN, VENDOR
 from ..measuring.statistics import median_interval, spread
 from . import VERSION
 
@@ -12,6 +13,22 @@ MOST_SPREAD = 0.2
 
 def kernels_text(kernels):
     return "; ".join(dict.fromkeys(f"{k['provider']} {k['algorithm']} {k['implementation']}" for k in kernels)) or None
+
+
+def functions_text(ledger):
+    """What was seen running longest, where the engine itself does not say."""
+    if ledger is None or isinstance(ledger, str):
+        return None
+    longest = sorted(((s, f[:80]) for part in (VENDOR, OWN) for f, s in ledger.functions.get(part, [])), reverse=True)[:3]
+    return "; ".join(f for _, f in longest) or None
+
+
+def conversions(found, kernels):
+    """As the engine counts them, and the seconds in which the ledger has seen them."""
+    ledger = found.ledger
+    seen = {} if ledger is None or isinstance(ledger, str) else {"seconds": ledger.parts_s.get(CONVERSION, 0.0)}
+    count = {"count": sum(k["conversions"] for k in kernels)} if kernels else {}
+    return {**count, **seen} or None
 
 
 def reasons(found, samples):
@@ -68,11 +85,11 @@ def record_of(found, problem, experiment, run, environment):
         "confidence_s": list(median_interval(samples)), "quartiles_s": [float(q) for q in np.percentile(samples, [25, 75])],
         "first_s": found.prepared.get("first_s"), "built_s": found.prepared.get("built_s"), "gflops": gflops,
         "gbytes": problem.bytes / median / 1e9 if problem.kind == "op" else None, "roof_share": rate / top if top and rate else None,
-        "implementation": kernels_text(kernels) or found.prepared.get("implementation"),
+        "implementation": kernels_text(kernels) or found.prepared.get("implementation") or functions_text(found.ledger),
         "workspace_bytes": max((k["workspace_bytes"] for k in kernels), default=None),
-        "conversions": {"count": sum(k["conversions"] for k in kernels)} if kernels else None,
+        "conversions": conversions(found, kernels),
         "page_faults": mean(found, "page_faults"), "allocations": mean(found, "allocations"), "system_s": mean(found, "system_s"),
-        "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies)},
+        "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies), **found.replies[-1].get("memory", {})},
         "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
         "ledger": ledger_of(found), "trust": {"trusted": not why, "reasons": why}})

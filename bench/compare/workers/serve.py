@@ -230,7 +230,8 @@ def serve(framework, threads):
         framework.start(threads)
     allocator = os.path.basename(os.environ.get("LD_PRELOAD", "")).partition(".so")[0] or "glibc"
     hello = {"engine": framework.NAME, "version": framework.version(), "modes": list(framework.MODES), "allocator": allocator,
-             "threads": threads, "python": sys.version.split()[0]}
+             "threads": threads, "python": sys.version.split()[0],
+             "environment": {"libraries": framework.libraries() if hasattr(framework, "libraries") else []}}
     print(json.dumps(hello), file=replies)
     jobs = {}
     for line in sys.stdin:

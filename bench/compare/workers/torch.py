@@ -1,5 +1,7 @@
 """PyTorch: eager and compiled, each with NCHW and with channels_last memory."""
 
+import re
+
 import torch
 import torch.nn.functional as F
 
@@ -9,6 +11,13 @@ NAME, MODES = "torch", ("eager", "channels_last", "compile", "compile_channels_l
 
 def version():
     return torch.__version__
+
+
+def libraries():
+    """Those that it was built with, by name and version."""
+    text = torch.__config__.show()
+    found = {"oneDNN": re.search(r"MKL-DNN v([\d.]+)", text), "MKL": re.search(r"Math Kernel Library Version ([\d.]+)", text)}
+    return [f"{name} {m[1]}" for name, m in found.items() if m]
 
 
 def start(threads):
