@@ -9,20 +9,23 @@ from ..report.further import Further, Table
 
 NAME = "defaults"
 COMPARES = False
-SHOWS = ("Two trainings that leave something unsaid are compared with whatever the frameworks do then. Each engine was started as it comes, and "
-         "its layers and optimizers, made with nothing but their sizes, were measured: nothing here is from a manual. Plumbline answers for each "
-         "of its conventions, as its programs are started. Where an engine brings nothing of the kind there is a dash.")
+SHOWS = ("Two trainings that leave something unsaid are compared with whatever the frameworks do then. Each engine was started as it "
+         "comes, and its layers and optimizers, made with nothing but their sizes, were measured: nothing here is from a manual. "
+         "Plumbline answers for each of its conventions, as its programs are started. Where an engine brings nothing of the kind "
+         "there is a dash.")
 
 # {item: what it is}; bounds and deviations are in units of 1 / sqrt(inputs of an output)
 ITEMS = {
-    "images": "order of images", "conv_weight_bound": "convolution: first weights, bound", "conv_weight_deviation": "convolution: first weights, deviation",
+    "images": "order of images", "conv_weight_bound": "convolution: first weights, bound",
+    "conv_weight_deviation": "convolution: first weights, deviation",
     "conv_bias_bound": "convolution: first bias, bound", "linear_weight_bound": "linear: first weights, bound",
     "linear_weight_deviation": "linear: first weights, deviation", "linear_bias_bound": "linear: first bias, bound",
     "sgd_rate": "SGD: learning rate", "adam_rate": "Adam: learning rate", "adam_beta1": "Adam: beta 1", "adam_beta2": "Adam: beta 2",
     "adam_epsilon": "Adam: epsilon", "adam_epsilon_place": "Adam: epsilon stands", "rmsprop_rate": "RMSProp: learning rate",
     "rmsprop_decay": "RMSProp: decay", "rmsprop_epsilon": "RMSProp: epsilon", "rmsprop_epsilon_place": "RMSProp: epsilon stands",
     "rmsprop_first": "RMSProp: first mean square", "batch_norm_epsilon": "batch norm: epsilon",
-    "batch_norm_momentum": "batch norm: weight of the batch in the running statistics", "batch_norm_running_var": "batch norm: running variance",
+    "batch_norm_momentum": "batch norm: weight of the batch in the running statistics",
+    "batch_norm_running_var": "batch norm: running variance",
     "dropout_kept": "dropout of one half: 1 becomes, in training", "dropout_in_use": "dropout of one half: 1 becomes, in use",
     "denormals": "denormal results", "product": "f32 products on the processor", "gpu_product": "f32 products on a GPU",
     "gpu_convolution": "f32 convolutions on a GPU", "threads": "threads",
@@ -107,6 +110,6 @@ def report(records):
             nearest[key] = (a, b)
     sentences = [comparable(a, b) for a, b in nearest.values()]
     sentences += [f"{r['engine']['name']} did not answer: {r['reason']}" for r in records if r["status"] != "measured"]
-    table = Table("Defaults", ["item", *(name_of(r) for r in answered)], rows, "Marked: what differs from the first that has one. Bounds and "
-                  "deviations of weights are in units of 1 / sqrt(n), n being the inputs of an output.")
+    table = Table("Defaults", ["item", *(name_of(r) for r in answered)], rows, "Marked: what differs from the first that has one. Bounds "
+                  "and deviations of weights are in units of 1 / sqrt(n), n being the inputs of an output.")
     return Further(verdict=sentences, tables=[table] if answered else [])

@@ -8,10 +8,10 @@ from ..report.further import Further, Table
 
 NAME = "input_pipeline"
 COMPARES = False
-SHOWS = ("Images as bytes are cropped, flipped and normalised, and a network is trained on them, by each engine's own loader: Plumbline's has "
-         "threads, PyTorch's DataLoader processes, TensorFlow's tf.data threads. One after the other takes as long as both together; what is "
-         "overlapped could take as long as the slower one alone, but on a processor both want the same cores. The images are random "
-         "bytes: what a picture shows does not change what its crop costs.")
+SHOWS = ("Images as bytes are cropped, flipped and normalised, and a network is trained on them, by each engine's own loader: "
+         "Plumbline's has threads, PyTorch's DataLoader processes, TensorFlow's tf.data threads. One after the other takes as long as both "
+         "together; what is overlapped could take as long as the slower one alone, but on a processor both want the same cores. "
+         "The images are random bytes: what a picture shows does not change what its crop costs.")
 
 WAYS = {"augment": "augmentation alone", "step": "training alone", "after": "one after the other", "overlapped": "overlapped"}
 
@@ -19,7 +19,7 @@ WAYS = {"augment": "augmentation alone", "step": "training alone", "after": "one
 def run(bench):
     variants = [Variant("plumbline", f"best auto {way}") for way in WAYS]
     variants += [Variant(f, way) for f in bench.frameworks for way in (WAYS if f != "jax" else ("overlapped",))]
-    networks, plan = (("alexnet", "vgg16"), Plan(rounds=5, samples=2, least_s=0.0)) if bench.full else (("alexnet",), Plan(rounds=3, samples=2, least_s=0.0))
+    networks, plan = ("alexnet", "vgg16") if bench.full else ("alexnet",), Plan(rounds=5 if bench.full else 3, samples=2, least_s=0.0)
     bench.measure_all(NAME, [input_problem(network, 250) for network in networks], lambda problem: variants, plan)
 
 
@@ -33,7 +33,8 @@ def report(records):
         for engine, ways in by.items():
             subject = next(iter(ways.values()))["subject"]
             speeds = {way: subject["batch"] / r["median_s"] for way, r in ways.items()}
-            rows.append([f"{subject['name']}, batch {subject['batch']}", engine, *(f"{speeds[w]:.0f}" if w in speeds else "–" for w in WAYS)])
+            cells = [f"{speeds[w]:.0f}" if w in speeds else "–" for w in WAYS]
+            rows.append([f"{subject['name']}, batch {subject['batch']}", engine, *cells])
             if WAYS.keys() <= ways.keys():
                 sentences.append(f"{engine}, {subject['name']}: overlapped {speeds['overlapped']:.0f} images a second, one after the other "
                                  f"{speeds['after']:.0f}; training alone {speeds['step']:.0f}")

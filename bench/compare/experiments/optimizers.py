@@ -7,10 +7,10 @@ from ..report import verdict
 from ..report.further import Further, Table
 
 NAME = "optimizers"
-SHOWS = ("An optimizer's update without the training around it, on a network's parameters. It does next to no arithmetic, so that the floor is "
-         "the time in which its bytes can be copied: an update that makes n passes takes about n times as long. A chain of ops writes every "
-         "intermediate result to memory; a kernel a tensor does not; one pass over all parameters also starts but once. Every side was held "
-         "against Plumbline, after three steps, in the formula and with the defaults of its own framework.")
+SHOWS = ("An optimizer's update without the training around it, on a network's parameters. It does next to no arithmetic, so that "
+         "the floor is the time in which its bytes can be copied: an update that makes n passes takes about n times as long. A chain of "
+         "ops writes every intermediate result to memory; a kernel a tensor does not; one pass over all parameters also starts but once. "
+         "Every side was held against Plumbline, after three steps, in the formula and with the defaults of its own framework.")
 
 OURS = ("best fused", "best per_tensor", "best chain")
 # Which ways a framework has by whose formula: TensorFlow has the kernels of tf.compat.v1, and Keras's formulas, which are ops.
@@ -47,12 +47,14 @@ def report(records):
     for r in measured:
         rows.setdefault((r["subject"]["name"], r["subject"]["problem"]), {})[verdict.label(r)] = r
     table = Table("Time, in times of what copying its bytes takes", ["update", *engines],
-                  [[f"{optimizer} {problem}", *(f"{passes(r[e]):.1f}" if e in r else "–" for e in engines)] for (optimizer, problem), r in rows.items()],
+                  [[f"{optimizer} {problem}", *(f"{passes(r[e]):.1f}" if e in r else "–" for e in engines)]
+                   for (optimizer, problem), r in rows.items()],
                   f"Bytes: {', '.join(f'{ARRAYS[o]} arrays of the parameters for {o}' for o in ARRAYS)}, each moved once.")
     sentences = []
     for engine in sorted({r["engine"]["name"] for r in measured}):
         own = [r for r in measured if r["engine"]["name"] == engine]
         means = {mode: verdict.geometric_mean([passes(r) for r in own if r["engine"]["mode"] == mode])
                  for mode in dict.fromkeys(r["engine"]["mode"] for r in own)}
-        sentences.append(f"{engine}: " + ", ".join(f"{mode} takes {mean:.1f} times the floor" for mode, mean in sorted(means.items(), key=lambda m: m[1])))
+        ordered = sorted(means.items(), key=lambda m: m[1])
+        sentences.append(f"{engine}: " + ", ".join(f"{mode} takes {mean:.1f} times the floor" for mode, mean in ordered))
     return Further(verdict=sentences, tables=[table] if rows else [])

@@ -43,7 +43,8 @@ def pairs(records):
     return found
 
 
-WORDS = {"faster": "reading in every step costs", "same": "reading costs nothing that can be seen", "slower": "reading in every step is faster",
+WORDS = {"faster": "reading in every step costs", "same": "reading costs nothing that can be seen",
+         "slower": "reading in every step is faster",
          "ambiguous": "the samples do not tell"}  # of the one that reads once
 
 

@@ -25,8 +25,8 @@ def problem_of(network, shapes, optimizer, convention):
         inputs["d" + name] = Tensor(shape, -scale, scale)
     count = sum(math.prod(shape) for shape in shapes.values())
     node = {"op": "update", "inputs": {}, "output": "", "attributes": {"convention": convention, "steps": STEPS}}
-    return Problem("op", optimizer, f"{network}.{convention}", "update", (node,), inputs, "", tuple(shapes), bytes=4.0 * count * ARRAYS[optimizer],
-                   optimizer=optimizer, learning_rate=OPTIMIZERS[optimizer])
+    return Problem("op", optimizer, f"{network}.{convention}", "update", (node,), inputs, "", tuple(shapes),
+                   bytes=4.0 * count * ARRAYS[optimizer], optimizer=optimizer, learning_rate=OPTIMIZERS[optimizer])
 
 
 def update_problem(network, optimizer, convention):

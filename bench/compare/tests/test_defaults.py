@@ -40,8 +40,8 @@ def test_every_engine_answers_or_says_why_not(records):
 
 
 @pytest.mark.parametrize("mode, expected", [
-    ("pytorch", {"conv_weight_bound": 1, "conv_weight_deviation": 3 ** -0.5, "linear_bias_bound": 1, "adam_epsilon": 1e-8, "rmsprop_decay": 0.99,
-                 "adam_epsilon_place": "beside the corrected root", "rmsprop_epsilon_place": "beside the root", "rmsprop_first": 0,
+    ("pytorch", {"conv_weight_bound": 1, "conv_weight_deviation": 3 ** -0.5, "linear_bias_bound": 1, "adam_epsilon": 1e-8,
+                 "rmsprop_decay": 0.99, "adam_epsilon_place": "beside the corrected root", "rmsprop_epsilon_place": "beside the root", "rmsprop_first": 0,
                  "batch_norm_epsilon": 1e-5, "batch_norm_momentum": 0.1, "batch_norm_running_var": "unbiased", "dropout_kept": 2}),
     ("keras", {"conv_weight_bound": (6 * 128 / 160) ** 0.5, "linear_bias_bound": 0, "adam_epsilon": 1e-7, "rmsprop_decay": 0.9,
                "adam_epsilon_place": "beside the root before its correction", "rmsprop_epsilon_place": "under the root", "rmsprop_first": 0,

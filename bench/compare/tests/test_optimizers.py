@@ -3,6 +3,7 @@
 import pytest
 
 from compare.experiments import optimizers
+from compare.measuring.agreement import agreement
 from compare.measuring.engines import Variant
 from compare.measuring.session import Plan
 from compare.problems.updates import ARRAYS, CONVENTIONS, OPTIMIZERS, problem_of, update_problem
@@ -21,13 +22,13 @@ def measured(session, problem, variants, plan=ONCE):
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_way_agrees_with_the_reference(session, optimizer, convention):
-    for r in measured(session, problem_of("small", SHAPES, optimizer, convention), [Variant("plumbline", mode) for mode in optimizers.OURS]):
+    ours = [Variant("plumbline", mode) for mode in optimizers.OURS]
+    for r in measured(session, problem_of("small", SHAPES, optimizer, convention), ours):
         assert r["status"] == "measured" and r["correctness"]["error"] < 1e-5, r
 
 
 def test_each_convention_differs_from_the_others_by_more_than_the_tolerance(session):
     """What is compared can tell the formulas apart: where it cannot, they are the same."""
-    from compare.measuring.agreement import agreement
     for optimizer in OPTIMIZERS:
         files = {}
         for convention in CONVENTIONS:
@@ -57,7 +58,8 @@ def test_the_floor_counts_what_must_move():
 
 def test_the_report_is_in_passes(session):
     problem = problem_of("small", SHAPES, "rmsprop", "pytorch")
-    records = measured(session, problem, [Variant("plumbline", "best fused"), Variant("fake", "good")], Plan(rounds=3, samples=2, least_s=1e-4))
+    variants = [Variant("plumbline", "best fused"), Variant("fake", "good")]
+    records = measured(session, problem, variants, Plan(rounds=3, samples=2, least_s=1e-4))
     for r in records:
         r["trust"] = {"trusted": True, "reasons": []}
     (table,) = optimizers.report(records).tables

@@ -29,7 +29,8 @@ def nearest(step, expected):
 def of_adam(step, beta2):
     """`step(g, epsilon)` is how far a first step goes at a learning rate of 1; with both at 1 the place of epsilon decides."""
     root = float(np.sqrt(1 - beta2))
-    return {"adam_epsilon_place": nearest(step(1.0, 1.0), {"beside the corrected root": 0.5, "beside the root before its correction": root / (1 + root)})}
+    expected = {"beside the corrected root": 0.5, "beside the root before its correction": root / (1 + root)}
+    return {"adam_epsilon_place": nearest(step(1.0, 1.0), expected)}
 
 
 def of_rmsprop(step):

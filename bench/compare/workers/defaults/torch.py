@@ -40,6 +40,7 @@ def defaults():
         "adam_beta1": made["adam"]["betas"][0], "adam_beta2": made["adam"]["betas"][1], "adam_epsilon": made["adam"]["eps"],
         **of_adam(step_of(torch.optim.Adam), made["adam"]["betas"][1]), "rmsprop_epsilon": made["rmsprop"]["eps"],
         **of_rmsprop(step_of(torch.optim.RMSprop)), **of_batch_norm(train), **of_dropout(dropout(True), dropout(False)),
-        **of_arithmetic(lambda a, b: torch.from_numpy(a) * torch.from_numpy(b), lambda a, b: np.asarray(torch.from_numpy(a) @ torch.from_numpy(b))),
+        **of_arithmetic(lambda a, b: torch.from_numpy(a) * torch.from_numpy(b),
+                        lambda a, b: np.asarray(torch.from_numpy(a) @ torch.from_numpy(b))),
         "gpu_product": "tf32" if torch.backends.cuda.matmul.allow_tf32 else "f32",
         "gpu_convolution": "tf32" if torch.backends.cudnn.allow_tf32 else "f32"}}
