@@ -1,6 +1,7 @@
 #include "bench/compare/plumbline/kernels_seen.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/error.h"
 #include "dispatch/machine.h"
@@ -44,9 +45,11 @@ json KernelsSeen::list() const {
 void check_ran(const std::string& algorithm, const json& kernels) {
   const auto is_it = [&](const json& k) { return is_of_family(k["algorithm"].get<std::string>(), algorithm); };
   if (algorithm.empty() || std::ranges::any_of(kernels, is_it)) return;
+  std::set<std::string> others;
+  for (const json& k : kernels) others.insert(k["algorithm"].get<std::string>());
   std::string ran;
-  for (const json& k : kernels) ran += (ran.empty() ? "" : ", ") + k["algorithm"].get<std::string>();
-  fail("there is no algorithm {} for this work; without the name, {} would run", algorithm, ran);
+  for (const std::string& name : others) ran += (ran.empty() ? "" : ", ") + name;
+  fail("there is no algorithm {} for this work; {} ran in its place", algorithm, ran);
 }
 
 }  // namespace plumb::compare

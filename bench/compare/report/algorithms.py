@@ -32,14 +32,17 @@ def until_first_s(record):
 
 
 def work_of(records):
-    """{(work, layout): {choice: record}} of rows that count."""
-    found = {}
+    """({(work, layout): {choice: record}} of rows that count, two at least; those where a choice was measured and does not count)."""
+    found, lacking = collections.defaultdict(dict), set()
     for members in verdict.groups(records, "algorithms").values():
         if not members[0]["subject"]["problem"].startswith(MANY):
             for r in members:
+                key = verdict.name_of(r["subject"]), layout_of(r)
                 if verdict.counts(r):
-                    found.setdefault((verdict.name_of(r["subject"]), layout_of(r)), {})[choice_of(r)] = r
-    return found
+                    found[key][choice_of(r)] = r
+                elif r["status"] == "measured":
+                    lacking.add(key)
+    return {key: choices for key, choices in found.items() if len(choices) > 1}, lacking
 
 
 def lost(choices):
@@ -64,17 +67,17 @@ def table_of(work):
                          f"{workspace / 1e6:.2f} MB" if workspace is not None else "-", microseconds(until_first_s(r)),
                          f"{r['correctness']['error']:.1e}", algorithms_of(r)])
     return Table("Every choice, the fastest first", ["work", "choice", "time", "times the fastest", "workspace", "until the first result", "error", "algorithms"],
-                 rows, "Until the first result: reading the tensors, preparing, searching, and the first run. Error: of the largest element, against f64.")
+                 rows, "Until the first result: reading the tensors, preparing, searching, and the first run. Error: of the largest element, against f64. Fastest: of those that count.")
 
 
-def sentence_of_choice(choice, work):
-    """How often a choice is the fastest or as fast, and what it loses elsewhere."""
-    ratios = [lost(choices)[choice] for choices in work.values() if choice in choices]
+def sentence_of_choice(choice, work, lacking):
+    """How often a choice is the fastest or as fast, and what it loses elsewhere. What does not count may be faster still."""
+    ratios = {key: lost(choices)[choice] for key, choices in work.items() if choice in choices}
     if not ratios:
         return None
-    as_fast = sum(r.value == 1 or r.verdict == "same" for r in ratios)
-    unclear = sum(r.value != 1 and r.verdict == "ambiguous" for r in ratios)
-    behind = [r.value - 1 for r in ratios if r.value != 1 and r.verdict == "faster"]
+    as_fast = sum(r.verdict == "same" and key not in lacking for key, r in ratios.items())
+    behind = [r.value - 1 for r in ratios.values() if r.verdict == "faster"]
+    unclear = len(ratios) - as_fast - len(behind)
     text = f"{choice} is the fastest choice, or as fast, in {as_fast} of {len(ratios)} pieces of work"
     text += f", ambiguous in {unclear}" if unclear else ""
     return text + (f", and behind in {len(behind)}, by {statistics.median(behind):.0%} in the middle and {max(behind):.0%} at most." if behind else ".")
@@ -109,8 +112,8 @@ def often_table(found):
 
 
 def report(records):
-    work, found = work_of(records), often(records)
-    sentences = [sentence_of_choice(c, work) for c in ("measured", "heuristic", "deterministic")]
+    (work, lacking), found = work_of(records), often(records)
+    sentences = [sentence_of_choice(c, work, lacking) for c in ("measured", "heuristic", "deterministic")]
     sentences += [sentence_of_search(work), sentence_of_errors(work)]
     if found:
         alike = sum(c.most_common(1)[0][1] for c in found.values())

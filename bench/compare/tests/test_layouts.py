@@ -80,6 +80,13 @@ def test_what_each_choice_costs():
     assert further.tables[0].rows[2][3][0].startswith("2.00 (")
 
 
+def test_a_choice_that_does_not_count_may_be_the_fastest():
+    records = [record("algorithms", "best nhwc", 8), record("algorithms", "heuristic nhwc", 10), record("algorithms", "only:direct nhwc", 7, trusted=False)]
+    further = algorithms.report(records)
+    assert further.verdict[0] == "measured is the fastest choice, or as fast, in 0 of 1 pieces of work, ambiguous in 1."
+    assert algorithms.report(records[:1]).tables == [], "one alone is not compared"
+
+
 def test_how_often_processes_choose_alike():
     other = "plumbline winograd_f2x2 plumb:winograd"
     records = [record("algorithms", "best nhwc", 8, problem="asked often, c", trusted=i > 1, **({"implementation": other} if i == 0 else {}))
