@@ -49,7 +49,10 @@ def record(bench, engine, convention, version, **rest):
 
 def run(bench):
     for engine in ("plumbline", *bench.frameworks):
-        if bench.store.has(NAME, f"{NAME}.{engine}"):
+        if any(r["experiment"] == NAME and r["subject"].get("id") == f"{NAME}.{engine}" for r in bench.store.records):
+            continue
+        if bench.foreseen is not None:
+            bench.foreseen.append(10.0)  # it starts, and answers
             continue
         version = []
         try:

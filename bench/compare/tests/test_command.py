@@ -10,8 +10,10 @@ import time
 import pytest
 
 from compare.measuring.machine import gpu
+from compare.problems.catalogue import BadTable, read_table
 
 SHAPES = "linear small 8x16 4x16\ntensor flat 16x64\n"
+FEW_SHAPES = "linear small 8x16 4x16\nlinear other 8x8 8x8\nlinear third 4x8 4x8\n"
 
 
 def command(worker_program, *words):
@@ -65,7 +67,7 @@ def test_a_second_call_measures_nothing_again(measured, worker_program):
 
 
 def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program):
-    (tmp_path / "shapes.txt").write_text(SHAPES)
+    (tmp_path / "shapes.txt").write_text(FEW_SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
     process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     records = tmp_path / "records.jsonl"
@@ -89,12 +91,18 @@ def test_report_and_diff_of_the_records(measured, worker_program, tmp_path):
     assert done.returncode == 0 and "1.00" in done.stdout, done.stderr
 
 
+def test_a_table_that_is_none_is_one_sentence_and_status_2(tmp_path):
+    (tmp_path / "shapes").write_text("# a comment\nconv2d a 2x3x8x8 4x5x3x3\n")
+    done = subprocess.run([sys.executable, "-m", "compare", "--shapes", str(tmp_path / "shapes")], capture_output=True, text=True)
+    assert done.returncode == 2 and "line 2:" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 @pytest.mark.parametrize("line", ["conv2d a 2x3x8x8 4x5x3x3", "conv2d a 0x3x8x8 4x3x3x3", "conv2d a 2x3x2x2 4x3x3x3", "linear l 4x8 3x9",
                                   "matmul m 4x8 9x3", "pool2d p 2x3x4x4", "tensor", "fft f 4x4", "tensor t 4xq"])
 def test_a_line_that_is_no_problem_is_named(tmp_path, line):
     (tmp_path / "shapes").write_text(f"# a comment\n{line}\n")
-    done = subprocess.run([sys.executable, "-m", "compare", "--shapes", str(tmp_path / "shapes")], capture_output=True, text=True)
-    assert done.returncode == 2 and "line 2:" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    with pytest.raises(BadTable, match="line 2:"):
+        read_table(tmp_path / "shapes")
 
 
 def test_without_a_gpu_every_row_says_so(worker_program, tmp_path):
@@ -109,11 +117,11 @@ def test_without_a_gpu_every_row_says_so(worker_program, tmp_path):
     assert "there is no GPU" in (tmp_path / "report.html").read_text()
 
 
-def test_another_framework_in_the_same_folder_is_measured(measured, worker_program, tmp_path):
-    folder, _ = measured
-    words = ("--only", "ops", "--shapes", str(folder / "shapes.txt"), "--out", str(tmp_path))
-    (tmp_path / "records.jsonl").write_bytes((folder / "records.jsonl").read_bytes())
-    assert run(worker_program, *words, "--frameworks", "fake", "jax").returncode == 0
+def test_another_framework_in_the_same_folder_is_measured(worker_program, tmp_path):
+    (tmp_path / "shapes.txt").write_text("linear small 8x16 4x16\n")
+    words = ("--only", "ops", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
+    for frameworks in (("fake",), ("fake", "jax")):
+        assert run(worker_program, *words, "--frameworks", *frameworks).returncode == 0
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert {"jax is not installed"} == {r["reason"] for r in records if r["engine"]["name"] == "jax"} and len({r["run"]["id"] for r in records}) == 2
 

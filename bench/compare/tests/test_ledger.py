@@ -85,9 +85,11 @@ def test_a_product_is_found_where_it_is(session):
 
 def test_injected_costs_are_found(session):
     problem = catalogue.linear("small", (64, 256), (256, 256)).with_(direction="forward")
-    found = faults.find(session, problem, [Variant("plumbline", "best")], 0.5)
-    if isinstance(found, str):
-        pytest.skip(found)
-    assert [f.fault for f in found] == list(faults.FAULTS)
-    for f in found:
-        assert 0.5 * f.cost_s < f.found_s < 2 * f.cost_s, f
+    for _ in range(3):  # a machine that does other work may hide one
+        found = faults.find(session, problem, [Variant("plumbline", "best")], 0.5)
+        if isinstance(found, str):
+            pytest.skip(found)
+        assert [f.fault for f in found] == list(faults.FAULTS)
+        if all(f.off < 0.5 for f in found):
+            return
+    assert False, found
