@@ -33,7 +33,8 @@ def test_every_node_reads_what_is_there():
         for node in problem.nodes:
             assert there >= set(node["inputs"].values()), node
             there.add(node["output"])
-        assert problem.output in there and set(problem.gradients) == set(problem.inputs) - {"images", "labels"} - set(built(name).statistics)
+        assert problem.output in there
+        assert set(problem.gradients) == set(problem.inputs) - {"images", "labels"} - set(built(name).statistics)
 
 
 @pytest.mark.parametrize("name", ["resnet20", "resnet50"])
@@ -59,7 +60,8 @@ def agreements(engines, problem, *modes):
 
 
 @pytest.mark.parametrize("direction, dtype, modes", [
-    ("train", "f32", ("vendor nhwc", "best captured nchw")), ("train", "bf16", ("best nhwc",)), ("forward", "f32", ("best captured nhwc",))])
+    ("train", "f32", ("vendor nhwc", "best captured nchw")), ("train", "bf16", ("best nhwc",)),
+    ("forward", "f32", ("best captured nhwc",))])
 def test_resnet20_agrees_with_its_reference(engines, direction, dtype, modes):
     problem = network_problem("resnet20", 2, direction, dtype)
     for agreement in agreements(engines, problem, *modes):
@@ -75,7 +77,8 @@ def test_the_quick_comparison_is_of_batch_32_and_the_full_one_has_all_networks()
     quick, full = list(train.problems(False)), list(train.problems(True))
     assert [(p.op, p.batch, p.dtype) for p in quick] == [("alexnet", 32, "f32"), ("vgg16", 32, "f32"), ("resnet20", 32, "f32")]
     for name in NETWORKS:
-        assert {(p.batch, p.dtype) for p in full if p.op == name and p.optimizer == "sgd"} == {(b, d) for b in (1, 32, 250) for d in ("f32", "bf16")}
+        of_sgd = {(p.batch, p.dtype) for p in full if p.op == name and p.optimizer == "sgd"}
+        assert of_sgd == {(batch, dtype) for batch in (1, 32, 250) for dtype in ("f32", "bf16")}
 
 
 def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():
