@@ -92,6 +92,10 @@ def shown(words):
 def write(path, text):
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # a device stays one
+            with path.open("w") as f:
+                f.write(text)
+            return
         part = path.with_name(path.name + ".part")
         part.write_text(text)
         part.replace(path)
@@ -160,7 +164,7 @@ def compare(words):
     a = parser.parse_args(words)
     rows = diff.diff(read(file_of(a.a)), read(file_of(a.b)))
     if not rows:
-        raise BadInput(f"{a.a} and {a.b} have no row in common that counts")
+        raise BadInput(f"{a.a} and {a.b} have no row in common that counts, of the same work on the same machine")
     print("\n".join(diff.lines(rows)))
     return 1 if diff.is_slower(rows) else 0
 

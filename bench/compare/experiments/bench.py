@@ -40,6 +40,13 @@ class Bench:
     def session(self, alone=False):
         return Session(self.engines, alone=alone, reference_flops=self.reference_flops)
 
+    def foresees(self, seconds):
+        """Whether nothing is measured now, but foreseen to take so many seconds (a list of them)."""
+        if self.foreseen is None:
+            return False
+        self.foreseen += seconds
+        return True
+
     def seconds_of(self, problem, variants, plan, alone):
         """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes
         to start, compile and take apart."""
@@ -57,10 +64,8 @@ class Bench:
         """Trains each variant on the same images in the same order, and records its accuracy on the first `scored` after each epoch.
         `images` is a function that writes them to a file; it may raise problems.images.NoData."""
         todo = [v for v in variants if not self.store.has(experiment, problem.id(), [v], self.engines.device)]
-        if self.foreseen is not None:
-            self.foreseen += [self.seconds_of(problem, [v], Plan(rounds=epochs * dict(problem.about)["images"] // problem.batch, samples=1), True)
-                              for v in todo]
-        if not todo or self.foreseen is not None:
+        plan = Plan(rounds=epochs * dict(problem.about)["images"] // problem.batch, samples=1)
+        if self.foresees(self.seconds_of(problem, [v], plan, True) for v in todo) or not todo:
             return
         with self.session(alone=True) as session:
             for variant in todo:
@@ -71,7 +76,7 @@ class Bench:
 
     def leave_out(self, experiment, problem, variants, reason):
         """A row that says why, for each variant of work that is not begun."""
-        if self.foreseen is not None or self.store.has(experiment, problem.id(), variants, self.engines.device):
+        if self.foresees(()) or self.store.has(experiment, problem.id(), variants, self.engines.device):
             return
         for v in variants:
             found = Measured(v, refusal=Refused(reason, "memory"))
@@ -81,9 +86,7 @@ class Bench:
         """Measures what is not in the records yet; `variants` is a function of the problem."""
         todo = [p for p in problems if not self.store.has(experiment, p.id(), variants(p), self.engines.device)]
         plan = plan or Plan()
-        if self.foreseen is not None:
-            self.foreseen += [self.seconds_of(p, variants(p), plan, alone) for p in todo]
-        if not todo or self.foreseen is not None:
+        if self.foresees(self.seconds_of(p, variants(p), plan, alone) for p in todo) or not todo:
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         with self.session(alone) as session, Progress(*columns, console=self.console, transient=True) as progress:

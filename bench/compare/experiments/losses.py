@@ -4,17 +4,18 @@ import copy
 import math
 
 from ..measuring.engines import USUAL_MODE, Variant
-from ..measuring.losses import MARGIN, ROUNDINGS, distances, judged, record_of, refused
-from ..measuring.session import Plan, Session
+from ..measuring.losses import MARGIN, ROUNDINGS, distances, judged, record_of
+from ..measuring.session import Measured, Plan, Session
 from ..measuring.worker import Refused
 from ..problems.networks import network_problem
+from ..records.of_measured import not_available
 from ..report.further import Further, Table
 from ..report.verdict import label, name_of
 
 NAME = "losses"
-SHOWS = ("The losses of training steps from the same weights on the same batch. Each framework runs twice, with one thread and with more, "
-         "and so does Plumbline, with the vendor's kernels alone and with its own: sums in another order are all that differs, and how far that "
-         "takes two runs apart is what \"the same\" can mean. Plumbline by a framework's formulas and defaults may be as far from it, times "
+SHOWS = ("The losses of training steps from the same weights on the same batch. Each framework runs twice, with one thread and with more: "
+         "sums in another order are all that differs, and how far that takes the two runs apart is what \"the same\" can mean. Plumbline by a "
+         "framework's formulas and defaults, with its own kernels and with the vendor's alone, may be as far from it, times "
          f"{MARGIN}; at no step is less asked than {ROUNDINGS:g} of the loss, sixteen roundings of f32.")
 COMPARES = False  # it times nothing
 
@@ -71,8 +72,9 @@ def beside(bench, sessions, problem, framework, files, steps):
         at = vendor
         own_again, vendor_found = losses_of(many, problem, vendor, files, steps)
     except Refused as refusal:
-        return [refused(v, problem, NAME, bench.run, bench.environment, f"{at.name}: {refusal}") for v in (theirs_, best, vendor)]
-    roundings = [max(a, b) for a, b in zip(distances(once, again), distances(own, own_again))]
+        reason = f"{at.name}: {refusal}"
+        return [not_available(Measured(v), problem, NAME, bench.run, bench.environment, reason) for v in (theirs_, best, vendor)]
+    roundings = distances(once, again)
     itself = {"agrees": True, "error": distances(once, again)[-1], "tolerance": None,
               "reason": f"its own run with one thread; this one has {bench.engines.threads}"}
     sides = [(their_found, once, itself), (own_found, own, judged(once, own, roundings, theirs_.name)),
@@ -84,9 +86,8 @@ def run(bench):
     steps = 200 if bench.full else 20
     todo = [(p, f) for p in problems(bench.full) for f in bench.frameworks
             if not bench.store.has(NAME, p.id(), [theirs(f), *ours(f)], bench.engines.device)]
-    if bench.foreseen is not None:
-        plan = Plan(rounds=1, samples=steps, least_s=0.0, warm_up=0)
-        bench.foreseen += [bench.seconds_of(p, 2 * [theirs(f)] + ours(f), plan, alone=True) for p, f in todo]
+    plan = Plan(rounds=1, samples=steps, least_s=0.0, warm_up=0)
+    if bench.foresees(bench.seconds_of(p, 2 * [theirs(f)] + ours(f), plan, alone=True) for p, f in todo):
         return
     for problem, framework in todo:
         with bench.session() as many, Session(with_one_thread(bench.engines)) as one:

@@ -1,6 +1,6 @@
 """The cost of reading the loss: the same ten training steps, with ten reads and with one."""
 
-from ..measuring.engines import Variant
+from ..measuring.engines import USUAL_MODE, Variant
 from ..measuring.session import Plan
 from ..measuring.statistics import ratio_of
 from ..problems.networks import network_problem
@@ -14,7 +14,6 @@ SHOWS = ("Ten training steps as one call, in which the loss is read after every 
 
 STEPS = 10
 READS = (STEPS, 1)
-MODES = {"torch": "eager", "tensorflow": "function", "jax": "jit"}
 OURS = ("best auto", "best captured auto")
 
 
@@ -25,7 +24,7 @@ def problems(full):
 
 
 def run(bench):
-    modes = [("plumbline", mode) for mode in OURS] + [(f, MODES[f]) for f in bench.frameworks if f in MODES]
+    modes = [("plumbline", mode) for mode in OURS] + [(f, USUAL_MODE[f]) for f in bench.frameworks if f in USUAL_MODE]
     variants = [Variant(engine, f"{mode} reads={reads}") for engine, mode in modes for reads in READS]
     plan = Plan(rounds=9, samples=2, least_s=0.0) if bench.full else Plan(rounds=5, samples=1, least_s=0.0)
     bench.measure_all(NAME, list(problems(bench.full)), lambda problem: variants, plan)

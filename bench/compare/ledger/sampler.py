@@ -35,7 +35,7 @@ class Switch:
 
 
 class Sampler:
-    """Samples a process from its making to stop()."""
+    """Samples a process until its scope ends."""
 
     def __init__(self, pid, file):
         if not shutil.which("perf"):
@@ -64,9 +64,13 @@ class Sampler:
             return "the system does not allow perf; kernel.perf_event_paranoid must be 2 or less"
         return f"perf cannot sample: {text[:200] or 'it ended'}"
 
-    def stop(self):
-        """Ends sampling; read() may come much later."""
-        self.ask("stop")
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Ends sampling, also where what was sampled has died; read() may come much later."""
+        if self.process.poll() is None:
+            self.ask("stop")
         self.process.communicate()
 
 

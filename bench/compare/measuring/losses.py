@@ -1,6 +1,6 @@
 """How far two runs of the same training may be apart: a multiple of what other roundings do to it, step by step."""
 
-from ..records import VERSION
+from ..records.of_measured import head_of
 
 MARGIN = 30       # times what roundings do at this step or before: Winograd rounds more than sums in another order
 ROUNDINGS = 2e-6  # of the loss: sixteen roundings of f32; a framework's own two runs are up to two apart
@@ -28,19 +28,7 @@ def judged(theirs, ours, roundings, whose):
     return {"agrees": late is None, "error": apart[at], "tolerance": allowed[at], "reason": reason}
 
 
-def blank(variant, hello, problem, experiment, run, environment):
-    return {"schema": VERSION, "experiment": experiment, "run": run, "subject": {"id": problem.id(), **problem.subject(), "math": "strict"},
-            "engine": {"name": variant.engine, "version": hello.get("version"), "mode": variant.mode, "allocator": hello.get("allocator"),
-                       "device": "cpu", "libraries": hello.get("environment", {}).get("libraries", [])},
-            "environment": environment}
-
-
-def refused(variant, problem, experiment, run, environment, reason):
-    return {**blank(variant, {}, problem, experiment, run, environment), "status": "not_available", "reason": reason}
-
-
 def record_of(found, problem, experiment, run, environment, losses, correctness):
     """A record without times: of losses alone."""
-    record = blank(found.variant, found.hello, problem, experiment, run, environment)
-    record["subject"]["layout"] = found.prepared.get("layout")
-    return {**record, "status": "measured", "losses": losses, "correctness": correctness, "trust": {"trusted": True, "reasons": []}}
+    head = head_of(found, problem, experiment, run, environment)
+    return {**head, "status": "measured", "losses": losses, "correctness": correctness, "trust": {"trusted": True, "reasons": []}}

@@ -173,9 +173,9 @@ class Session:
             worker, file = self.worker(found.variant), self.folder / f"{number}.seen"
             seconds = found.replies[0]["calls"] * statistics.median(s for r in found.rounds for s in r)
             try:
-                sampler = Sampler(worker.process.pid, file)
-                reply = worker.ask("run", job=found.variant.name, samples=max(2, math.ceil(plan.apart_s / seconds)), least_s=plan.least_s)
-                sampler.stop()
+                with Sampler(worker.process.pid, file):
+                    samples = max(2, math.ceil(plan.apart_s / seconds))
+                    reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s)
                 seen.append((found, file, reply))
             except (Unavailable, Refused) as reason:
                 found.ledger = str(reason)

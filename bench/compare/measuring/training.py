@@ -1,6 +1,7 @@
 """Trainings of several epochs: the same images in the same order for every side, and what accuracy they come to."""
 
 from ..problems.images import NoData, write_orders
+from ..records.of_measured import not_available
 from . import losses
 from .worker import Refused
 
@@ -35,6 +36,6 @@ def record_of(found, epochs, problem, experiment, run, environment):
     """A record of accuracies and losses by epoch, without times."""
     if found.refusal is not None or not epochs:
         reason = str(found.refusal) if found.refusal else found.agreement["reason"]
-        return {**losses.refused(found.variant, problem, experiment, run, environment, reason), "correctness": found.agreement or None}
+        return not_available(found, problem, experiment, run, environment, reason)
     record = losses.record_of(found, problem, experiment, run, environment, [e["loss"] for e in epochs], found.agreement)
     return {**record, "accuracy": [e["accuracy"] if e["loss"] is not None else None for e in epochs]}

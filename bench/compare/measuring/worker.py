@@ -103,7 +103,7 @@ class Worker:
             self.kill()
         self.process.stdout.close()
         self.selector.close()
-        pathlib.Path(f"/tmp/perf-{self.process.pid}.map").unlink(missing_ok=True)  # the names of oneDNN's code
+        pathlib.Path(f"/tmp/perf-{self.process.pid}.map").unlink(missing_ok=True)  # Linux's place for names of made code, oneDNN's
 
     def __enter__(self):
         return self

@@ -55,7 +55,7 @@ class BlockedWork final : public Work {
       s.before();
       s.raw->run();
       s.after();
-      named[s.pass.result] = to(plain_.at(s.pass.result), DType::kF32);
+      named[s.pass.result] = plain_.at(s.pass.result);
     }
     return named;
   }

@@ -6,18 +6,11 @@
 #include <numeric>
 #include <vector>
 
+#include "bench/compare/plumbline/tensor_files.h"
 #include "core/stopwatch.h"
-#include "models/safetensors.h"
 
 namespace plumb::compare {
 namespace {
-
-Tensor read_tensor(const std::string& file, const std::string& name) {
-  for (const models::NamedTensor& t : models::load_safetensors(file).tensors) {
-    if (t.name == name) return t.tensor;
-  }
-  fail("{}: there is no tensor {}", file, name);
-}
 
 // Rows of a row-major tensor along its first dimension.
 template <class T>
@@ -35,9 +28,10 @@ Tensor rows(const Tensor& from, std::span<const int64_t> which) {
 
 void Epochs::read(const std::string& data, const std::string& orders) {
   if (data == data_ && orders == orders_file_) return;
-  images_ = read_tensor(data, "images");
-  labels_ = read_tensor(data, "labels");
-  orders_ = read_tensor(orders, "orders");
+  const Tensors images = read_tensors(data);
+  images_ = images.at("images");
+  labels_ = images.at("labels");
+  orders_ = read_tensors(orders).at("orders");
   data_ = data, orders_file_ = orders;
 }
 

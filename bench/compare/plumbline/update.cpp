@@ -106,7 +106,7 @@ class UpdateWork final : public Work {
   Tensors results() override {
     for (int i = 0; i < steps_; ++i) step();
     Tensors named;
-    for (size_t i = 0; i < names_.size(); ++i) named[names_[i]] = to(parameters_[i].detached(), DType::kF32);
+    for (size_t i = 0; i < names_.size(); ++i) named[names_[i]] = parameters_[i].detached();
     return named;
   }
 

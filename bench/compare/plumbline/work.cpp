@@ -22,12 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-// For a file: row-major, and in f32 if it is floating.
-Tensor plain(const Tensor& x) {
-  const Tensor row_major = x.rank() == 4 ? to(x, Layout::kNchw) : x;
-  return is_floating(x.dtype()) ? to(row_major, DType::kF32) : row_major;
-}
-
 DType dtype_of(const json& problem, const Mode& mode) {
   return mode.is_f64 ? DType::kF64 : dtype_from_string(problem["dtype"].get<std::string>());
 }
@@ -73,8 +67,8 @@ class OpWork final : public Work {
     const PolicyScope policy(policy_);
     if (program_) program_->run();
     const TensorList all = program_ ? program_->outputs() : work();
-    Tensors named{{output_, plain(all[0].detached())}};
-    for (size_t i = 0; i < gradients_.size(); ++i) named["d" + gradients_[i]] = plain(all[i + 1]);
+    Tensors named{{output_, all[0].detached()}};
+    for (size_t i = 0; i < gradients_.size(); ++i) named["d" + gradients_[i]] = all[i + 1];
     return named;
   }
 
@@ -170,12 +164,11 @@ class NetworkWork final : public Work {
 
   Tensors results() override {
     const PolicyScope policy(policy_);
-    if (!step_) return {{output_, plain(logits())}};
+    if (!step_) return {{output_, logits()}};
     const TensorList all =
         training::forward_backward(*network_, models::ForwardContext::training(generator_), images_, labels_);
-    Tensors named{{output_, plain(all[0])}};
-    for (size_t i = 0; i < network_->parameters().size(); ++i)
-      named["d" + network_->parameters()[i].name] = plain(all[i + 2]);
+    Tensors named{{output_, all[0]}};
+    for (size_t i = 0; i < network_->parameters().size(); ++i) named["d" + network_->parameters()[i].name] = all[i + 2];
     return named;
   }
 

@@ -35,7 +35,8 @@ class Work {
   virtual ~Work() = default;
   /// Does the work once.
   virtual void step() = 0;
-  /// Does the work once, without an update, and returns the output and "d" + NAME for every gradient, row-major, f32.
+  /// Does the work once, without an update, and returns the output and "d" + NAME for every gradient, each in the
+  /// layout and dtype that it has.
   virtual Tensors results() = 0;
   /// The losses that all steps so far have read. Throws for what is no training.
   virtual const std::vector<double>& losses() const { fail("there are losses of a network's training alone"); }

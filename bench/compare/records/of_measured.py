@@ -57,8 +57,8 @@ def mean(found, key):
     return float(np.mean(values)) if values else None
 
 
-def record_of(found, problem, experiment, run, environment):
-    """One record; `environment` has the roofs as "f32_gflops", "bf16_gflops" and "copy_gbytes"."""
+def head_of(found, problem, experiment, run, environment):
+    """What a record says of its work and of who did it."""
     hello, variant = found.hello, found.variant
     record = {
         "schema": VERSION, "experiment": experiment, "run": run,
@@ -69,9 +69,19 @@ def record_of(found, problem, experiment, run, environment):
         "environment": environment}
     if found.agreement:
         record["correctness"] = found.agreement
+    return record
+
+
+def not_available(found, problem, experiment, run, environment, reason):
+    return {**head_of(found, problem, experiment, run, environment), "status": "not_available", "reason": reason}
+
+
+def record_of(found, problem, experiment, run, environment):
+    """One record; `environment` has the roofs as "f32_gflops", "bf16_gflops" and "copy_gbytes"."""
     if found.refusal is not None or not found.rounds:
         reason = str(found.refusal) if found.refusal else found.agreement.get("reason") or "it was not run"
-        return {**record, "status": "not_available", "reason": reason}
+        return not_available(found, problem, experiment, run, environment, reason)
+    record = head_of(found, problem, experiment, run, environment)
     samples = [s for r in found.rounds for s in r]
     median = st.median(samples)
     gflops = problem.flops / median / 1e9 if problem.flops else None

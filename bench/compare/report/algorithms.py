@@ -6,7 +6,6 @@ import statistics
 from ..measuring.statistics import ratio_of
 from . import verdict
 from .further import Further, Table
-from .layouts import microseconds
 
 MANY = "asked often, "  # begins the names of the work for which many processes chose
 WORDS = {"best": "measured"}
@@ -63,8 +62,8 @@ def table_of(work):
         ratios, best = lost(choices), verdict.fastest(choices.values())
         for c, r in sorted(choices.items(), key=lambda item: item[1]["median_s"]):
             workspace = r.get("workspace_bytes")
-            rows.append([f"{name}, {layout}", c, microseconds(r["median_s"]), lost_cell(r, ratios[c], r is best),
-                         f"{workspace / 1e6:.2f} MB" if workspace is not None else "-", microseconds(until_first_s(r)),
+            rows.append([f"{name}, {layout}", c, verdict.microseconds(r["median_s"]), lost_cell(r, ratios[c], r is best),
+                         f"{workspace / 1e6:.2f} MB" if workspace is not None else "-", verdict.microseconds(until_first_s(r)),
                          f"{r['correctness']['error']:.1e}", algorithms_of(r)])
     return Table("Every choice, the fastest first", ["work", "choice", "time", "times the fastest", "workspace", "until the first result", "error", "algorithms"],
                  rows, "Until the first result: reading the tensors, preparing, searching, and the first run. Error: of the largest element, against f64. Fastest: of those that count.")

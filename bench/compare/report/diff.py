@@ -5,8 +5,8 @@ from . import verdict
 
 
 def measured(records):
-    """{(experiment, subject, engine): record}, the last of each."""
-    return {(r["experiment"], r["subject"].get("id") or verdict.name_of(r["subject"]), verdict.label(r)): r
+    """{(experiment, subject, engine, machine): record}, the last of each: two machines have no row in common."""
+    return {(r["experiment"], r["subject"].get("id") or verdict.name_of(r["subject"]), verdict.label(r), verdict.machine_of(r)): r
             for r in records if verdict.counts(r)}
 
 

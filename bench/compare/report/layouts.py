@@ -12,11 +12,6 @@ BLOCKED = "blocked"
 SWEEP = "by batch, "  # begins the names of the work whose batch grows
 
 
-def microseconds(s):
-    us = s * 1e6
-    return f"{us:.3g} µs" if us < 1000 else f"{us / 1e3:.3g} ms"
-
-
 def ways_of(members):
     """({layout: record}, {layout: record}), not charged and charged. Images that are nchw already need no conversion."""
     plain, charged = {}, {}
@@ -46,7 +41,7 @@ def verdict_of(ways):
 
 def cell(layout, ways, best, ratios):
     if layout == best:
-        return (microseconds(ways[layout]["median_s"]), "faster")
+        return (verdict.microseconds(ways[layout]["median_s"]), "faster")
     if layout in ratios:
         return (verdict.times(ratios[layout]), "slower" if ratios[layout].verdict == "faster" else "ambiguous")
     return "not trusted" if layout in ways and ways[layout]["status"] == "measured" else "N/A"

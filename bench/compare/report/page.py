@@ -14,14 +14,9 @@ from .ledgers import ledgers, median_unexplained
 TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
 
 
-def microseconds(s):
-    us = s * 1e6
-    return f"{us:.3g} µs" if us < 1000 else f"{us / 1e3:.3g} ms" if us < 1e6 else f"{us / 1e6:.3g} s"
-
-
 def cell(record):
     low, high = record["confidence_s"]
-    return {"time": microseconds(record["median_s"]), "interval": f"{microseconds(low)} – {microseconds(high)}",
+    return {"time": verdict.microseconds(record["median_s"]), "interval": f"{verdict.microseconds(low)} – {verdict.microseconds(high)}",
             "mode": verdict.label(record)}
 
 
@@ -108,5 +103,5 @@ def page(records):
                          "verdict": verdict.ten_lines(own, [e.NAME for e in ALL.values()])})
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(TEMPLATE.read_text()).render(
-        machines=machines, imported=imported.html(records, microseconds), part_names=PARTS, time=microseconds,
+        machines=machines, imported=imported.html(records, verdict.microseconds), part_names=PARTS, time=verdict.microseconds,
         environment_text=environment_text)

@@ -86,6 +86,12 @@ def summary(all_rows, kernels, framework):
             **{v: verdicts.get(v, 0) for v in ("faster", "slower", "same", "ambiguous")}}
 
 
+def microseconds(s):
+    """A time in the unit that suits it."""
+    us = s * 1e6
+    return f"{us:.3g} µs" if us < 1000 else f"{us / 1e3:.3g} ms" if us < 1e6 else f"{us / 1e6:.3g} s"
+
+
 def name_of(subject):
     batch = f", batch {subject['batch']}" if subject.get("batch") else ""
     optimizer = f", {subject['optimizer']}" if subject.get("optimizer") else ""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -130,6 +131,23 @@ def test_another_framework_in_the_same_folder_is_measured(worker_program, tmp_pa
         assert run(worker_program, *words, "--frameworks", *frameworks).returncode == 0
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert {"jax is not installed"} == {r["reason"] for r in records if r["engine"]["name"] == "jax"} and len({r["run"]["id"] for r in records}) == 2
+
+
+def test_a_page_on_a_full_disk_is_a_sentence_and_a_device_stays_one(measured):
+    folder, _ = measured
+    done = subprocess.run([sys.executable, "-m", "compare", "report", str(folder), "--out", "/dev/full"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr == "compare: /dev/full cannot be written: No space left on device\n"
+    assert pathlib.Path("/dev/full").is_char_device()
+
+
+def test_two_machines_have_no_row_in_common(measured, tmp_path):
+    folder, _ = measured
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    for r in records:
+        r["environment"]["processor"] = "another"
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    done = subprocess.run([sys.executable, "-m", "compare", "diff", str(folder), str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 2 and "no row in common that counts, of the same work on the same machine" in done.stderr
 
 
 def test_a_full_disk_is_a_sentence(worker_program):

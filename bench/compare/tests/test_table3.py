@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from compare.experiments import table3
 from compare.experiments.bench import Bench
@@ -65,6 +66,21 @@ def test_a_training_is_the_same_eager_and_captured_and_is_not_done_twice(engines
     assert eager["losses"][1] < eager["losses"][0] and eager["correctness"]["agrees"]
     assert eager["subject"]["attributes"]["initial"] == "pytorch"
     assert len(trained(engines, tmp_path / "records.jsonl")) == 2
+
+
+def test_the_first_step_is_from_the_first_weights(session, data, tmp_path):
+    """What preparing does leaves the weights as they were given."""
+    problem = table3.Cell("resnet20", "adam", 0.1).problem(10, 1, 10)
+    inputs, expected = session.make(problem)
+    count = images.write("resnet20", 1, 10, tmp_path / "images")
+    images.write_orders(count, 1, 1, tmp_path / "orders")
+    tensors = {**load_file(inputs), **load_file(tmp_path / "images")}
+    save_file(tensors, inputs)
+    session.make_expected(problem, inputs, expected)
+    variant = Variant("plumbline", "best nhwc pytorch")
+    session.prepare(problem, variant, inputs, expected)
+    trained = session.worker(variant).ask("epoch", job=variant.name, data=str(tmp_path / "images"), orders=str(tmp_path / "orders"), epoch=0, scored=10)
+    assert trained["loss"] == pytest.approx(float(load_file(expected)["loss"]), rel=1e-4)
 
 
 def test_without_data_a_training_is_a_row_that_says_so(engines, tmp_path, monkeypatch):

@@ -1,0 +1,133 @@
+#include "bench/compare/plumbline/job.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include "bench/allocations.h"
+#include "bench/peak_memory.h"
+#include "core/memory.h"
+#include "core/stopwatch.h"
+#include "ops/convert.h"
+#include "ops/fill.h"
+
+namespace plumb::compare {
+namespace {
+
+using nlohmann::json;
+
+struct Counters {
+  int64_t page_faults, switches, allocations;
+  double user_s, system_s;
+};
+
+double seconds(const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); }
+
+Counters counters() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return {u.ru_minflt + u.ru_majflt, u.ru_nivcsw, bench::allocation_count(), seconds(u.ru_utime), seconds(u.ru_stime)};
+}
+
+// Bytes by class when their sum was largest, since the process began.
+json memory_by_class() {
+  const MemoryStats stats = cpu_memory().stats();
+  json bytes = json::object();
+  for (int i = 0; i < kMemoryClassCount; ++i) {
+    bytes[to_string(static_cast<MemoryClass>(i))] = stats.at_peak_bytes[static_cast<size_t>(i)];
+  }
+  return bytes;
+}
+
+// The clock that all processes share.
+double monotonic_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Fault::Fault(const json& inject)
+    : sleep_s_(inject.value("sleep_s", 0.0)),
+      source_(inject.value("copy_bytes", size_t{0}), 1),
+      target_(source_.size()),
+      images_(ones(Shape{inject.value("convert_bytes", int64_t{0}) / (4 * 64 * 1024), 64, 32, 32})) {}
+
+void Fault::operator()() const {
+  if (sleep_s_ > 0) usleep(static_cast<useconds_t>(1e6 * sleep_s_));
+  if (!source_.empty()) std::memcpy(target_.data(), source_.data(), source_.size());
+  if (images_.numel() > 0) to(images_, Layout::kNhwc);
+}
+
+json Job::run(int samples, double least_s) {
+  if (calls_ == 0) calls_ = calls_for(least_s);
+  std::vector<double> times;
+  times.reserve(static_cast<size_t>(samples));
+  const double began = monotonic_s();
+  const Counters before = counters();
+  for (int i = 0; i < samples; ++i) times.push_back(seconds_of_calls() / calls_);
+  const Counters after = counters();
+  const double ended = monotonic_s();
+  const double n = static_cast<double>(samples) * calls_;
+  return {{"samples_s", times},
+          {"calls", calls_},
+          {"began", began},
+          {"ended", ended},
+          {"peak_bytes", bench::peak_rss_bytes()},
+          {"memory", memory_by_class()},
+          {"page_faults", static_cast<double>(after.page_faults - before.page_faults) / n},
+          {"allocations", static_cast<double>(after.allocations - before.allocations) / n},
+          {"switches", static_cast<double>(after.switches - before.switches) / n},
+          {"user_s", (after.user_s - before.user_s) / n},
+          {"system_s", (after.system_s - before.system_s) / n}};
+}
+
+json Job::epoch(const json& request) {
+  epochs_.read(request["data"], request["orders"]);
+  return epochs_.run(*work_, request["epoch"], request["scored"]);
+}
+
+json Job::fault(int times) const {
+  double least = std::numeric_limits<double>::max();
+  for (int i = 0; i < times; ++i) least = std::min(least, detail::seconds_of(fault_));
+  return {{"seconds", least}};
+}
+
+json Job::losses(size_t steps) {
+  while (work_->losses().size() < steps) step();
+  return {{"losses",
+           std::vector<double>(work_->losses().begin(), work_->losses().begin() + static_cast<ptrdiff_t>(steps))}};
+}
+
+void Job::step() {
+  work_->step();
+  fault_();
+}
+
+double Job::seconds_of_calls() {
+  return detail::seconds_of([this] {
+    for (int c = 0; c < calls_; ++c) step();
+  });
+}
+
+int Job::calls_for(double least_s) {
+  constexpr int kMost = 1 << 20;
+  for (calls_ = 1; seconds_of_calls() < least_s && calls_ < kMost;) calls_ *= 2;
+  return calls_;
+}
+
+double pulse_s() {
+  double least = std::numeric_limits<double>::max();
+  for (int i = 0; i < 5; ++i) {
+    volatile uint64_t sum = 0;
+    least = std::min(least, detail::seconds_of([&] {
+                       for (int k = 0; k < 200'000; ++k) sum = sum + 1;
+                     }));
+  }
+  return least;
+}
+
+}  // namespace plumb::compare

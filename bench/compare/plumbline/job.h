@@ -1,0 +1,55 @@
+// A prepared job of a worker: how it is timed, and what the system counts meanwhile.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "bench/compare/plumbline/epochs.h"
+#include "bench/compare/plumbline/work.h"
+
+namespace plumb::compare {
+
+/// A known cost that is added to a step: a sleep, a copy, a conversion of layout.
+class Fault {
+ public:
+  /// {"sleep_s", "copy_bytes", "convert_bytes"}, each of which may be missing.
+  explicit Fault(const nlohmann::json& inject);
+  void operator()() const;
+
+ private:
+  double sleep_s_;
+  std::vector<char> source_;
+  mutable std::vector<char> target_;
+  Tensor images_;
+};
+
+/// Work, and how many calls of it make a sample that the clock can see. Its replies are those of workers/serve.py.
+class Job {
+ public:
+  Job(std::unique_ptr<Work> work, const nlohmann::json& inject) : work_(std::move(work)), fault_(inject) {}
+  Work& work() { return *work_; }
+
+  nlohmann::json run(int samples, double least_s);
+  /// An epoch of a training (epochs.h).
+  nlohmann::json epoch(const nlohmann::json& request);
+  /// What the added cost takes by itself, when nothing interrupts it.
+  nlohmann::json fault(int times) const;
+  /// Those of a training's first steps.
+  nlohmann::json losses(size_t steps);
+
+ private:
+  void step();
+  double seconds_of_calls();
+  int calls_for(double least_s);
+
+  std::unique_ptr<Work> work_;
+  Fault fault_;
+  Epochs epochs_;
+  int calls_ = 0;
+};
+
+/// What the processor's clock makes of a fixed number of additions, each waiting for the one before: the least of some.
+double pulse_s();
+
+}  // namespace plumb::compare
