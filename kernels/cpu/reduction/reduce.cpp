@@ -5,15 +5,12 @@
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/onednn/primitives.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/reduction/long_runs.h"
 #include "kernels/cpu/reduction/reduce_plan.h"
 #include "kernels/cpu/reduction/reduce_sweep.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/reduction/runs.h"
 
 namespace plumb::cpu {
 namespace {
-
-constexpr int64_t kRunLanes = 64;  // twice as many as elsewhere, since with fewer the additions wait for each other
 
 template <class T>
 struct Sum {
@@ -21,21 +18,13 @@ struct Sum {
   static constexpr Compute<T> kStart = 0;
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return a + v; }
   static Total total(Total a, Total v) { return a + v; }
-  template <class Term>
-  static Total of_run(int64_t n, const Term& term) {
-    return simd_sum<Compute<T>, kRunLanes>(n, term);
-  }
 };
 template <class T>
 struct Max {
   using Total = Compute<T>;
   static constexpr Compute<T> kStart = -std::numeric_limits<Compute<T>>::infinity();
-  static Compute<T> combine(Compute<T> a, Compute<T> v) { return v > a || v != v ? v : a; }
+  static Compute<T> combine(Compute<T> a, Compute<T> v) { return (v > a) | (v != v) ? v : a; }  // without a branch
   static Total total(Total a, Total v) { return combine(a, v); }
-  template <class Term>
-  static Total of_run(int64_t n, const Term& term) {
-    return simd_max<Compute<T>, kRunLanes>(n, term, [](Compute<T> a, Compute<T> v) { return combine(a, v); });
-  }
 };
 
 // For a reduced innermost dimension: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
@@ -45,14 +34,14 @@ class RunsKernel final : public Kernel {
  public:
   RunsKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), divisor_(divisor) {
     run_ = plan_.reduced[0].extent;
-    const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
+    runs_ = plan_.terms / std::max<int64_t>(run_, 1);
     if (run_ >= kPiece) {
       cuts_ = ceil_div(run_, kPiece);
       runs_in_piece_ = 1;
     } else {
       runs_in_piece_ = std::max<int64_t>(1, kPiece / std::max<int64_t>(run_, 1));
     }
-    pieces_ = ceil_div(runs, runs_in_piece_) * cuts_;
+    pieces_ = ceil_div(runs_, runs_in_piece_) * cuts_;
     info().workspace_bytes = pieces_ == 1 ? 0 : static_cast<size_t>(plan_.outputs * pieces_) * sizeof(Total);
   }
   void run(const Launch& l) const override {
@@ -66,11 +55,10 @@ class RunsKernel final : public Kernel {
     };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const Total t = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
         if (pieces_ == 1) {
-          write(i, t);
+          write(i, piece(x + offset_of(plan_.kept, i, &Axis::x_stride), 0));
         } else {
-          partial[i] = t;
+          partial[i] = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
         }
       }
     });
@@ -87,29 +75,19 @@ class RunsKernel final : public Kernel {
   static constexpr int64_t kPiece = 32768;
 
   Total piece(const T* x, int64_t p) const {
-    const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
-    const int64_t first = p / cuts_ * runs_in_piece_, last = std::min(runs, first + runs_in_piece_);
+    if (runs_ == 1 && cuts_ == 1) return total_of_run<T, Op>(x, run_);
+    const int64_t first = p / cuts_ * runs_in_piece_, last = std::min(runs_, first + runs_in_piece_);
     const int64_t begin = cuts_ == 1 ? 0 : p % cuts_ * kPiece, end = cuts_ == 1 ? run_ : std::min(run_, begin + kPiece);
     const std::span<const Axis> outer(plan_.reduced.data() + 1, plan_.reduced.size() - 1);
     Total t = Op::kStart;
     for (int64_t r = first; r < last; ++r)
-      t = add_run(t, x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin);
-    return t;
-  }
-  static Total add_run(Total t, const T* x, int64_t n) {
-    const int64_t whole = n - n % kRunLanes;
-    if (whole >= kLongRun) {
-      t = Op::total(t, total_of_long_run<T, Op>(x, whole));
-    } else if (whole) {
-      t = Op::total(t, Op::of_run(whole, [x](int64_t i) { return load(x + i); }));
-    }
-    for (int64_t i = whole; i < n; ++i) t = Op::total(t, static_cast<Total>(load(x + i)));
+      t = Op::total(t, total_of_run<T, Op>(x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin));
     return t;
   }
 
   ReducePlan plan_;
   double divisor_;
-  int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
+  int64_t run_ = 1, runs_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
 
 // For an innermost dimension that is kept: rows of x are added up, a tile of columns at a time. If there are many rows,
