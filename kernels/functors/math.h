@@ -46,21 +46,41 @@ constexpr float polynomial(float x, float highest, Floats... others) {
 }  // namespace detail
 
 // Float versions but pow are branch-free, so that loops over them vectorise; double versions are the standard
-// library's.
+// library's. No number is limited from both sides, since g++ makes
+// three comparisons of that.
+
+PLUMB_HOST_DEVICE inline double abs(double x) { return std::fabs(x); }
+PLUMB_HOST_DEVICE inline float abs(float x) { return std::fabs(x); }
+
+namespace detail {
+inline constexpr float kRounder = 0x1.8p23f;  // what is added to it is rounded to a whole number, in its last bits
+PLUMB_HOST_DEVICE inline int32_t whole_of(float rounded) { return std::bit_cast<int32_t>(rounded) - 0x4b400000; }
+/// 2^n; 0 for n = -127.
+PLUMB_HOST_DEVICE inline float power_of_two(int32_t n) {
+  return std::bit_cast<float>((static_cast<uint32_t>(n) + 127u) << 23);
+}
+/// e^(x - n ln 2), a polynomial for numbers up to ln 2 / 2.
+PLUMB_HOST_DEVICE inline float exp_rest(float x, float n) {
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  const float tail = polynomial(r, 1.38145941e-3f, 8.36871937e-3f, 4.1668389e-2f, 1.66665211e-1f, 4.9999994e-1f);
+  return tail * r * r + r + 1.0f;
+}
+}  // namespace detail
 
 PLUMB_HOST_DEVICE inline double exp(double x) { return std::exp(x); }
-/// 2 ulp. e^x = 2^n e^r with n the nearest integer to x / ln 2, and a polynomial for |r| <= ln 2 / 2.
+/// 2 ulp. e^x = 2^n e^r with n the nearest integer to x / ln 2.
 PLUMB_HOST_DEVICE inline float exp(float x) {
-  const float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);  // keeps NaN; e^89 is infinite, e^-104 is zero
-  const float n = std::rint(clamped * 1.44269504f);
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  const float tail =
-      detail::polynomial(r, 1.0f / 5040.0f, 1.0f / 720.0f, 1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f);
-  const float p = tail * r * r + r + 1.0f;
-  const auto whole = static_cast<int32_t>(x == x ? n : 0.0f);
-  const int32_t half = whole / 2;  // two factors, since 2^n itself may not be a normal number
-  const auto power = [](int32_t e) { return std::bit_cast<float>((e + 127) << 23); };
-  return p * power(half) * power(whole - half);
+  const float above = x < -104.0f ? -104.0f : x;  // keeps NaN; e^-104 is zero
+  const int32_t rounded = detail::whole_of(above * 1.44269504f + detail::kRounder);
+  const int32_t n = rounded > 128 ? 128 : rounded, half = n >> 1;  // two factors, since 2^n may not be a normal number
+  return detail::exp_rest(above, static_cast<float>(n)) * detail::power_of_two(half) * detail::power_of_two(n - half);
+}
+PLUMB_HOST_DEVICE inline double gauss(double x) { return std::exp(-0.5 * x * x); }
+/// e^(-x^2 / 2), and 0 where that is less than 2^-126, so that one factor does.
+PLUMB_HOST_DEVICE inline float gauss(float x) {
+  const float q = -0.5f * x * x, above = q < -88.1f ? -88.1f : q;
+  const float rounded = above * 1.44269504f + detail::kRounder;
+  return detail::exp_rest(above, rounded - detail::kRounder) * detail::power_of_two(detail::whole_of(rounded));
 }
 
 namespace detail {
@@ -88,19 +108,26 @@ PLUMB_HOST_DEVICE inline float log(float x) {
   const float outside = x == kInfinity ? x : (x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
   return is_inside ? detail::log_of(n, mantissa - 1.0f) : outside;
 }
+namespace detail {
+PLUMB_HOST_DEVICE inline double log1p_inside(double x) { return std::log1p(x); }
+/// log1p of a finite number above -1, or NaN. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial
+/// for log(1 + r); r has back what 1 + x was rounded by.
+PLUMB_HOST_DEVICE inline float log1p_inside(float x) {
+  const float sum = 1.0f + x, lost = x - (sum - 1.0f);
+  const auto bits = std::bit_cast<int32_t>(sum);
+  const int32_t whole = (bits - kRootHalf) >> 23;
+  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
+  return log_of(static_cast<float>(whole), (mantissa - 1.0f) + lost * (mantissa / sum));
+}
+}  // namespace detail
+
 PLUMB_HOST_DEVICE inline double log1p(double x) { return std::log1p(x); }
-/// 2 ulp. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial for log(1 + r); r has back what 1 + x
-/// was rounded by.
+/// 2 ulp.
 PLUMB_HOST_DEVICE inline float log1p(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_inside = x > -1.0f && x < kInfinity;
-  const float inside = is_inside ? x : 0.0f, sum = 1.0f + inside, lost = inside - (sum - 1.0f);
-  const auto bits = std::bit_cast<int32_t>(sum);
-  const int32_t whole = (bits - detail::kRootHalf) >> 23;
-  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
-  const float r = (mantissa - 1.0f) + lost * (mantissa / sum);
   const float outside = x == kInfinity ? x : (x == -1.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
-  return is_inside ? detail::log_of(static_cast<float>(whole), r) : outside;
+  return is_inside ? detail::log1p_inside(is_inside ? x : 0.0f) : outside;
 }
 PLUMB_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
 PLUMB_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
@@ -111,9 +138,9 @@ PLUMB_HOST_DEVICE inline float tanh(float x) {
   const float p = detail::polynomial(s, -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
                                      -3.33332819422e-1f);
   const float near = x + x * s * p;
-  const float a = x < 0 ? -x : x;
+  const float a = abs(x);
   const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
-  return a < 0.625f ? near : (x < 0 ? -far : far);
+  return a < 0.625f ? near : std::copysign(far, x);
 }
 PLUMB_HOST_DEVICE inline double erf(double x) { return std::erf(x); }
 /// 2 ulp. An odd polynomial up to 1, and 1 - e^q from there, q a polynomial for log(1 - erf |x|), until that is 1.
@@ -121,21 +148,31 @@ PLUMB_HOST_DEVICE inline float erf(float x) {
   const float s = x * x;
   const float p = detail::polynomial(s, 7.88911930e-5f, -8.02084105e-4f, 5.18953521e-3f, -2.68544443e-2f,
                                      1.12836003e-1f, -3.76126260e-1f, 1.28379166e-1f);
-  const float a = x < 0 ? -x : x, t = a > 4.0f ? 4.0f : a;  // keeps NaN
+  const float a = abs(x), t = a > 4.0f ? 4.0f : a;  // keeps NaN
   const float q =
       detail::polynomial(t, 1.86071725e-6f, -3.01978562e-5f, 1.91806481e-4f, -4.21880191e-4f, -2.00403226e-3f,
                          2.15389971e-2f, -1.04414709e-1f, -6.35978341e-1f, -1.12848902e+0f);
   const float far = 1.0f - exp(q * t);
-  return a < 1.0f ? x + x * p : (x < 0 ? -far : far);
+  return a < 1.0f ? x + x * p : std::copysign(far, x);
+}
+PLUMB_HOST_DEVICE inline double normal_cdf(double x) { return 0.5 * std::erfc(x * -0.70710678118654752440); }
+/// The share of the standard normal distribution below x: 2.5 ulp above 0; below, the error grows with x^2, as that of
+/// e^(-x^2 / 2) does. That is multiplied by half the scaled erfc, which is a quotient of polynomials (as in Cody:
+/// Rational Chebyshev approximations for the error function, 1969).
+PLUMB_HOST_DEVICE inline float normal_cdf(float x) {
+  const float a = abs(x), t = a > 14.0f ? 14.0f : a;  // keeps NaN; e^(-14^2 / 2) is zero
+  const float above = detail::polynomial(t, 1.410961e-2f, 1.069461e-1f, 3.3981084e-1f, 4.9999998e-1f);
+  const float below = detail::polynomial(t, 3.538009e-2f, 2.6766058e-1f, 8.9279786e-1f, 1.47750363f, 1.0f);
+  const float tail = gauss(x) * (above / below);
+  return x < 0 ? tail : 1.0f - tail;
 }
 PLUMB_HOST_DEVICE inline double pow(double x, double y) { return std::pow(x, y); }
 PLUMB_HOST_DEVICE inline float pow(float x, float y) { return std::pow(x, y); }
 
 template <class T>
-PLUMB_HOST_DEVICE T abs(T x) {
-  return x < T(0) ? -x : x;
+PLUMB_HOST_DEVICE Dual<T> abs(Dual<T> x) {
+  return x < Dual<T>(0) ? -x : x;
 }
-
 template <class T>
 PLUMB_HOST_DEVICE Dual<T> exp(Dual<T> x) {
   const T y = exp(x.v);
@@ -164,6 +201,15 @@ PLUMB_HOST_DEVICE Dual<T> erf(Dual<T> x) {
   return {erf(x.v), T(1.12837916709551257390) * exp(-x.v * x.v) * x.d};
 }
 template <class T>
+PLUMB_HOST_DEVICE Dual<T> gauss(Dual<T> x) {
+  const T y = gauss(x.v);
+  return {y, -x.v * y * x.d};
+}
+template <class T>
+PLUMB_HOST_DEVICE Dual<T> normal_cdf(Dual<T> x) {
+  return {normal_cdf(x.v), T(0.39894228040143267794) * gauss(x.v) * x.d};
+}
+template <class T>
 PLUMB_HOST_DEVICE Dual<T> pow(Dual<T> x, Dual<T> y) {
   const T p = pow(x.v, y.v);
   const T by_base = y.v == T(0) ? T(0) : y.v * pow(x.v, y.v - T(1));
@@ -171,6 +217,17 @@ PLUMB_HOST_DEVICE Dual<T> pow(Dual<T> x, Dual<T> y) {
   return {p, by_base * x.d + (y.d == T(0) ? T(0) : by_exponent * y.d)};
 }
 
+namespace detail {
+template <class T>
+PLUMB_HOST_DEVICE Dual<T> log1p_inside(Dual<T> x) {
+  return log1p(x);
+}
+}  // namespace detail
+/// log(1 + e^x), from the larger of x and 0 so that it neither overflows nor loses its tail.
+template <class T>
+PLUMB_HOST_DEVICE T softplus(T x) {
+  return (x > T(0) ? x : T(0)) + detail::log1p_inside(exp(-abs(x)));
+}
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
 template <class T>
 PLUMB_HOST_DEVICE T sigmoid(T x) {

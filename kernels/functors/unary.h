@@ -74,37 +74,37 @@ struct Tanh {
   }
 };
 
-struct Gelu {  // x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 (Hendrycks, Gimpel 2016)
+struct Gelu {  // x Phi(x), Phi the normal distribution's (Hendrycks, Gimpel 2016)
   static constexpr char kName[] = "gelu";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   constexpr T forward(T x) const {
-    return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));
+    return x * math::normal_cdf(x);
   }
   template <class T>
   constexpr T backward(T dy, T x) const {
-    const T phi = T(0.39894228040143267794) * math::exp(T(-0.5) * x * x);
-    return dy * (T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440))) + x * phi);
+    const T phi = T(0.39894228040143267794) * math::gauss(x);
+    return dy * (math::normal_cdf(x) + x * phi);
   }
 };
 
-struct GeluTanh {  // the tanh approximation of gelu, from the same paper
+struct GeluTanh {  // the tanh approximation of gelu, from the same paper; (1 + tanh z) / 2 = sigmoid(2 z)
   static constexpr char kName[] = "gelu_tanh";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   static constexpr T inner(T x) {
-    return T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+    return T(1.59576912160573071176) * (x + T(0.044715) * x * x * x);
   }
   template <class T>
   constexpr T forward(T x) const {
-    return T(0.5) * x * (T(1) + math::tanh(inner(x)));
+    return x * math::sigmoid(inner(x));
   }
   template <class T>
   constexpr T backward(T dy, T x) const {
-    const T t = math::tanh(inner(x)), bend = T(1) - t * t;
-    const T slope = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
+    const T s = math::sigmoid(inner(x)), bend = s * (T(1) - s);
+    const T slope = T(1.59576912160573071176) * (T(1) + T(3 * 0.044715) * x * x);
     // Far from 0 there is no bend, and the slope is infinite.
-    return dy * (T(0.5) * (T(1) + t) + (bend == T(0) ? T(0) : T(0.5) * x * bend * slope));
+    return dy * (s + (bend == T(0) ? T(0) : x * bend * slope));
   }
 };
 
@@ -122,12 +122,12 @@ struct Silu {  // x sigmoid(x)
   }
 };
 
-struct Softplus {  // log(1 + e^x), from the larger of x and 0 so that it neither overflows nor loses its tail
+struct Softplus {  // log(1 + e^x)
   static constexpr char kName[] = "softplus";
   static constexpr Keeps kKeeps = Keeps::kInput;
   template <class T>
   constexpr T forward(T x) const {
-    return (x > T(0) ? x : T(0)) + math::log1p(math::exp(-math::abs(x)));
+    return math::softplus(x);
   }
   template <class T>
   constexpr T backward(T dy, T x) const {

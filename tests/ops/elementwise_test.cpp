@@ -107,6 +107,41 @@ TEST(Elementwise, FloatFunctionsAreAccurateToFewUlp) {
     EXPECT_TRUE(std::isnan(math::log1p(none)) && std::isnan(math::log(none))) << none;
 }
 
+// As exact as erfc where it is small: 1 + erf would have nothing left there.
+TEST(Elementwise, FloatNormalCdfKeepsItsTail) {
+  const auto cdf = [](double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); };
+  for (int i = 0; i < 200000; ++i) {
+    const float x = -13.0f + 26.0f * static_cast<float>(i) / 200000.0f;
+    const double v = static_cast<double>(x), y = cdf(v), unit = x < 0 ? (1 + v * v) * y : 1;
+    ASSERT_NEAR(static_cast<double>(math::normal_cdf(x)), y, 3e-7 * unit) << x;
+    const double z = std::exp(-0.5 * v * v);
+    ASSERT_NEAR(static_cast<double>(math::gauss(x)), z, 2e-7 * (1 + v * v) * z) << x;
+  }
+  constexpr float kEnd = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(math::normal_cdf(0.0f), 0.5f);
+  EXPECT_EQ(math::gauss(0.0f), 1.0f);
+  for (const float far : {14.0f, 1e4f, 1e30f, kEnd}) {
+    EXPECT_EQ(math::normal_cdf(far), 1.0f) << far;
+    EXPECT_EQ(math::normal_cdf(-far), 0.0f) << far;
+    EXPECT_EQ(math::gauss(far), 0.0f) << far;
+  }
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(math::normal_cdf(none)) && std::isnan(math::gauss(none)) && std::isnan(math::exp(none)));
+  EXPECT_TRUE(std::isnan(math::exp(-none)) && std::isnan(math::softplus(none)));
+  const auto y = math::normal_cdf(functors::Dual<double>(0.5, 3.0));
+  EXPECT_DOUBLE_EQ(y.v, cdf(0.5));
+  EXPECT_NEAR(y.d, 3 * std::exp(-0.125) / std::sqrt(2 * M_PI), 1e-15);
+}
+
+TEST(Elementwise, FloatExpHasBothEnds) {
+  constexpr float kEnd = std::numeric_limits<float>::infinity();
+  for (const float large : {88.8f, 89.5f, 1e4f, 1e30f, kEnd}) EXPECT_EQ(math::exp(large), kEnd) << large;
+  for (const float small : {-104.5f, -1e4f, -1e30f, -kEnd}) EXPECT_EQ(math::exp(small), 0.0f) << small;
+  for (float x = -103; x < -87; x += 0.37f) {  // denormal numbers
+    EXPECT_NEAR(static_cast<double>(math::exp(x)), std::exp(static_cast<double>(x)), 1.5e-45) << x;
+  }
+}
+
 // What does not stay in the caches is written past them, by way of a stage.
 TEST(Elementwise, LargeResultsMatchTheReference) {
   const test::KernelCheck check(4);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "dispatch/gate.h"
+#include "dispatch/policy.h"
 #include "kernels/reduce.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -124,6 +125,28 @@ TEST(Reduce, NanWins) {
   const Tensor low = Tensor::from<float>({-INFINITY, -INFINITY}, Shape{2});
   EXPECT_EQ(max(low).item(), -INFINITY);
   EXPECT_EQ(argmax(low).item(), 0);
+}
+
+// Short runs, longer ones and those that are read from several places at once end in different loops: each element
+// counts once.
+TEST(Reduce, RunsOfEveryLengthAreReadOnce) {
+  const PolicyScope own({.algorithm = algorithm_id("loop")});
+  for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) {
+    for (const int64_t n : {1, 15, 16, 17, 64, 250, 255, 256, 257, 1000, 8191, 8192, 8200, 8255, 32768, 33000, 98309}) {
+      const Tensor counted = full(TensorSpec(Shape{}, DType::kF64), 3 * static_cast<double>(n));
+      EXPECT_EQ(sum(full(TensorSpec(Shape{3, n}, t), 1)).item(), to(counted, t).item()) << n;
+      for (const int64_t place : {int64_t{0}, n / 4, n / 2, 3 * n / 4, n - 1}) {
+        std::vector<double> values(static_cast<size_t>(3 * n));
+        values[static_cast<size_t>(n + place)] = 2;
+        const Tensor x = test::from_doubles(values, TensorSpec(Shape{3, n}, t));
+        EXPECT_EQ(sum(x, {1}).at({1}), 2) << n << " " << place;
+        EXPECT_EQ(max(x, {1}).at({1}), 2) << n << " " << place;
+        EXPECT_EQ(max(x).item(), 2) << n << " " << place;
+        values[static_cast<size_t>(n + place)] = std::numeric_limits<double>::quiet_NaN();
+        EXPECT_TRUE(std::isnan(max(test::from_doubles(values, x.spec()), {1}).at({1}))) << n << " " << place;
+      }
+    }
+  }
 }
 
 // Of NCHW images, all but the channels: many short runs, fewer long ones, and more channels than are done side by side.

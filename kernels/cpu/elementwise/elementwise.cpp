@@ -55,7 +55,8 @@ class ElementwiseKernel final : public Kernel {
       size_t count = 0;
       for (size_t k = 0; k < f_.inputs; ++k) {
         in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
-        if (stride_[k] == 1) dense[count++] = {in[k]};
+        const bool is_new = std::none_of(in, in + k, [&](const void* other) { return other == in[k]; });
+        if (stride_[k] == 1 && is_new) dense[count++] = {in[k]};
       }
       copy_nontemporal(out, stage, now * bytes_, std::span(dense, count), 0);
       out += now * bytes_;

@@ -39,7 +39,7 @@ constexpr Eltwise kEltwise[] = {
     {"leaky_relu", kForward, Algorithm::eltwise_relu, Faster::kInBf16, kFirst},
     {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kAlways},
     {"sigmoid", kBackward, Algorithm::eltwise_logistic_use_dst_for_bwd, Faster::kNever},
-    {"tanh", kForward, Algorithm::eltwise_tanh, Faster::kAlways},
+    {"tanh", kForward, Algorithm::eltwise_tanh, Faster::kInBf16},
     {"tanh", kBackward, Algorithm::eltwise_tanh_use_dst_for_bwd, Faster::kNever},
     {"silu", kForward, Algorithm::eltwise_swish, Faster::kNever, kOne},
     {"exp", kBackward, Algorithm::eltwise_exp_use_dst_for_bwd, Faster::kNever},

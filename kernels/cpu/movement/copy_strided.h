@@ -18,11 +18,14 @@ void copy_rows(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_s
 void copy_rows_nontemporal(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t from_step, int64_t bytes,
                            int64_t rows);
 
+/// Runs of this many bytes are written past the caches by themselves.
+inline constexpr int64_t kLongRun = 2 << 10;
+
 /// Writes the n elements of y, which consist of runs of `run` elements, on all threads. write(begin, end, to, copy)
 /// must write the elements [begin, end) to `to` by `copy`, which is copy_rows or copy_rows_nontemporal.
 template <class T, class Write>
 void parallel_write_rows(T* y, int64_t n, int64_t run, const Write& write) {
-  constexpr int64_t kSize = sizeof(T), kLongRun = 2 << 10;
+  constexpr int64_t kSize = sizeof(T);
   const bool streams = n * kSize >= nontemporal_bytes && run * kSize >= kLongRun;  // short runs would be staged
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin, copy_rows);

@@ -41,6 +41,7 @@ class PadKernel final : public Kernel {
       origin_ += box.begin[d] * stride;
       stride *= box.length[d];
     }
+    filled_ = stride;
     loop_.rank = box.rank;
     std::fill_n(few_, kFew, value);
   }
@@ -61,7 +62,10 @@ class PadKernel final : public Kernel {
         to += rows * n;
       });
     };
-    parallel_write_rows(static_cast<T*>(l.out[0]), n_, box_.length[0], write);
+    auto* const y = static_cast<T*>(l.out[0]);
+    if (box_.length[0] * kSize >= kLongRun) return parallel_write_rows(y, n_, box_.length[0], write);
+    const Source source{x, static_cast<double>(filled_) / static_cast<double>(n_)};
+    parallel_write(y, n_, {&source, 1}, [&](int64_t begin, int64_t end, T* to) { write(begin, end, to, copy_rows); });
   }
 
  private:
@@ -92,7 +96,7 @@ class PadKernel final : public Kernel {
 
   Box box_;
   StridedLoop<1> loop_;
-  int64_t origin_ = 0;
+  int64_t origin_ = 0, filled_ = 0;  // filled_: the elements of x
   T value_;
   T few_[kFew];  // filled with the value
   int64_t n_;

@@ -6,12 +6,11 @@
 #include "kernels/cpu/onednn/primitives.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/reduce_plan.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/reduction/reduce_sweep.h"
+#include "kernels/cpu/reduction/runs.h"
 
 namespace plumb::cpu {
 namespace {
-
-constexpr int64_t kRunLanes = 64;  // twice as many as elsewhere, since with fewer the additions wait for each other
 
 template <class T>
 struct Sum {
@@ -19,21 +18,13 @@ struct Sum {
   static constexpr Compute<T> kStart = 0;
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return a + v; }
   static Total total(Total a, Total v) { return a + v; }
-  template <class Term>
-  static Total of_run(int64_t n, const Term& term) {
-    return simd_sum<Compute<T>, kRunLanes>(n, term);
-  }
 };
 template <class T>
 struct Max {
   using Total = Compute<T>;
   static constexpr Compute<T> kStart = -std::numeric_limits<Compute<T>>::infinity();
-  static Compute<T> combine(Compute<T> a, Compute<T> v) { return v > a || v != v ? v : a; }
+  static Compute<T> combine(Compute<T> a, Compute<T> v) { return (v > a) | (v != v) ? v : a; }  // without a branch
   static Total total(Total a, Total v) { return combine(a, v); }
-  template <class Term>
-  static Total of_run(int64_t n, const Term& term) {
-    return simd_max<Compute<T>, kRunLanes>(n, term, [](Compute<T> a, Compute<T> v) { return combine(a, v); });
-  }
 };
 
 // For a reduced innermost dimension: each output is gathered from runs of x. Work is cut into pieces of a fixed size,
@@ -43,14 +34,14 @@ class RunsKernel final : public Kernel {
  public:
   RunsKernel(ReducePlan plan, double divisor) : Kernel("plumb:reduce:runs"), plan_(std::move(plan)), divisor_(divisor) {
     run_ = plan_.reduced[0].extent;
-    const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
+    runs_ = plan_.terms / std::max<int64_t>(run_, 1);
     if (run_ >= kPiece) {
       cuts_ = ceil_div(run_, kPiece);
       runs_in_piece_ = 1;
     } else {
       runs_in_piece_ = std::max<int64_t>(1, kPiece / std::max<int64_t>(run_, 1));
     }
-    pieces_ = ceil_div(runs, runs_in_piece_) * cuts_;
+    pieces_ = ceil_div(runs_, runs_in_piece_) * cuts_;
     info().workspace_bytes = pieces_ == 1 ? 0 : static_cast<size_t>(plan_.outputs * pieces_) * sizeof(Total);
   }
   void run(const Launch& l) const override {
@@ -64,11 +55,10 @@ class RunsKernel final : public Kernel {
     };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const Total t = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
         if (pieces_ == 1) {
-          write(i, t);
+          write(i, piece(x + offset_of(plan_.kept, i, &Axis::x_stride), 0));
         } else {
-          partial[i] = t;
+          partial[i] = piece(x + offset_of(plan_.kept, i / pieces_, &Axis::x_stride), i % pieces_);
         }
       }
     });
@@ -85,102 +75,19 @@ class RunsKernel final : public Kernel {
   static constexpr int64_t kPiece = 32768;
 
   Total piece(const T* x, int64_t p) const {
-    const int64_t runs = plan_.terms / std::max<int64_t>(run_, 1);
-    const int64_t first = p / cuts_ * runs_in_piece_, last = std::min(runs, first + runs_in_piece_);
+    if (runs_ == 1 && cuts_ == 1) return total_of_run<T, Op>(x, run_);
+    const int64_t first = p / cuts_ * runs_in_piece_, last = std::min(runs_, first + runs_in_piece_);
     const int64_t begin = cuts_ == 1 ? 0 : p % cuts_ * kPiece, end = cuts_ == 1 ? run_ : std::min(run_, begin + kPiece);
     const std::span<const Axis> outer(plan_.reduced.data() + 1, plan_.reduced.size() - 1);
     Total t = Op::kStart;
     for (int64_t r = first; r < last; ++r)
-      t = add_run(t, x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin);
-    return t;
-  }
-  static Total add_run(Total t, const T* x, int64_t n) {
-    const int64_t whole = n - n % kRunLanes;
-    if (whole) t = Op::total(t, Op::of_run(whole, [x](int64_t i) { return load(x + i); }));
-    for (int64_t i = whole; i < n; ++i) t = Op::total(t, static_cast<Total>(load(x + i)));
+      t = Op::total(t, total_of_run<T, Op>(x + offset_of(outer, r, &Axis::x_stride) + begin, end - begin));
     return t;
   }
 
   ReducePlan plan_;
   double divisor_;
-  int64_t run_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
-};
-
-// For an innermost dimension that is reduced in short runs, with the outermost reduced as well: sums over all but the
-// channels of NCHW. Computing one output after another would jump through memory, so pieces of x are read in memory
-// order, each into outputs of its own.
-template <class T, class Op>
-class SweepKernel final : public Kernel {
- public:
-  SweepKernel(ReducePlan plan, double divisor)
-      : Kernel("plumb:reduce:sweep"), plan_(std::move(plan)), divisor_(divisor) {
-    run_ = plan_.reduced[0].extent;
-    rounds_ = plan_.terms / run_;
-    pieces_ = std::clamp<int64_t>(plan_.terms * plan_.outputs / kPiece, 1, std::min(rounds_, kMostPieces));
-    info().workspace_bytes = static_cast<size_t>(pieces_ * plan_.outputs) * sizeof(Total);
-  }
-  static bool suits(const ReducePlan& plan) {
-    return plan.terms > 0 && plan.inner_reduced && plan.reduced.size() == 2 && plan.kept.size() == 1 &&
-           plan.kept[0].x_stride < plan.reduced[1].x_stride && plan.reduced[0].extent <= kLongestRun;
-  }
-  void run(const Launch& l) const override {
-    const auto* x = static_cast<const T*>(l.in[0]);
-    auto* y = static_cast<T*>(l.out[0]);
-    auto* partial = static_cast<Total*>(l.workspace);
-    parallel_for(pieces_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) sweep(x, cpu::piece(rounds_, p, pieces_), partial + p * plan_.outputs);
-    });
-    for (int64_t o = 0; o < plan_.outputs; ++o) {
-      Total t = partial[o];
-      for (int64_t p = 1; p < pieces_; ++p) t = Op::total(t, partial[p * plan_.outputs + o]);
-      store(y + o * plan_.kept[0].y_stride, static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
-    }
-  }
-
- private:
-  using C = Compute<T>;
-  using Total = typename Op::Total;
-  static constexpr int64_t kPiece = 65536, kMostPieces = 64, kLongestRun = 4096, kWidth = 32;
-
-  // A few outputs at a time. Their lanes are added up often enough that no digits are lost.
-  void sweep(const T* x, Range rounds, Total* totals) const {
-    constexpr int64_t kTile = 32;
-    const int64_t few = std::max<int64_t>(1, kShortSum / run_);
-    std::fill_n(totals, plan_.outputs, static_cast<Total>(Op::kStart));
-    for (int64_t first = rounds.begin; first < rounds.end; first += few) {
-      const int64_t last = std::min(rounds.end, first + few);
-      for (int64_t tile = 0; tile < plan_.outputs; tile += kTile) {
-        const int64_t n = std::min(kTile, plan_.outputs - tile);
-        C lanes[kTile][kWidth];
-        std::fill_n(lanes[0], n * kWidth, Op::kStart);
-        for (int64_t r = first; r < last; ++r) {
-          const T* from = x + r * plan_.reduced[1].x_stride + tile * plan_.kept[0].x_stride;
-          for (int64_t o = 0; o < n; ++o, from += plan_.kept[0].x_stride) add_run(lanes[o], from);
-        }
-        for (int64_t o = 0; o < n; ++o) totals[tile + o] = Op::total(totals[tile + o], together(lanes[o]));
-      }
-    }
-  }
-  void add_run(C* lanes, const T* x) const {
-    C sums[kWidth];
-    std::copy_n(lanes, kWidth, sums);
-    int64_t i = 0;
-    for (; i + kWidth <= run_; i += kWidth) {
-      for (int64_t k = 0; k < kWidth; ++k) sums[k] = Op::combine(sums[k], load(x + i + k));
-    }
-    for (int64_t k = 0; k < run_ - i; ++k) sums[k] = Op::combine(sums[k], load(x + i + k));
-    std::copy_n(sums, kWidth, lanes);
-  }
-  static Total together(C* lanes) {
-    for (int64_t width = kWidth / 2; width > 0; width /= 2) {
-      for (int64_t k = 0; k < width; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + width]);
-    }
-    return static_cast<Total>(lanes[0]);
-  }
-
-  ReducePlan plan_;
-  double divisor_;
-  int64_t run_, rounds_, pieces_;
+  int64_t run_ = 1, runs_ = 1, cuts_ = 1, runs_in_piece_ = 1, pieces_ = 1;
 };
 
 // For an innermost dimension that is kept: rows of x are added up, a tile of columns at a time. If there are many rows,

@@ -21,8 +21,9 @@ struct Larger {
 };
 
 /// The largest of term(0), ..., term(n - 1) by larger(a, v); -infinity if n is 0.
-template <class C, int64_t kWidth = kReduceWidth, class Term, class Rule = Larger>
+template <class C, class Term, class Rule = Larger>
 C simd_max(int64_t n, const Term& term, const Rule& larger = {}) {
+  constexpr int64_t kWidth = kReduceWidth;
   C lane[kWidth];
   std::fill_n(lane, kWidth, -std::numeric_limits<C>::infinity());
   const auto step = [&](int64_t i, int64_t width) {
@@ -38,8 +39,9 @@ C simd_max(int64_t n, const Term& term, const Rule& larger = {}) {
 }
 
 /// N sums that are computed together.
-template <class C, size_t N, int64_t kWidth = kReduceWidth>
+template <class C, size_t N>
 struct SimdSums {
+  static constexpr int64_t kWidth = kReduceWidth;
   C lane[N][kWidth] = {};
 
   /// Adds the arrays term(0), ..., term(n - 1), in any order: so a term may write only memory that no other term reads.
@@ -69,11 +71,11 @@ struct SimdSums {
 };
 
 /// The sum of term(0), ..., term(n - 1). term may write memory that is not read before the end.
-template <class C, int64_t kWidth = kReduceWidth, class Term>
+template <class C, class Term>
 double simd_sum(int64_t n, const Term& term) {
   std::array<double, 1> total{};
   for (int64_t begin = 0; begin < n; begin += kShortSum) {
-    SimdSums<C, 1, kWidth> lanes;
+    SimdSums<C, 1> lanes;
     lanes.add(std::min(kShortSum, n - begin), [&](int64_t i) { return std::array<C, 1>{term(begin + i)}; });
     lanes.move_to(total);
   }
