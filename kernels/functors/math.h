@@ -46,8 +46,7 @@ constexpr float polynomial(float x, float highest, Floats... others) {
 }  // namespace detail
 
 // Float versions but pow are branch-free, so that loops over them vectorise; double versions are the standard
-// library's. No number is limited from both sides, since g++ makes
-// three comparisons of that.
+// library's. No number is limited from both sides, since g++ makes three comparisons of that.
 
 PLUMB_HOST_DEVICE inline double abs(double x) { return std::fabs(x); }
 PLUMB_HOST_DEVICE inline float abs(float x) { return std::fabs(x); }
