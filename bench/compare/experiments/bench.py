@@ -12,7 +12,7 @@ from ..records.of_measured import record_of
 
 # The modes that users of a framework have, the usual ones first: those of the quick comparison.
 QUICK_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
-QUICK_ALLOCATORS = ("torch",)  # whose users change it, and gain much
+QUICK_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
 
@@ -35,7 +35,7 @@ class Bench:
         modes = MODES if self.full else QUICK_MODES
         others = ("tcmalloc",) if self.engines.tcmalloc else ()
         return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
-                for allocator in ("", *(others if self.full or f in QUICK_ALLOCATORS else ()))]
+                for allocator in ("", *(others if self.full or (f, mode) in QUICK_ALLOCATORS else ()))]
 
     def session(self, alone=False):
         return Session(self.engines, alone=alone, reference_flops=self.reference_flops)

@@ -1,5 +1,8 @@
 """From bytes to a trained batch: augmentation and training alone, one after the other, and overlapped."""
 
+import dataclasses
+
+from ..measuring import machine
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
 from ..problems.inputs import input_problem
@@ -17,6 +20,9 @@ WAYS = {"augment": "augmentation alone", "step": "training alone", "after": "one
 
 
 def run(bench):
+    # A loader's threads and processes would have the one processor of the thread that starts them.
+    bench = dataclasses.replace(bench, engines=bench.engines.with_settings(OMP_PROC_BIND="false"),
+                                environment={**bench.environment, "openmp": machine.UNBOUND})
     variants = [Variant("plumbline", f"best auto {way}") for way in WAYS]
     variants += [Variant(f, way) for f in bench.frameworks for way in (WAYS if f != "jax" else ("overlapped",))]
     networks, plan = ("alexnet", "vgg16") if bench.full else ("alexnet",), Plan(rounds=5 if bench.full else 3, samples=2, least_s=0.0)

@@ -46,5 +46,5 @@ def sides(bench):
 
 
 def run(bench):
-    plan = Plan(rounds=9, samples=3, least_s=0.002) if bench.full else Plan(rounds=5, samples=2, least_s=0.001, most_s=0.5)
+    plan = Plan(rounds=9, samples=3, least_s=0.002) if bench.full else Plan(rounds=5, patience=3, samples=2, least_s=0.001, most_s=0.3)
     bench.measure_all(NAME, list(problems(bench)), sides(bench), plan)

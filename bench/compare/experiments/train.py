@@ -45,6 +45,6 @@ def megabytes(count):
 def run(bench):
     ours = [Variant("plumbline", mode) for mode in ("best auto", "best captured auto", "vendor auto")]
     variants = ours + bench.variants_of_frameworks()
-    plan = Plan(rounds=9, samples=2, least_s=0.0, apart_s=2.0) if bench.full else Plan(rounds=5, samples=1, least_s=0.0, most_s=5, apart_s=1.0)
+    plan = Plan(rounds=9, samples=2, least_s=0.0, apart_s=2.0) if bench.full else Plan(rounds=5, samples=1, least_s=0.0, most_s=2, apart_s=0.5)
     chosen = fitting(problems(bench.full), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason))
     bench.measure_all(NAME, chosen, lambda problem: variants, plan, alone=True)

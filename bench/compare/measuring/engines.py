@@ -57,9 +57,10 @@ class Engines:
         return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], environment
 
     def command(self, variant):
-        """(words, environment) of a worker."""
+        """(words, environment) of a worker. OpenMP's threads sleep while they wait, and have a processor each: else the system runs two of
+        them on one now and then, for a whole turn. oneDNN tells the profiler the names of the code that it makes."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",
-                       "ONEDNN_JIT_PROFILE": "2"}  # oneDNN tells the profiler the names of the code that it makes
+                       "OMP_PROC_BIND": "true", "ONEDNN_JIT_PROFILE": "2"}
         environment.update(self.settings)
         environment.pop("LD_PRELOAD", None)
         if variant.allocator:

@@ -1,10 +1,14 @@
 """What the machine is, and whether it is doing something else."""
 
+import collections
 import os
 import pathlib
 import platform
 
 import psutil
+
+BOUND, UNBOUND = "threads sleep while they wait, a processor each", "threads sleep while they wait"
+TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
 
 
 def environment(threads):
@@ -13,7 +17,7 @@ def environment(threads):
     return {"processor": processor(), "cores": psutil.cpu_count(logical=False) or 0, "processors": os.cpu_count(),
             "threads": threads, "memory_bytes": psutil.virtual_memory().total, "kernel": platform.release(),
             "system": system(), "governor": governor(), "clock_mhz": frequency.current if frequency else None,
-            "huge_pages": huge_pages()}
+            "huge_pages": huge_pages(), "openmp": BOUND}
 
 
 def processor():
@@ -59,19 +63,28 @@ def huge_pages():
     return text.partition("[")[2].partition("]")[0] if text else None
 
 
-class Load:
-    """The share of the machine's processor time that something else than these processes used since it was made."""
+class Moment:
+    """What the processors have done so far: altogether, and for each process with those that it has started. In one look at
+    /proc, since it is taken before and after each turn."""
 
-    def __init__(self, workers):
-        self.workers = workers
-        self.before = self.now()
-
-    def now(self):
+    def __init__(self):
         t = psutil.cpu_times()
-        busy = t.user + t.nice + t.system + t.irq + t.softirq + getattr(t, "steal", 0)
-        return busy, t.idle + getattr(t, "iowait", 0), sum(w.cpu_s() for w in self.workers), sum(psutil.Process().cpu_times()[:2])
+        self.busy = t.user + t.nice + t.system + t.irq + t.softirq + getattr(t, "steal", 0)
+        self.idle = t.idle + getattr(t, "iowait", 0)
+        self.own, self.children = {}, collections.defaultdict(list)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            words = (text_of(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+            if words:  # else it has ended meanwhile
+                self.own[int(pid)] = (int(words[11]) + int(words[12])) / TICKS
+                self.children[int(words[1])].append(int(pid))
 
-    def elsewhere(self):
-        busy, idle, theirs, ours = (a - b for a, b in zip(self.now(), self.before))
-        total = busy + idle
-        return max(0.0, (busy - theirs - ours) / total) if total > 0 else 0.0
+    def of(self, pid):
+        """Seconds of a process and of those that it has started; 0 once it has ended."""
+        return self.own.get(pid, 0.0) + sum(self.of(child) for child in self.children.get(pid, ()))
+
+
+def elsewhere(before, after):
+    """The share of the machine's processor time that something else than this process and those that it has started used."""
+    total = after.busy - before.busy + after.idle - before.idle
+    ours = after.of(os.getpid()) - before.of(os.getpid())
+    return max(0.0, (after.busy - before.busy - ours) / total) if total > 0 else 0.0

@@ -1,6 +1,7 @@
 """A session: workers that are alive, and problems that they do in turn, round by round."""
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import math
 import pathlib
@@ -13,7 +14,8 @@ from ..ledger import ledger_of
 from ..ledger.sampler import Sampler, Unavailable
 from .agreement import agreement
 from .engines import Variant
-from .machine import Load
+from .machine import Moment, elsewhere
+from .statistics import MOST_SPREAD, spread
 from .worker import Refused, Worker
 
 REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
@@ -30,6 +32,8 @@ class Plan:
     samples: int = 3       # a round
     least_s: float = 0.002  # a sample
     warm_up: int = 1       # rounds that are thrown away
+    warm_s: float = 0.003  # of short samples, at the begin of each turn: threads wake up, caches forget the others
+    patience: int = 1      # times as many rounds, while any side's quartiles are too far apart
     most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
     apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
 
@@ -47,6 +51,7 @@ class Measured:
     disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
     refusal: Refused | None = None
     ran_s: float = 0.0         # in its turns so far
+    sample_s: float = 0.0      # the last one's length
     ledger: object = None      # a Ledger, or the sentence why there is none
 
 
@@ -76,6 +81,13 @@ class Session:
             self.broken[key] = self.broken.get(key, 0) + 1
             self.workers[key] = worker = self.start(key, variant)
         return worker
+
+    def start_all(self, variants):
+        """Starts the workers beside each other, since a framework takes seconds. What refuses is told again when it is prepared."""
+        for how in (self.worker, lambda v: self.worker(v).hello):
+            for v in variants:
+                with contextlib.suppress(Refused):
+                    how(v)
 
     def all_workers(self):
         return [self.oracle, *self.workers.values()]
@@ -121,35 +133,50 @@ class Session:
     def run(self, found, plan, keep):
         """One turn of a variant: the others sleep meanwhile, or what it gives is not trusted."""
         worker = self.worker(found.variant)
-        others = [w for w in self.all_workers() if w is not worker]
-        load, before, start = Load(self.all_workers()), sum(w.cpu_s() for w in others), time.perf_counter()
-        reply = worker.ask("run", job=found.variant.name, samples=plan.samples, least_s=plan.least_s)
-        seconds = time.perf_counter() - start
+        others = [w.process.pid for w in self.all_workers() if w is not worker]
+        samples = 1 if plan.samples * found.sample_s > plan.most_s / 10 else plan.samples
+        warm_s = plan.warm_s if found.sample_s < 10 * plan.warm_s else 0.0
+        before, start = Moment(), time.perf_counter()
+        reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s, warm_s=warm_s)
+        seconds, after = time.perf_counter() - start, Moment()
         found.ran_s += seconds
+        found.sample_s = reply["calls"] * reply["samples_s"][-1]
         if not keep:
             return
         found.rounds.append(reply["samples_s"])
         found.replies.append(reply)
-        if sum(w.cpu_s() for w in others) - before > QUIET * seconds + 0.02:
+        if sum(after.of(pid) - before.of(pid) for pid in others) > QUIET * seconds + 0.02:
             found.disturbed.append("another worker did not sleep")
-        if seconds > 0.3 and load.elsewhere() > 0.1:
+        if seconds > 0.3 and elsewhere(before, after) > 0.1:
             found.disturbed.append("the machine did other work")
 
-    def measure(self, problem, variants, plan, inject=None):
-        """[Measured], in the order of the variants: prepared one by one, then run in turn."""
-        inputs, expected = self.make(problem)
-        all_found = [self.prepare(problem, v, inputs, expected, (inject or {}).get(v)) for v in variants]
-        able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
-        before = self.oracle.ask("pulse")["seconds"]
-        for number in range(-plan.warm_up, plan.rounds):
+    def run_in_turn(self, able, plan):
+        """Rounds, and further ones while anything is spread too far: a burst of other work then is no quartile any more."""
+        def goes_on(found):
+            return found.refusal is None and (len(found.rounds) < LEAST_ROUNDS or found.ran_s < plan.most_s)
+
+        def is_restless(found):
+            return goes_on(found) and spread([s for r in found.rounds for s in r]) > MOST_SPREAD
+
+        number = -plan.warm_up
+        while number < plan.rounds or (number < plan.rounds * plan.patience and any(is_restless(f) for f in able)):
             turn = number % max(1, len(able))
             for found in able[turn:] + able[:turn]:
-                slow = len(found.rounds) >= LEAST_ROUNDS and found.ran_s > plan.most_s
-                if found.refusal is None and not slow:
+                if goes_on(found):
                     try:
                         self.run(found, plan, number >= 0)
                     except Refused as refusal:
                         found.refusal = refusal
+            number += 1
+
+    def measure(self, problem, variants, plan, inject=None):
+        """[Measured], in the order of the variants: prepared one by one, then run in turn."""
+        self.start_all(variants)
+        inputs, expected = self.make(problem)
+        all_found = [self.prepare(problem, v, inputs, expected, (inject or {}).get(v)) for v in variants]
+        able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
+        before = self.oracle.ask("pulse")["seconds"]
+        self.run_in_turn(able, plan)
         after = self.oracle.ask("pulse")["seconds"]
         self.pulse_s = min(self.pulse_s, before, after)
         if min(before, after) > SLOW_CLOCK * self.pulse_s:
@@ -186,6 +213,8 @@ class Session:
 
     def close_workers(self):
         """Ends all workers but the oracle, and what memory they hold."""
+        for worker in self.workers.values():
+            worker.end()
         for worker in self.workers.values():
             worker.close()
         self.workers.clear()

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 SAME = 0.03  # ratios this close to 1 are no difference that anybody should act on
+MOST_SPREAD = 0.2  # of the quartiles; beyond, a median is not trusted
 RESAMPLES, CONFIDENCE = 2000, 0.95
 
 

@@ -1,13 +1,13 @@
 """A worker as a process of its own: requests in, replies out. It may die or hang without taking anything with it."""
 
+import contextlib
+import functools
 import json
 import os
 import pathlib
 import selectors
 import subprocess
 import time
-
-import psutil
 
 
 class Refused(Exception):
@@ -32,8 +32,11 @@ class Worker:
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
         self.rest = b""
-        self.hello = self.read()
-        self.usage = psutil.Process(self.process.pid)
+
+    @functools.cached_property
+    def hello(self):
+        """What it says of itself when it is ready; until somebody asks, it may start beside others."""
+        return self.read()
 
     def give_way(self):
         """Where memory is short the system ends a worker, and not who started it."""
@@ -70,7 +73,7 @@ class Worker:
 
     def ask(self, what, **request):
         """The reply to a request. Throws Refused."""
-        if self.process.poll() is not None:
+        if not self.hello or self.process.poll() is not None:
             raise Refused(self.last_words(), "died")
         try:
             self.process.stdin.write(json.dumps({"do": what, **request}).encode() + b"\n")
@@ -82,24 +85,21 @@ class Worker:
             raise Refused(reply["error"], reply["kind"])
         return reply
 
-    def cpu_s(self):
-        """Processor time that it and the processes that it has started have used so far; 0 once it has ended."""
-        try:
-            times = [p.cpu_times() for p in (self.usage, *self.usage.children(recursive=True))]
-            return sum(t.user + t.system for t in times)
-        except psutil.Error:
-            return 0.0
-
     def kill(self):
         self.process.kill()
         self.process.wait()
 
+    def end(self):
+        """Asks it to end, and does not wait for it."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+
     def close(self):
         """Ends it: kindly, and after five seconds not."""
+        self.end()
         try:
-            self.process.stdin.close()
             self.process.wait(5)
-        except (OSError, subprocess.TimeoutExpired):
+        except subprocess.TimeoutExpired:
             self.kill()
         self.process.stdout.close()
         self.selector.close()

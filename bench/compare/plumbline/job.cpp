@@ -62,8 +62,9 @@ void Fault::operator()() const {
   if (images_.numel() > 0) to(images_, Layout::kNhwc);
 }
 
-json Job::run(int samples, double least_s) {
+json Job::run(int samples, double least_s, double warm_s) {
   if (calls_ == 0) calls_ = calls_for(least_s);
+  for (const detail::Stopwatch watch; watch.seconds() < warm_s;) step();
   std::vector<double> times;
   times.reserve(static_cast<size_t>(samples));
   const double began = monotonic_s();
@@ -115,16 +116,19 @@ double Job::seconds_of_calls() {
 
 int Job::calls_for(double least_s) {
   constexpr int kMost = 1 << 20;
-  for (calls_ = 1; seconds_of_calls() < least_s && calls_ < kMost;) calls_ *= 2;
+  for (calls_ = 1; least_s > 0 && seconds_of_calls() < least_s && calls_ < kMost;) calls_ *= 2;
   return calls_;
 }
 
 double pulse_s() {
   double least = std::numeric_limits<double>::max();
+  uint64_t product = 1;
   for (int i = 0; i < 5; ++i) {
-    volatile uint64_t sum = 0;
     least = std::min(least, detail::seconds_of([&] {
-                       for (int k = 0; k < 200'000; ++k) sum = sum + 1;
+                       for (int k = 0; k < 100'000; ++k) {
+                         product *= 0x5851f42d4c957f2d;
+                         asm volatile("" : "+r"(product));  // each waits for the one before, in a register
+                       }
                      }));
   }
   return least;

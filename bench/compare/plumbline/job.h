@@ -30,7 +30,7 @@ class Job {
   Job(std::unique_ptr<Work> work, const nlohmann::json& inject) : work_(std::move(work)), fault_(inject) {}
   Work& work() { return *work_; }
 
-  nlohmann::json run(int samples, double least_s);
+  nlohmann::json run(int samples, double least_s, double warm_s);
   /// An epoch of a training (epochs.h).
   nlohmann::json epoch(const nlohmann::json& request);
   /// What the added cost takes by itself, when nothing interrupts it.
@@ -49,7 +49,7 @@ class Job {
   int calls_ = 0;
 };
 
-/// What the processor's clock makes of a fixed number of additions, each waiting for the one before: the least of some.
+/// What the processor's clock makes of a fixed number of products, each waiting for the one before: the least of some.
 double pulse_s();
 
 }  // namespace plumb::compare

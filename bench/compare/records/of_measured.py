@@ -5,10 +5,8 @@ import statistics as st
 import numpy as np
 
 from ..ledger.parts import CONVERSION, OWN, VENDOR
-from ..measuring.statistics import median_interval, spread
+from ..measuring.statistics import MOST_SPREAD, median_interval, spread
 from . import VERSION
-
-MOST_SPREAD = 0.2
 
 
 def kernels_text(kernels):

@@ -2,7 +2,7 @@
 
     {"do": "prepare", "job": NAME, "problem": {...}, "mode": MODE, "inputs": FILE, "results": FILE, "inject": {...}}
                               -> {"first_s": seconds of the first step}     the results are written to FILE
-    {"do": "run", "job": NAME, "samples": N, "least_s": S}
+    {"do": "run", "job": NAME, "samples": N, "least_s": S, "warm_s": how long before the samples}
                               -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
@@ -114,9 +114,12 @@ class Job:
             found.append(float(self.work.y))
         return {"losses": found}
 
-    def run(self, samples, least_s):
+    def run(self, samples, least_s, warm_s):
         if not self.calls:
             self.calls = self.calls_for(least_s)
+        start = time.perf_counter()
+        while time.perf_counter() - start < warm_s:
+            self.step()
         before, times, began = counters(), [], time.monotonic()
         for _ in range(samples):
             start = time.perf_counter()
@@ -129,15 +132,16 @@ class Job:
                 **{key: (after[key] - before[key]) / calls for key in after}}
 
     def calls_for(self, least_s):
-        """Warms up, and doubles the calls until they take long enough."""
+        """Warms up, and doubles the calls until they take long enough; one where any is."""
         calls = 1
-        while True:
+        while least_s > 0:
             start = time.perf_counter()
             for _ in range(calls):
                 self.step()
             if time.perf_counter() - start >= least_s or calls >= 1 << 20:
-                return calls
+                break
             calls *= 2
+        return calls
 
 
 class Repeated:
@@ -197,7 +201,7 @@ def answer(framework, jobs, request):
         jobs[request["job"]], reply = prepare(framework, request)
         return reply
     if request["do"] == "run":
-        return jobs[request["job"]].run(request["samples"], request["least_s"])
+        return jobs[request["job"]].run(request["samples"], request["least_s"], request.get("warm_s", 0.0))
     if request["do"] == "epoch":
         return jobs[request["job"]].epoch(request)
     if request["do"] == "losses":
