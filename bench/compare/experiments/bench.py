@@ -37,6 +37,11 @@ class Bench:
         return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
                 for allocator in ("", *(others if self.full or (f, mode) in QUICK_ALLOCATORS else ()))]
 
+    def dtypes(self):
+        """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""
+        has_bf16 = self.environment["bf16_gflops"] > 1.2 * self.environment["f32_gflops"]
+        return ("f32", "bf16") if self.full and has_bf16 else ("f32",)
+
     def session(self, alone=False):
         return Session(self.engines, alone=alone, reference_flops=self.reference_flops)
 

@@ -38,7 +38,7 @@ def of_images(table):
 
 def problems(bench):
     """The ops on images of the user's file as they are, or of the networks."""
-    directions, dtypes = ("forward", "forward_backward"), ("f32", "bf16") if bench.full else ("f32",)
+    directions, dtypes = ("forward", "forward_backward"), bench.dtypes()
     table = catalogue.read_table(bench.shapes) if bench.shapes else catalogue.with_batch([*catalogue.read_table(), DEPTHWISE], BATCH)
     for p in of_images(table):
         if bench.full or bench.shapes or (p.op, p.name) in QUICK:

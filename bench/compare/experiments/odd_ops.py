@@ -31,6 +31,6 @@ def forward_problems(shapes):
 
 
 def run(bench):
-    directions, dtypes = (("forward", "forward_backward"), ("f32", "bf16")) if bench.full else (("forward",), ("f32",))
+    directions, dtypes = ("forward", "forward_backward") if bench.full else ("forward",), bench.dtypes()
     problems = [q for p in forward_problems(SHAPES) for q in catalogue.variants(p, directions, dtypes)]
     bench.measure_all(NAME, problems, sides(bench), Plan(rounds=5, samples=2, least_s=0.001))

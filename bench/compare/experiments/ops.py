@@ -30,7 +30,7 @@ def forward_problems(bench):
 
 def problems(bench):
     for p in forward_problems(bench):
-        yield from catalogue.variants(p, ("forward", "forward_backward"), ("f32", "bf16") if bench.full else ("f32",))
+        yield from catalogue.variants(p, ("forward", "forward_backward"), bench.dtypes())
 
 
 def sides(bench):
@@ -46,5 +46,5 @@ def sides(bench):
 
 
 def run(bench):
-    plan = Plan(rounds=9, samples=3, least_s=0.002) if bench.full else Plan(rounds=5, patience=3, samples=2, least_s=0.001, most_s=0.3)
+    plan = Plan(rounds=9, patience=2, samples=3, least_s=0.002, most_s=2) if bench.full else Plan(rounds=5, patience=3, samples=2, least_s=0.001, most_s=0.3)
     bench.measure_all(NAME, list(problems(bench)), sides(bench), plan)

@@ -73,12 +73,17 @@ def test_resnet50_takes_images_of_another_size(engines):
         assert agreement["agrees"], agreement["reason"]
 
 
-def test_the_quick_comparison_is_of_batch_32_and_the_full_one_has_all_networks():
-    quick, full = list(train.problems(False)), list(train.problems(True))
+def test_the_quick_comparison_is_of_batch_32_and_the_full_one_has_all_networks_and_dtypes():
+    def problems(full, bf16_gflops):
+        environment = {"f32_gflops": 100.0, "bf16_gflops": bf16_gflops}
+        return list(train.problems(Bench(engines=None, frameworks=(), store=None, run=None, environment=environment, console=None, full=full)))
+    quick = problems(False, 200.0)
     assert [(p.op, p.batch, p.dtype) for p in quick] == [("alexnet", 32, "f32"), ("vgg16", 32, "f32"), ("resnet20", 32, "f32")]
-    for name in NETWORKS:
-        of_sgd = {(p.batch, p.dtype) for p in full if p.op == name and p.optimizer == "sgd"}
-        assert of_sgd == {(batch, dtype) for batch in (1, 32, 250) for dtype in ("f32", "bf16")}
+    for bf16_gflops, dtypes in ((200.0, ("f32", "bf16")), (101.0, ("f32",))):  # bf16 where the processor computes in it
+        full = problems(True, bf16_gflops)
+        for name in NETWORKS:
+            of_sgd = {(p.batch, p.dtype) for p in full if p.op == name and p.optimizer == "sgd"}
+            assert of_sgd == {(batch, dtype) for batch in (1, 32, 250) for dtype in dtypes}
 
 
 def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():
