@@ -61,7 +61,7 @@ class Bench:
         for v in variants:
             own = step if v.engine == "plumbline" else 3 * step
             samples = plan.samples * (plan.rounds + plan.warm_up) + 2
-            start = (8 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
+            start = (4 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
         return seconds
 
@@ -89,17 +89,23 @@ class Bench:
 
     def measure_all(self, experiment, problems, variants, plan=None, alone=False):
         """Measures what is not in the records yet; `variants` is a function of the problem."""
-        todo = [p for p in problems if not self.store.has(experiment, p.id(), variants(p), self.engines.device)]
+        self.measure_parties(experiment, [(p, [variants(p)]) for p in problems], plan, alone)
+
+    def measure_parties(self, experiment, work, plan=None, alone=False):
+        """The same of [(problem, [variants of a turn])], where not all sides of a problem fit into memory at once."""
+        todo = [(p, turn, party) for p, parties in work for turn, party in enumerate(parties)
+                if not self.store.has(experiment, p.id(), party, self.engines.device)]
         plan = plan or Plan()
-        if self.foresees(self.seconds_of(p, variants(p), plan, alone) for p in todo) or not todo:
+        if self.foresees(self.seconds_of(p, party, plan, alone) for p, _, party in todo) or not todo:
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         with self.session(alone) as session, Progress(*columns, console=self.console, transient=True) as progress:
             task = progress.add_task(experiment, total=len(todo))
-            for problem in todo:
+            for problem, turn, party in todo:
                 progress.update(task, description=f"{experiment}: {problem.op} {problem.name} {problem.direction}")
-                for found in session.measure(problem, variants(problem), plan):
-                    self.store.add(record_of(found, problem, experiment, self.run, self.environment))
+                run = {**self.run, "turn": turn} if turn else self.run
+                for found in session.measure(problem, party, plan):
+                    self.store.add(record_of(found, problem, experiment, run, self.environment))
                 if alone:
                     session.close_workers()
                 progress.advance(task)

@@ -1,4 +1,4 @@
-"""Whether the workers of a problem fit into memory together: all of them hold their step while they take turns."""
+"""Which workers of a problem fit into memory together: all of them hold their step while they take turns."""
 
 from ..measuring.machine import free_bytes
 from ..problems.networks import network_problem
@@ -18,27 +18,46 @@ def needed_bytes(problem, variants):
     return sum(PROCESS.get(v.engine, FRAMEWORK) + step for v in variants)
 
 
-def why_not(problem, variants, free):
-    """Why a problem is not begun, or None."""
-    needed = needed_bytes(problem, variants)
-    if needed <= free:
+def parties(problem, pivots, others, free):
+    """Lists of variants that fit into memory: all at once, or else some of the others each, beside the pivots that they are held
+    against. None if there is an other that does not fit."""
+    def fits(variants):
+        return needed_bytes(problem, variants) <= free
+
+    if not fits(pivots) or not all(fits([*pivots, v]) for v in others):
         return None
-    together = f"the {len(variants)} workers would take about {needed / 1e9:.0f} GB together at batch {problem.batch}"
-    return f"{together}, and {free / 1e9:.0f} GB are free"
+    found, party = [], []
+    for v in others:
+        if party and not fits([*pivots, *party, v]):
+            found.append([*pivots, *party])
+            party = []
+        party.append(v)
+    return [*found, [*pivots, *party]]
+
+
+def of_variants(problem, variants, free):
+    """The parties of variants of which the first two are the pivots, or, where memory is short, the first alone."""
+    return parties(problem, variants[:2], variants[2:], free) or parties(problem, variants[:1], variants[1:], free)
+
+
+def why_not(problem, variants, free):
+    """Why a problem is not begun."""
+    needed = max(needed_bytes(problem, [variants[0], v]) for v in variants[1:])
+    return f"two workers would take about {needed / 1e9:.0f} GB together at batch {problem.batch}, and {free / 1e9:.0f} GB are free"
 
 
 def fitting(problems, variants, leave_out, free=None):
-    """The problems that fit. The others are handed to leave_out(problem, reason), and the largest smaller batch that fits comes in the
-    place of each."""
+    """[(problem, parties)] of those that fit. The others are handed to leave_out(problem, reason), and the largest smaller batch that
+    fits comes in the place of each."""
     free, chosen = free_bytes() if free is None else free, {}
     for problem in problems:
         smaller = [network_problem(problem.op, batch, problem.direction, problem.dtype, problem.optimizer, problem.learning_rate)
                    for batch in SMALLER if batch < problem.batch]
         for candidate in (problem, *smaller):
-            reason = why_not(candidate, variants, free)
-            if reason is None:
-                chosen.setdefault(candidate.id(), candidate)
+            found = of_variants(candidate, variants, free)
+            if found:
+                chosen.setdefault(candidate.id(), (candidate, found))
                 break
             if candidate is problem:
-                leave_out(problem, reason)
+                leave_out(problem, why_not(problem, variants, free))
     return list(chosen.values())

@@ -33,14 +33,33 @@ def counts(record):
     return (record.get("correctness") or {}).get("agrees") and record["trust"]["trusted"]
 
 
-def groups(records, experiment):
-    """{(machine, subject's id): [records]}: rows of one group were measured in turn. Of work that several runs have measured on one
-    machine, the last run counts."""
-    found = collections.defaultdict(dict)
+def variant_of(record):
+    e = record["engine"]
+    return e["name"], e.get("mode"), e.get("allocator")
+
+
+def turn_of(record):
+    """Records of one turn at the same work were measured round by round: ratios are formed within it alone."""
+    return record["run"]["id"], record["run"].get("turn", 0)
+
+
+def turns(records, experiment):
+    """{(machine, subject's id): {turn: [records]}}."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
     for r in records:
         if r["experiment"] == experiment and is_timed(r) and (r["status"] != "measured" or r.get("median_s")):  # losses alone are no time
-            found[machine_of(r), r["subject"]["id"]].setdefault(r["run"]["id"], []).append(r)
-    return {key: list(runs.values())[-1] for key, runs in found.items()}
+            found[machine_of(r), r["subject"]["id"]][turn_of(r)].append(r)
+    return found
+
+
+def last_of(by_turn):
+    """Of a variant that had several turns, in one run or in several, the last one's record."""
+    return list({variant_of(r): r for members in by_turn.values() for r in members}.values())
+
+
+def groups(records, experiment):
+    """{(machine, subject's id): [records]}, one a variant."""
+    return {key: last_of(by_turn) for key, by_turn in turns(records, experiment).items()}
 
 
 def machine_of(record):
@@ -66,15 +85,23 @@ class Row:
 
 def rows(records, experiment):
     result = []
-    for members in groups(records, experiment).values():
+    for by_turn in turns(records, experiment).values():
+        members = last_of(by_turn)
         able = [r for r in members if counts(r)]
-        ours = {k: fastest([r for r in able if is_ours(r) and kernels_of(r) == k]) for k in ("best", "vendor")}
+        ours = {k: fastest_of_ours(able, k) for k in ("best", "vendor")}
         names = sorted({r["engine"]["name"] for r in able if not is_ours(r)})
         frameworks = {n: fastest([r for r in able if r["engine"]["name"] == n]) for n in names}
-        ratios = {(k, n): ratio_of(ours[k]["rounds_s"], theirs["rounds_s"]) for k in ours if ours[k] for n, theirs in frameworks.items()}
+        ratios = {}
+        for n, theirs in frameworks.items():
+            beside = {k: fastest_of_ours([r for r in by_turn[turn_of(theirs)] if counts(r)], k) for k in ours}
+            ratios.update({(k, n): ratio_of(own["rounds_s"], theirs["rounds_s"]) for k, own in beside.items() if own})
         left_out = [r for r in members if r not in able]
         result.append(Row(members[0]["subject"], ours, frameworks, ratios, left_out))
     return result
+
+
+def fastest_of_ours(records, kernels):
+    return fastest([r for r in records if is_ours(r) and kernels_of(r) == kernels])
 
 
 def summary(all_rows, kernels, framework):

@@ -90,9 +90,22 @@ def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():
     asked = [network_problem("resnet50", batch) for batch in (1, 250)] + [network_problem("resnet20", 250)]
     free, left_out = memory.needed_bytes(network_problem("resnet50", 64), VARIANTS), []
     chosen = memory.fitting(asked, VARIANTS, lambda problem, reason: left_out.append((problem.batch, reason)), free)
-    assert [(p.op, p.batch) for p in chosen] == [("resnet50", 1), ("resnet50", 64), ("resnet20", 250)]
+    assert [(p.op, p.batch, parties) for p, parties in chosen] == [("resnet50", 1, [VARIANTS]), ("resnet50", 64, [VARIANTS]), ("resnet20", 250, [VARIANTS])]
     ((batch, reason),) = left_out
-    assert batch == 250 and reason.startswith("the 2 workers would take about") and "together at batch 250, and" in reason
+    assert batch == 250 and reason.startswith("two workers would take about") and "together at batch 250, and" in reason
+
+
+def test_sides_that_do_not_fit_together_take_turns_beside_plumblines():
+    problem = network_problem("vgg16", 250)
+    ours = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto", "best captured auto")]
+    theirs = [Variant("torch", mode) for mode in ("eager", "channels_last", "compile")]
+
+    def parties(*largest):
+        return memory.of_variants(problem, [*ours, *theirs], memory.needed_bytes(problem, largest))
+    assert parties(*ours, *theirs) == [[*ours, *theirs]]
+    assert parties(*ours[:2], *theirs[:2]) == [[*ours, theirs[0]], [*ours[:2], *theirs[1:]]]
+    assert parties(ours[0], theirs[0]) == [[ours[0], ours[1]], [ours[0], ours[2]], *([ours[0], v] for v in theirs)]
+    assert parties(theirs[0]) is None
 
 
 def test_what_is_left_out_is_a_row_for_every_variant_written_once(engines, tmp_path):

@@ -1,0 +1,34 @@
+"""Ratios are of rounds in turn: never across two turns at the same work, though its rows are shown together."""
+
+import pytest
+
+from compare.report import verdict
+
+
+def row(engine, mode, seconds, run="a", turn=0, trusted=True):
+    return {"experiment": "train", "run": {"id": run, "turn": turn}, "status": "measured", "median_s": seconds, "rounds_s": [[seconds]] * 5,
+            "subject": {"id": "work", "kind": "network", "name": "n", "problem": "n", "direction": "train", "dtype": "f32"}, "environment": {},
+            "engine": {"name": engine, "mode": mode}, "correctness": {"agrees": True}, "trust": {"trusted": trusted, "reasons": []}}
+
+
+# In the second turn the machine was twice as slow.
+TURNS = [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.5), row("torch", "eager", 2.0),
+         row("plumbline", "best auto", 2.0, turn=1), row("plumbline", "vendor auto", 3.0, turn=1), row("jax", "jit", 8.0, turn=1)]
+
+
+@pytest.mark.parametrize("run", ["a", "b"])  # an interrupted run goes on as another
+def test_a_ratio_is_of_one_turn(run):
+    (found,) = verdict.rows([{**r, "run": {"id": run, "turn": 1}} if r["run"]["turn"] else r for r in TURNS], "train")
+    values = {pair: ratio.value for pair, ratio in found.ratios.items()}
+    assert values == pytest.approx({("best", "torch"): 2.0, ("vendor", "torch"): 4 / 3, ("best", "jax"): 4.0, ("vendor", "jax"): 8 / 3})
+
+
+def test_a_variant_of_several_turns_is_one_row():
+    ((_, members),) = verdict.groups(TURNS, "train").items()
+    assert sorted((r["engine"]["name"], r["median_s"]) for r in members) == [("jax", 8.0), ("plumbline", 2.0), ("plumbline", 3.0), ("torch", 2.0)]
+
+
+def test_without_plumbline_in_its_turn_a_framework_has_no_ratio():
+    turns = [r if not (r["run"]["turn"] and verdict.is_ours(r)) else {**r, "trust": {"trusted": False, "reasons": ["load"]}} for r in TURNS]
+    (found,) = verdict.rows(turns, "train")
+    assert {n for _, n in found.ratios} == {"torch"} and set(found.frameworks) == {"torch", "jax"}
