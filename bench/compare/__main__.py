@@ -23,7 +23,7 @@ from .measuring.worker import Refused
 from .problems.catalogue import BadTable, read_table
 from .records import BadRecord, Store, read
 from .records.importers import command as importing
-from .report import diff, tables, verdict
+from .report import diff, headline, tables, verdict
 from .report.page import page
 
 PROGRAM = "scripts/compare"
@@ -112,6 +112,8 @@ def measure(words):
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where all sides compute (default cpu)")
+    parser.add_argument("--batch", nargs="+", type=int, metavar="N", default=[],
+                        help="of the ops, and of every network in train; default 32, and with --full 32, 1 and 250")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
@@ -119,12 +121,14 @@ def measure(words):
     known = dict.fromkeys((*FRAMEWORKS, *engines.programs))  # a test brings frameworks of its own
     names = some_of(a.only or (EXPERIMENTS if a.full else QUICK), EXPERIMENTS, "--only")
     frameworks = some_of(a.frameworks, known, "--frameworks")
+    if any(batch < 1 for batch in a.batch):
+        raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
     if a.shapes:
         read_table(a.shapes)  # refused now, not after the roofs
     check_plumbline(engines)
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
-    bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes)
+    bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)))
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)
@@ -171,7 +175,7 @@ def compare(words):
 
 def tabulate(words):
     parser = Parser(f"{PROGRAM} tables", description="Writes the tables of records into a page of Markdown, between its marks.")
-    parser.add_argument("page", type=pathlib.Path, help="with <!-- results FOLDER --> and <!-- end of results --> for each folder")
+    parser.add_argument("page", type=pathlib.Path, help="with <!-- results FOLDER --> and <!-- end of results --> for each folder, or the same of headline")
     parser.add_argument("folders", type=pathlib.Path, nargs="+", help="with a records.jsonl each")
     parser.add_argument("--check", action="store_true", help="change nothing; the exit status is 1 if something would change")
     a = parser.parse_args(words)
@@ -181,7 +185,10 @@ def tabulate(words):
         raise BadInput(f"{a.page} cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
     for folder in a.folders:
         link = os.path.relpath(folder / "report.html", a.page.parent)
-        text = tables.filled(text, folder.resolve().name, read(file_of(folder)), link)
+        records = read(file_of(folder))
+        text = tables.filled(text, folder.resolve().name, records, link)
+        if os.path.relpath(folder / headline.PICTURE, a.page.parent) in text and not a.check:
+            write(folder / headline.PICTURE, headline.picture(records))
     if text == old:
         return 0
     if a.check:
@@ -222,12 +229,17 @@ def main(words):
     return measure(words)
 
 
-if __name__ == "__main__":
+def program(words):
+    """The exit status; what is wrong is one sentence."""
     try:
-        sys.exit(main(sys.argv[1:]))
+        return main(words)
     except (BadInput, BadRecord, BadTable, tables.NoPlace, Refused) as e:
         print(f"compare: {e}", file=sys.stderr)
-        sys.exit(2)
+        return 2
     except KeyboardInterrupt:
         print("compare: interrupted; what was measured is kept, and the same command goes on", file=sys.stderr)
-        sys.exit(130)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(program(sys.argv[1:]))

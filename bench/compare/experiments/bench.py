@@ -27,6 +27,7 @@ class Bench:
     console: object
     full: bool = False
     shapes: object = None    # a file of the user's problems
+    batches: tuple = ()      # that the user asks for, in the place of those of the comparison
     reference_flops: float = REFERENCE_FLOPS
     foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 
@@ -41,6 +42,10 @@ class Bench:
         """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""
         has_bf16 = self.environment["bf16_gflops"] > 1.2 * self.environment["f32_gflops"]
         return ("f32", "bf16") if self.full and has_bf16 else ("f32",)
+
+    def some_batches(self):
+        """Those of the comparison, what takes longest last."""
+        return self.batches or ((32, 1, 250) if self.full else (32,))
 
     def session(self, alone=False):
         return Session(self.engines, alone=alone, reference_flops=self.reference_flops)

@@ -22,7 +22,7 @@ def forward_problems(bench):
     if bench.shapes:
         yield from catalogue.forward_problems(catalogue.read_table(bench.shapes))
         return
-    for batch in (1, 32, 250) if bench.full else (32,):
+    for batch in bench.some_batches():
         for p in catalogue.forward_problems(catalogue.with_batch(catalogue.read_table(), batch)):
             if bench.full or (p.op, p.name) in QUICK:
                 yield p

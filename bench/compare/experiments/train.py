@@ -16,12 +16,12 @@ QUICK = ("alexnet", "vgg16", "resnet20")
 
 def problems(bench):
     """What is to be measured where memory suffices; what takes longest comes last."""
-    names = NETWORKS if bench.full else QUICK
-    for batch in (32, 1, 250) if bench.full else (32,):
+    names = NETWORKS if bench.full or bench.batches else QUICK
+    for batch in bench.some_batches():
         for dtype in bench.dtypes():
             for name in names:
                 yield network_problem(name, batch, dtype=dtype)
-    for name in names if bench.full else ():
+    for name in names if bench.full and not bench.batches else ():
         yield network_problem(name, 250, optimizer="adam", learning_rate=1e-4)
 
 

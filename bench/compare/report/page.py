@@ -89,7 +89,8 @@ def environment_text(e):
     roofs = {"f32_gflops": "{:.0f} GFLOP/s in f32", "bf16_gflops": "{:.0f} GFLOP/s in bf16", "copy_gbytes": "{:.0f} GB/s copied"}
     known = [text.format(e[key]) for key, text in roofs.items() if e.get(key)]
     parts = [e.get("system"), e.get("kernel") and f"Linux {e['kernel']}", f"{e.get('processors')} processors",
-             e.get("memory_bytes") and f"{e['memory_bytes'] / 1e9:.1f} GB", "roofs " + ", ".join(known) if known else None]
+             e.get("memory_bytes") and f"{e['memory_bytes'] / 1e9:.1f} GB", "roofs " + ", ".join(known) if known else None,
+             e.get("openmp") and f"OpenMP's {e['openmp']}"]
     return ", ".join(p for p in parts if p)
 
 

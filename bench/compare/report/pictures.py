@@ -21,7 +21,7 @@ PART_COLOURS = {"vendor kernels": "#3b82c4", "own kernels": "#2a9d6f", "conversi
 
 
 def colour(name):
-    return COLOURS.get(name, "#7c8a99")
+    return COLOURS.get(name.lower().replace("pytorch", "torch"), "#7c8a99")
 
 
 def svg_of(figure):
@@ -30,6 +30,12 @@ def svg_of(figure):
     plt.close(figure)
     picture = text.getvalue()
     return picture[picture.index("<svg"):].replace(INK, "currentColor")
+
+
+def on_paper(svg):
+    """A picture that stands in no page of ours, which would give it its colours."""
+    head, rest = svg.split(">", 1)
+    return f'{head} color="{INK}">\n <rect width="100%" height="100%" fill="#ffffff"/>{rest}'
 
 
 def ratios(rows, title, reference):
@@ -70,7 +76,7 @@ def lines(points_of, x_label, y_label, title, log=True):
         used = {}
         for name, points in points_of.items():
             points = sorted(points)
-            printed, key = name.rsplit(", ", 1)[-1].isdigit(), name.split(",")[0].split()[0].lower().replace("pytorch", "torch")
+            printed, key = name.rsplit(", ", 1)[-1].isdigit(), name.split(",")[0].split()[0]
             marker = "os^Dv"[used.get((key, printed), 0) % 5]
             used[key, printed] = used.get((key, printed), 0) + 1
             axes.plot([x for x, _ in points], [y for _, y in points], ("--" if printed else "-") + marker, ms=3.5, lw=1.2, color=colour(key), label=name)

@@ -1,9 +1,10 @@
-"""Tables of training steps in a page of Markdown, between <!-- results FOLDER'S NAME --> and <!-- end of results -->: one line a run,
-with the fastest and the leanest mode of the frameworks beside Plumbline, whatever the spread of their samples."""
+"""Tables in a page of Markdown, between <!-- results FOLDER'S NAME --> and <!-- end of results -->: training
+steps, one line a run, with the fastest and the leanest mode of the frameworks beside Plumbline, whatever the spread of their samples.
+headline.py has another kind."""
 
 import re
 
-from . import verdict
+from . import headline, verdict
 
 END = "<!-- end of results -->"
 HEAD = ("| run | Plumbline eager, ms (p10, p90) | fastest mode of the framework | of its modes | times | other modes of Plumbline | "
@@ -54,10 +55,18 @@ def line(run, records, link):
 
 
 def filled(text, folder, records, link):
-    """The page's text with the table of a folder's records; `link` is where its names lead."""
-    begin = f"<!-- results {folder} -->\n"
-    table = HEAD + "".join(line(run, own, link) for run, own in runs_of(records).items())
-    new, found = re.subn(f"(?s){re.escape(begin)}.*?{END}", lambda _: f"{begin}\n{table}\n{END}", text)
-    if found != 1:
-        raise NoPlace(f"the page has no place for the table of {folder}: {begin.strip()} and {END}")
-    return new
+    """The page's text with what it has a place for: the table of a folder's runs, or its headline. `link` is where its names lead."""
+    tables = {"results": lambda: HEAD + "".join(line(run, own, link) for run, own in runs_of(records).items()),
+              "headline": lambda: headline.table(records)}
+    places = 0
+    for kind, table in tables.items():
+        begin, end = f"<!-- {kind} {folder} -->\n", f"<!-- end of {kind} -->"
+        inside = re.compile(f"(?s){re.escape(begin)}.*?{end}")
+        if inside.search(text):
+            written = f"{begin}\n{table()}\n{end}"
+            text, count = inside.subn(lambda _, written=written: written, text)
+            places += count
+    if places != 1:
+        raise NoPlace(f"the page has no place for the table of {folder}: <!-- results {folder} --> and {END}, or the same of headline; "
+                      f"one of them, once")
+    return text

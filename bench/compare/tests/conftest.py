@@ -3,11 +3,13 @@
     PLUMB_BENCH_WORKER=build/cpu/bin/plumb_bench_worker PYTHONPATH=bench pytest bench/compare/tests
 """
 
+import dataclasses
 import os
 import sys
 
 import pytest
 
+from compare.__main__ import program
 from compare.measuring.engines import Engines
 from compare.measuring.session import Session
 
@@ -21,6 +23,22 @@ def worker_program():
 def engines(worker_program):
     programs = {"plumbline": worker_program, "fake": sys.executable, "another": sys.executable}
     return Engines(programs, threads=1, modules={"another": "fake"})
+
+
+@dataclasses.dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def compare(capsys):
+    """The command, without a process of its own."""
+    def call(*words):
+        status = program([str(w) for w in words])
+        return Done(status, *capsys.readouterr())
+    return call
 
 
 @pytest.fixture

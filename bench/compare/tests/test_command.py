@@ -17,13 +17,12 @@ SHAPES = "linear small 8x16 4x16\ntensor flat 16x64\n"
 FEW_SHAPES = "linear small 8x16 4x16\nlinear other 8x8 8x8\nlinear third 4x8 4x8\n"
 
 
+def with_programs(worker_program, *words):
+    return [*words, "--programs", f"plumbline={worker_program}", "--programs", f"fake={sys.executable}", "--threads", "1"]
+
+
 def command(worker_program, *words):
-    return [sys.executable, "-m", "compare", *words, "--programs", f"plumbline={worker_program}", "--programs", f"fake={sys.executable}",
-            "--threads", "1"]
-
-
-def run(worker_program, *words, **options):
-    return subprocess.run(command(worker_program, *words), capture_output=True, text=True, timeout=120, **options)
+    return [sys.executable, "-m", "compare", *with_programs(worker_program, *words)]
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +30,13 @@ def measured(tmp_path_factory):
     """A folder with what one run has left, and what it said."""
     folder = tmp_path_factory.mktemp("compare")
     (folder / "shapes.txt").write_text(SHAPES)
-    done = run(os.environ["PLUMB_BENCH_WORKER"], "--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"),
-               "--out", str(folder))
+    words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"), "--out", str(folder))
+    done = subprocess.run(command(os.environ["PLUMB_BENCH_WORKER"], *words), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return folder, done
 
 
-def test_it_says_who_is_faster_in_ten_lines(measured, tmp_path):
+def test_it_says_who_is_faster_in_ten_lines(measured, tmp_path, compare):
     """Where the machine did other work, it says that no row counts; with the same rows trusted, it says who is faster."""
     folder, done = measured
     assert 1 <= len(done.stdout.splitlines()) <= 10 and ("fake takes" in done.stdout or "do not count" in done.stdout)
@@ -45,7 +44,7 @@ def test_it_says_who_is_faster_in_ten_lines(measured, tmp_path):
     for r in records:
         r.get("trust", {}).update(trusted=True, reasons=[])
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
-    again = subprocess.run([sys.executable, "-m", "compare", "report", str(tmp_path), "--out", str(tmp_path / "page.html")], capture_output=True, text=True)
+    again = compare("report", tmp_path, "--out", tmp_path / "page.html")
     lines = again.stdout.splitlines()
     assert 1 <= len(lines) <= 10 and "fake takes" in lines[0] and "times as long as the best kernels" in lines[0], again
 
@@ -66,14 +65,15 @@ def test_the_page_needs_no_network_and_shows_every_row(measured):
     assert "linear small forward" in page and "fake has no gelu" in page
 
 
-def test_a_second_call_measures_nothing_again(measured, worker_program):
+def test_a_second_call_measures_nothing_again(measured, worker_program, compare):
     folder, _ = measured
     before = (folder / "records.jsonl").read_bytes()
-    done = run(worker_program, "--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"), "--out", str(folder))
+    words = ("--only", "ops", "--frameworks", "fake", "--shapes", folder / "shapes.txt", "--out", folder)
+    done = compare(*with_programs(worker_program, *words))
     assert done.returncode == 0 and (folder / "records.jsonl").read_bytes() == before
 
 
-def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program):
+def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare):
     (tmp_path / "shapes.txt").write_text(FEW_SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
     process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -84,23 +84,21 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program):
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130 and "the same command goes on" in process.stderr.read()
     kept = records.read_text().count("\n")
-    done = run(worker_program, *words)
+    done = compare(*with_programs(worker_program, *words))
     assert done.returncode == 0 and records.read_text().count("\n") > kept
 
 
-def test_report_and_diff_of_the_records(measured, worker_program, tmp_path):
+def test_report_and_diff_of_the_records(measured, tmp_path, compare):
     folder, _ = measured
-    plain = [sys.executable, "-m", "compare"]
-    done = subprocess.run([*plain, "report", str(folder), str(folder / "records.jsonl"), "--out", str(tmp_path / "page.html")],
-                          capture_output=True, text=True)
+    done = compare("report", folder, folder / "records.jsonl", "--out", tmp_path / "page.html")
     assert done.returncode == 0 and (tmp_path / "page.html").exists(), done.stderr
-    done = subprocess.run([*plain, "diff", str(folder), str(folder)], capture_output=True, text=True)
+    done = compare("diff", folder, folder)
     assert done.returncode == 0 and "1.00" in done.stdout, done.stderr
 
 
-def test_a_table_that_is_none_is_one_sentence_and_status_2(tmp_path):
+def test_a_table_that_is_none_is_one_sentence_and_status_2(tmp_path, compare):
     (tmp_path / "shapes").write_text("# a comment\nconv2d a 2x3x8x8 4x5x3x3\n")
-    done = subprocess.run([sys.executable, "-m", "compare", "--shapes", str(tmp_path / "shapes")], capture_output=True, text=True)
+    done = compare("--shapes", tmp_path / "shapes")
     assert done.returncode == 2 and "line 2:" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
@@ -112,11 +110,12 @@ def test_a_line_that_is_no_problem_is_named(tmp_path, line):
         read_table(tmp_path / "shapes")
 
 
-def test_without_a_gpu_every_row_says_so(worker_program, tmp_path):
+def test_without_a_gpu_every_row_says_so(worker_program, tmp_path, compare):
     if gpu():
         pytest.skip("there is a GPU")
     (tmp_path / "shapes.txt").write_text("linear small 8x16 4x16\n")
-    done = run(worker_program, "--only", "ops", "--frameworks", "fake", "--device", "cuda", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
+    words = ("--only", "ops", "--frameworks", "fake", "--device", "cuda", "--shapes", tmp_path / "shapes.txt", "--out", tmp_path)
+    done = compare(*with_programs(worker_program, *words))
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert {r["engine"]["name"] for r in records} == {"plumbline", "fake"} and {r["engine"]["device"] for r in records} == {"cuda"}
@@ -124,46 +123,47 @@ def test_without_a_gpu_every_row_says_so(worker_program, tmp_path):
     assert "there is no GPU" in (tmp_path / "report.html").read_text()
 
 
-def test_another_framework_in_the_same_folder_is_measured(worker_program, tmp_path):
+def test_another_framework_in_the_same_folder_is_measured(worker_program, tmp_path, compare):
     (tmp_path / "shapes.txt").write_text("linear small 8x16 4x16\n")
     words = ("--only", "ops", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
     for frameworks in (("fake",), ("fake", "jax")):
-        assert run(worker_program, *words, "--frameworks", *frameworks).returncode == 0
+        assert compare(*with_programs(worker_program, *words, "--frameworks", *frameworks)).returncode == 0
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert {"jax is not installed"} == {r["reason"] for r in records if r["engine"]["name"] == "jax"} and len({r["run"]["id"] for r in records}) == 2
 
 
-def test_a_page_on_a_full_disk_is_a_sentence_and_a_device_stays_one(measured):
+def test_a_page_on_a_full_disk_is_a_sentence_and_a_device_stays_one(measured, compare):
     folder, _ = measured
-    done = subprocess.run([sys.executable, "-m", "compare", "report", str(folder), "--out", "/dev/full"], capture_output=True, text=True)
+    done = compare("report", folder, "--out", "/dev/full")
     assert done.returncode == 2 and done.stderr == "compare: /dev/full cannot be written: No space left on device\n"
     assert pathlib.Path("/dev/full").is_char_device()
 
 
-def test_two_machines_have_no_row_in_common(measured, tmp_path):
+def test_two_machines_have_no_row_in_common(measured, tmp_path, compare):
     folder, _ = measured
     records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     for r in records:
         r["environment"]["processor"] = "another"
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
-    done = subprocess.run([sys.executable, "-m", "compare", "diff", str(folder), str(tmp_path)], capture_output=True, text=True)
+    done = compare("diff", folder, tmp_path)
     assert done.returncode == 2 and "no row in common that counts, of the same work on the same machine" in done.stderr
 
 
-def test_a_full_disk_is_a_sentence(worker_program):
-    done = run(worker_program, "--only", "ops", "--frameworks", "fake", "--out", "/dev/full")
+def test_a_full_disk_is_a_sentence(worker_program, compare):
+    done = compare(*with_programs(worker_program, "--only", "ops", "--frameworks", "fake", "--out", "/dev/full"))
     assert done.returncode == 2 and "records.jsonl cannot be written" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("words, sentence", [
     ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, ops"),
     (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
+    (("--batch", "0"), "--batch 0: use 1 or more"), (("--batch", "x"), "invalid int value: 'x'"),
     (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
     (("tables", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
     (("report", "/nowhere"), "/nowhere cannot be read"), (("diff", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
     (("audit", "--break", "everything"), "invalid choice: 'everything'"),
 ])
-def test_bad_input_is_one_sentence_and_status_2(words, sentence):
-    done = subprocess.run([sys.executable, "-m", "compare", *words], capture_output=True, text=True)
+def test_bad_input_is_one_sentence_and_status_2(words, sentence, compare):
+    done = compare(*words)
     assert done.returncode == 2 and done.stderr.startswith("compare: ") and sentence in done.stderr, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

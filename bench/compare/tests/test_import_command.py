@@ -6,12 +6,11 @@ import os
 import pathlib
 import pickle
 import random
-import subprocess
 import sys
 
 import pytest
 
-from compare.__main__ import BadInput, main
+from compare.__main__ import BadInput, main, program
 from compare.records import BadRecord, read
 from compare.records.importers import FORMATS
 from compare.records.importers.source import Source
@@ -23,22 +22,17 @@ SAMPLES = pathlib.Path(__file__).with_name("samples")
 DEEPBENCH = "    m       n      k      a_t     b_t      precision        time (usec) \n"
 
 
-def compare(*words):
-    return subprocess.run([sys.executable, "-m", "compare", *map(str, words)], capture_output=True, text=True, timeout=60)
-
-
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
     """A file of what two calls have imported: a benchmark of a known machine, and two tables of a machine that the user named."""
     out = tmp_path_factory.mktemp("imported") / "records.jsonl"
     for words in (("google-benchmark", SAMPLES / "plumb_bench_ops.json"),
                   ("huggingface", SAMPLES / "pytorch.csv", SAMPLES / "tensorflow.csv", "--machine", "a <V100>")):
-        done = compare("import", *words, "--out", out)
-        assert done.returncode == 0, done.stderr
+        assert program(["import", *map(str, words), "--out", str(out)]) == 0
     return out
 
 
-def test_it_says_what_it_added_and_adds_nothing_twice(imported):
+def test_it_says_what_it_added_and_adds_nothing_twice(imported, compare):
     before = imported.read_bytes()
     assert len(read(imported)) == 3 + 12 + 12
     done = compare("import", "huggingface", SAMPLES / "pytorch.csv", "--out", imported)
@@ -46,7 +40,7 @@ def test_it_says_what_it_added_and_adds_nothing_twice(imported):
     assert imported.read_bytes() == before
 
 
-def test_the_page_shows_them_a_machine_each_and_forms_no_ratio(imported, tmp_path):
+def test_the_page_shows_them_a_machine_each_and_forms_no_ratio(imported, tmp_path, compare):
     done = compare("report", imported, "--out", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "27 rows were measured elsewhere: the page shows them, and no ratio is formed with them\n"
@@ -163,7 +157,7 @@ def test_pickles_and_what_is_not_text_are_refused_by_name(tmp_path, data, senten
         Source(tmp_path / "file")
 
 
-def test_one_bad_file_leaves_the_records_as_they_were(tmp_path):
+def test_one_bad_file_leaves_the_records_as_they_were(tmp_path, compare):
     (tmp_path / "bad.csv").write_text("model,1x8\ngpt2\n")
     done = compare("import", "huggingface", SAMPLES / "pytorch.csv", tmp_path / "bad.csv", "--out", tmp_path / "out")
     assert done.returncode == 2 and done.stderr == f"compare: {tmp_path / 'bad.csv'}, line 2: there are 1 cells under 2 columns\n"

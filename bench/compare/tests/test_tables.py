@@ -1,5 +1,6 @@
 """The tables of docs/measured.md are what the committed records say; a figure that is not is found."""
 
+import json
 import pathlib
 import re
 
@@ -7,6 +8,8 @@ import pytest
 
 from compare.__main__ import main
 from compare.report.tables import NoPlace
+
+from test_verdict import row
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE, FOLDERS = ROOT / "docs/measured.md", sorted((ROOT / "docs/results").iterdir())
@@ -18,6 +21,12 @@ def tables(*words):
 
 def test_measured_is_what_the_records_say():
     assert FOLDERS and tables(PAGE, *FOLDERS, "--check") == 0
+
+
+def recorded(r):
+    """A row that only the verdict reads, as a whole record."""
+    run = {**r["run"], "started": "2026-01-01T00:00:00+00:00", "command": None}
+    return {"schema": 1, **r, "run": run, "engine": {"version": None, **r["engine"]}, "correctness": {"agrees": True, "error": 0.0, "tolerance": 0.1, "reason": None}}
 
 
 @pytest.fixture
@@ -43,6 +52,21 @@ def test_a_page_without_the_marks_is_refused(tmp_path):
     (tmp_path / "page.md").write_text("nothing\n")
     with pytest.raises(NoPlace, match="^the page has no place for the table of"):
         tables(tmp_path / "page.md", FOLDERS[0])
+
+
+def test_the_headline_is_of_the_fastest_modes_that_count(tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    sides = [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.6), row("torch", "eager", 4.0), row("torch", "channels_last", 3.0),
+             row("torch", "compile", 2.0, trusted=False), row("jax", "jit", 0.8)]
+    (folder / "records.jsonl").write_text("".join(json.dumps(recorded(r)) + "\n" for r in sides))
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- headline here -->\nold\n<!-- end of headline -->\n![](here/headline.svg)\n")
+    assert tables(page, folder, "--check") == 1 and not (folder / "headline.svg").exists()
+    assert tables(page, folder) == 0
+    assert "| work | PyTorch | JAX |\n|---|---|---|\n| n train, f32 | **3.00** / 1.88 | **0.80** / 0.50 |\n" in page.read_text()
+    assert "old" not in page.read_text() and (folder / "headline.svg").read_text().startswith("<svg")
+    assert tables(page, folder, "--check") == 0
 
 
 def test_the_pages_of_the_records_are_there():
