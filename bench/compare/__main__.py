@@ -14,13 +14,14 @@ from rich.console import Console
 
 from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
-from .experiments import QUICK
+from .experiments import QUICK, train
 from .experiments.bench import Bench
 from .measuring.engines import FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
 from .measuring.session import Session
 from .measuring.worker import Refused
 from .problems.catalogue import BadTable, read_table
+from .problems.networks import NETWORKS
 from .records import BadRecord, Store, read
 from .records.importers import command as importing
 from .report import diff, headline, tables, verdict
@@ -113,7 +114,9 @@ def measure(words):
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where all sides compute (default cpu)")
     parser.add_argument("--batch", nargs="+", type=int, metavar="N", default=[],
-                        help="of the ops, and of every network in train; default 32, and with --full 32, 1 and 250")
+                        help="of ops and networks, in ops and train; default 32, and with --full 32, 1 and 250")
+    parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
+                        help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
@@ -128,7 +131,8 @@ def measure(words):
     check_plumbline(engines)
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
-    bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)))
+    bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)),
+                  some_of(a.networks, NETWORKS, "--networks"))
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)

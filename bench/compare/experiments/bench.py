@@ -28,6 +28,7 @@ class Bench:
     full: bool = False
     shapes: object = None    # a file of the user's problems
     batches: tuple = ()      # that the user asks for, in the place of those of the comparison
+    networks: tuple = ()     # the same
     reference_flops: float = REFERENCE_FLOPS
     foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 

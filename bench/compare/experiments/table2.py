@@ -6,6 +6,7 @@ from ..problems.networks import network_problem
 from ..published import IMAGES, claims, epochs
 from ..report import verdict
 from ..report.further import Further, Table
+from .memory import fitting
 
 NAME = "table2"
 SHOWS = (f"A coursework of 2019 timed epochs of {IMAGES:,} images in TensorFlow and PyTorch on a GPU. Here are its numbers beside those of this machine: "
@@ -25,9 +26,10 @@ def problems(full):
 
 
 def run(bench):
-    ours = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto")]
+    variants = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto")] + bench.variants_of_frameworks()
     plan = Plan(rounds=5, samples=1, least_s=0.0) if bench.full else Plan(rounds=3, samples=1, least_s=0.0)
-    bench.measure_all(NAME, list(problems(bench.full)), lambda problem: ours + bench.variants_of_frameworks(), plan, alone=True)
+    chosen = fitting(problems(bench.full), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason), smaller_batches=())
+    bench.measure_parties(NAME, chosen, plan, alone=True)
 
 
 def epoch_s(record):

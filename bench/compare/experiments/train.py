@@ -16,7 +16,7 @@ QUICK = ("alexnet", "vgg16", "resnet20")
 
 def problems(bench):
     """What is to be measured where memory suffices; what takes longest comes last."""
-    names = NETWORKS if bench.full or bench.batches else QUICK
+    names = bench.networks or (NETWORKS if bench.full else QUICK)
     for batch in bench.some_batches():
         for dtype in bench.dtypes():
             for name in names:

@@ -158,6 +158,7 @@ def test_a_full_disk_is_a_sentence(worker_program, compare):
     ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, ops"),
     (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
     (("--batch", "0"), "--batch 0: use 1 or more"), (("--batch", "x"), "invalid int value: 'x'"),
+    (("--networks", "inception"), "--networks inception: there is none; use "),
     (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
     (("tables", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
     (("report", "/nowhere"), "/nowhere cannot be read"), (("diff", "/nowhere", "/nowhere"), "/nowhere cannot be read"),

@@ -1,0 +1,43 @@
+"""The page in a real browser, where there is one: nothing in its console, and nothing asked of the network, at a phone's width and a
+desk's."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PAGES = sorted((ROOT / "docs/results").glob("*/report.html"))
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--disable-default-apps")
+
+
+def opened(page, folder, width):
+    """(its console's lines, the addresses that were asked for) of a page that a browser has drawn."""
+    log, picture = folder / "net.json", folder / "page.png"
+    words = [BROWSER, *QUIET, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--enable-logging=stderr", f"--window-size={width},2000",
+             f"--screenshot={picture}", page.as_uri()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and picture.stat().st_size > 10_000, done.stderr
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    events = json.loads(log.read_text())["events"]
+    return console, {e["params"]["url"] for e in events if "url" in e.get("params", {})}
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium; the package chromium has it")
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.parent.name)
+def test_a_page_is_drawn_without_a_word_and_without_the_network(page, width, tmp_path):
+    console, addresses = opened(page, tmp_path, width)
+    assert console == [] and [a for a in addresses if not a.startswith(("file:", "data:", "chrome:"))] == []
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium; the package chromium has it")
+def test_what_a_page_must_not_do_is_seen(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<!doctype html><title>x</title><img src='http://localhost:9/x.png'><script>console.error('oh')</script>" + "<p>text" * 500)
+    console, addresses = opened(page, tmp_path, 390)
+    assert any("oh" in line for line in console) and "http://localhost:9/x.png" in addresses
