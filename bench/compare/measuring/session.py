@@ -21,6 +21,7 @@ from .worker import Refused, Worker
 REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
 SLOW_CLOCK = 1.1       # times as long as the fastest additions of the session
 LEAST_ROUNDS = 3       # from which a ratio has an interval
+LONG = 0.3             # a turn of so many seconds has memory to free
 QUIET = 0.02           # the share of its time that the others may use while a worker runs
 
 
@@ -61,7 +62,7 @@ class Session:
     def __init__(self, engines, folder=None, alone=False, reference_flops=REFERENCE_FLOPS):
         self.engines, self.alone, self.reference_flops = engines, alone, reference_flops
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
-        self.workers, self.broken, self.pulse_s = {}, {}, math.inf
+        self.workers, self.broken, self.pulse_s, self.last_turn_s = {}, {}, math.inf, 0.0
         self.oracle = self.start("oracle", Variant("plumbline", "reference"))
 
     def start(self, key, variant):
@@ -136,10 +137,13 @@ class Session:
         others = [w.process.pid for w in self.all_workers() if w is not worker]
         samples = 1 if plan.samples * found.sample_s > plan.most_s / 10 else plan.samples
         warm_s = plan.warm_s if found.sample_s < 10 * plan.warm_s else 0.0
+        if self.last_turn_s > LONG:
+            self.wait_for_sleep()
         before, start = Moment(), time.perf_counter()
         reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s, warm_s=warm_s)
         seconds, after = time.perf_counter() - start, Moment()
         found.ran_s += seconds
+        self.last_turn_s = seconds
         found.sample_s = reply["calls"] * reply["samples_s"][-1]
         if not keep:
             return
@@ -149,6 +153,18 @@ class Session:
             found.disturbed.append("another worker did not sleep")
         if seconds > 0.3 and elsewhere(before, after) > 0.1:
             found.disturbed.append("the machine did other work")
+
+    def wait_for_sleep(self, patience_s=2.0, still_s=0.02):
+        """What a side frees behind its reply, after a long turn, must not meet the next one's."""
+        pids, end = [w.process.pid for w in self.all_workers()], time.perf_counter() + patience_s
+        used = None
+        while time.perf_counter() < end:
+            moment = Moment()
+            now = sum(moment.of(pid) for pid in pids)
+            if now == used:
+                return
+            used = now
+            time.sleep(still_s)
 
     def run_in_turn(self, able, plan):
         """Rounds, and further ones while anything is spread too far: a burst of other work then is no quartile any more."""

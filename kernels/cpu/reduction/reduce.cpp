@@ -54,6 +54,7 @@ class RunsKernel final : public Kernel {
       store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
     };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
+      if (runs_ == 1 && run_ <= kShortest && plan_.kept.size() == 1) return side_by_side(x, begin, end, write);
       for (int64_t i = begin; i < end; ++i) {
         if (pieces_ == 1) {
           write(i, piece(x + offset_of(plan_.kept, i, &Axis::x_stride), 0));
@@ -72,7 +73,25 @@ class RunsKernel final : public Kernel {
 
  private:
   using Total = typename Op::Total;
-  static constexpr int64_t kPiece = 32768;
+  static constexpr int64_t kPiece = 32768, kShortest = 32;
+
+  // The outputs [begin, end), each of one short run. Where a thread begins changes no sum: all are added in the same
+  // order.
+  template <class Write>
+  void side_by_side(const T* x, int64_t begin, int64_t end, const Write& write) const {
+    constexpr int64_t kSide = 16;
+    const int64_t step = plan_.kept[0].x_stride;
+    Compute<T> totals[kSide];
+    int64_t i = begin;
+    for (; i + kSide <= end; i += kSide) {
+      totals_of_runs<T, Op, kSide>(x + i * step, step, run_, totals);
+      for (int64_t s = 0; s < kSide; ++s) write(i + s, static_cast<Total>(totals[s]));
+    }
+    for (; i < end; ++i) {
+      totals_of_runs<T, Op, 1>(x + i * step, step, run_, totals);
+      write(i, static_cast<Total>(totals[0]));
+    }
+  }
 
   Total piece(const T* x, int64_t p) const {
     if (runs_ == 1 && cuts_ == 1) return total_of_run<T, Op>(x, run_);

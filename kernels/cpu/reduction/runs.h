@@ -49,4 +49,14 @@ typename Op::Total total_of_run(const T* x, int64_t n) {
   return total;
 }
 
+/// The totals of kSide runs of n elements, `step` apart, each added in its order: for runs so short that adding up the
+/// lanes of one would take longer than reading it.
+template <class T, class Op, int64_t kSide>
+void totals_of_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {
+  std::fill_n(totals, kSide, Op::kStart);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t s = 0; s < kSide; ++s) totals[s] = Op::combine(totals[s], load(x + s * step + i));
+  }
+}
+
 }  // namespace plumb::cpu
