@@ -124,6 +124,7 @@ def measure(words):
     known = dict.fromkeys((*FRAMEWORKS, *engines.programs))  # a test brings frameworks of its own
     names = some_of(a.only or (EXPERIMENTS if a.full else QUICK), EXPERIMENTS, "--only")
     frameworks = some_of(a.frameworks, known, "--frameworks")
+    networks = some_of(a.networks, NETWORKS, "--networks")
     if any(batch < 1 for batch in a.batch):
         raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
     if a.shapes:
@@ -132,7 +133,7 @@ def measure(words):
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)),
-                  some_of(a.networks, NETWORKS, "--networks"))
+                  networks)
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)

@@ -12,15 +12,24 @@ from compare.report.tables import NoPlace
 from test_verdict import row
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGE, FOLDERS = ROOT / "docs/measured.md", sorted((ROOT / "docs/results").iterdir())
+PAGE, RESULTS = ROOT / "docs/measured.md", ROOT / "docs/results"
+
+
+def folders_of(page):
+    """Those that the page has tables or a headline of."""
+    return [RESULTS / name for name in re.findall(r"<!-- (?:results|headline) (\S+) -->", page.read_text())]
+
+
+FOLDERS = folders_of(PAGE)
 
 
 def tables(*words):
     return main(["tables", *map(str, words)])
 
 
-def test_measured_is_what_the_records_say():
-    assert FOLDERS and tables(PAGE, *FOLDERS, "--check") == 0
+@pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda p: p.name)
+def test_a_page_is_what_the_records_say(page):
+    assert folders_of(page) and tables(page, *folders_of(page), "--check") == 0
 
 
 def recorded(r):
@@ -70,6 +79,7 @@ def test_the_headline_is_of_the_fastest_modes_that_count(tmp_path):
 
 
 def test_the_pages_of_the_records_are_there():
-    for folder in FOLDERS:
+    for folder in RESULTS.iterdir():
         text = (folder / "report.html").read_text()
-        assert all(run in text for run in set(re.findall(r'"run": {"id": "([^"]*)"', (folder / "records.jsonl").read_text())))
+        runs = [json.loads(line)["run"] for line in (folder / "records.jsonl").read_text().splitlines()]
+        assert runs and all(f"<code>{r['command']}</code>" in text for r in runs if r.get("command"))
