@@ -117,6 +117,9 @@ def measure(words):
                         help="of ops and networks, in ops and train; default 32, and with --full 32, 1 and 250")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
                         help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
+    parser.add_argument("--modes", choices=("usual", "all"), help="of the frameworks (default usual, and with --full all)")
+    parser.add_argument("--dtypes", nargs="+", metavar="DTYPE", default=[],
+                        help="f32, bf16; default f32, and with --full both where the processor computes in bf16")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
@@ -125,6 +128,7 @@ def measure(words):
     names = some_of(a.only or (EXPERIMENTS if a.full else QUICK), EXPERIMENTS, "--only")
     frameworks = some_of(a.frameworks, known, "--frameworks")
     networks = some_of(a.networks, NETWORKS, "--networks")
+    dtypes = some_of(a.dtypes, ("f32", "bf16"), "--dtypes")
     if any(batch < 1 for batch in a.batch):
         raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
     if a.shapes:
@@ -133,7 +137,7 @@ def measure(words):
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)),
-                  networks)
+                  networks, a.modes == "all" or (a.full and a.modes is None), dtypes)
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)

@@ -10,9 +10,9 @@ from ..measuring.session import REFERENCE_FLOPS, Measured, Plan, Session
 from ..measuring.worker import Refused
 from ..records.of_measured import record_of
 
-# The modes that users of a framework have, the usual ones first: those of the quick comparison.
-QUICK_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
-QUICK_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
+# The modes that users of a framework have, the usual ones first.
+USUAL_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
+USUAL_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
 
@@ -29,18 +29,22 @@ class Bench:
     shapes: object = None    # a file of the user's problems
     batches: tuple = ()      # that the user asks for, in the place of those of the comparison
     networks: tuple = ()     # the same
+    every_mode: bool = False  # of the frameworks, and not the usual ones alone
+    asked_dtypes: tuple = ()  # as batches
     reference_flops: float = REFERENCE_FLOPS
     foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 
     def variants_of_frameworks(self):
         """Every framework in its modes, with tcmalloc and without."""
-        modes = MODES if self.full else QUICK_MODES
+        modes = MODES if self.every_mode else USUAL_MODES
         others = ("tcmalloc",) if self.engines.tcmalloc else ()
         return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
-                for allocator in ("", *(others if self.full or (f, mode) in QUICK_ALLOCATORS else ()))]
+                for allocator in ("", *(others if self.every_mode or (f, mode) in USUAL_ALLOCATORS else ()))]
 
     def dtypes(self):
         """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""
+        if self.asked_dtypes:
+            return self.asked_dtypes
         has_bf16 = self.environment["bf16_gflops"] > 1.2 * self.environment["f32_gflops"]
         return ("f32", "bf16") if self.full and has_bf16 else ("f32",)
 
@@ -99,8 +103,8 @@ class Bench:
 
     def measure_parties(self, experiment, work, plan=None, alone=False):
         """The same of [(problem, [variants of a turn])], where not all sides of a problem fit into memory at once."""
-        todo = [(p, turn, party) for p, parties in work for turn, party in enumerate(parties)
-                if not self.store.has(experiment, p.id(), party, self.engines.device)]
+        once = {(p.id(), turn): (p, turn, party) for p, parties in work for turn, party in enumerate(parties)}
+        todo = [(p, turn, party) for p, turn, party in once.values() if not self.store.has(experiment, p.id(), party, self.engines.device)]
         plan = plan or Plan()
         if self.foresees(self.seconds_of(p, party, plan, alone) for p, _, party in todo) or not todo:
             return

@@ -7,6 +7,7 @@ import platform
 
 import psutil
 
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")  # that kernels are chosen by
 BOUND, UNBOUND = "threads sleep while they wait, a processor each", "threads sleep while they wait"
 TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
 
@@ -14,7 +15,7 @@ TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
 def environment(threads):
     """What a result depends on besides the software."""
     frequency = psutil.cpu_freq()
-    return {"processor": processor(), "cores": psutil.cpu_count(logical=False) or 0, "processors": os.cpu_count(),
+    return {"processor": processor(), "cores": psutil.cpu_count(logical=False) or 0, "processors": os.cpu_count(), "instructions": instructions(),
             "threads": threads, "memory_bytes": psutil.virtual_memory().total, "kernel": platform.release(),
             "system": system(), "governor": governor(), "clock_mhz": frequency.current if frequency else None,
             "huge_pages": huge_pages(), "openmp": BOUND}
@@ -23,6 +24,13 @@ def environment(threads):
 def processor():
     with open("/proc/cpuinfo") as f:
         return next((line.partition(":")[2].strip() for line in f if line.startswith("model name")), platform.machine())
+
+
+def instructions():
+    """Of INSTRUCTIONS, those that the processor has: virtual machines do not tell its model, so that two may have one name."""
+    with open("/proc/cpuinfo") as f:
+        flags = next((line.split() for line in f if line.startswith("flags")), ())
+    return [name for name in INSTRUCTIONS if name in flags]
 
 
 def system():
