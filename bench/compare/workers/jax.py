@@ -100,6 +100,7 @@ OPS = {
     "log_softmax": lambda t, a: jax.nn.log_softmax(t["x"], axis(a["dim"], t["x"].ndim)),
     "mse": lambda t, a: jnp.mean(jnp.square(t["x"] - t["other"])),
     "concat": lambda t, a: jnp.concatenate((t["x"], t["other"]), axis(a["dim"], t["x"].ndim)),
+    "index_select": lambda t, a: jnp.take(t["x"], t["index"], axis(a["dim"], t["x"].ndim)),
     "flatten": lambda t, a: t["x"].reshape(t["x"].shape[0], -1), "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"]],
     "pad_channels": lambda t, a: jnp.pad(t["x"], ((0, 0), (0, 0), (0, 0), (a["before"], a["after"]))),
 }

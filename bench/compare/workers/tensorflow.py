@@ -86,6 +86,11 @@ def dims(t, a):
     return [axis(d, len(t["x"].shape)) for d in a["dims"]] or None
 
 
+def dense(gradient):
+    """That of a gather is a list of slices that nobody has added yet: every side gives a tensor."""
+    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
+
+
 OPS = {
     "conv2d": conv2d, "max_pool2d": max_pool2d, "avg_pool2d": avg_pool2d, "batch_norm": batch_norm, "linear": linear, "slice": part,
     "permute": permute, "cross_entropy": cross_entropy, "pad2d": lambda t, a: padded(t["x"], a),
@@ -102,6 +107,7 @@ OPS = {
     "log_softmax": lambda t, a: tf.nn.log_softmax(t["x"], axis(a["dim"], len(t["x"].shape))),
     "mse": lambda t, a: tf.reduce_mean(tf.math.squared_difference(t["x"], t["other"])),
     "concat": lambda t, a: tf.concat([t["x"], t["other"]], axis(a["dim"], len(t["x"].shape))),
+    "index_select": lambda t, a: tf.gather(t["x"], t["index"], axis=axis(a["dim"], len(t["x"].shape))),
     "flatten": lambda t, a: tf.reshape(t["x"], [t["x"].shape[0], -1]),
     "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"], :],
     "pad_channels": lambda t, a: tf.pad(t["x"], [[0, 0], [0, 0], [0, 0], [a["before"], a["after"]]]),
@@ -161,7 +167,7 @@ class Work:
         with tf.GradientTape() as tape:
             tape.watch(wanted)
             y = self.forward(dict(values))
-        return y, tape.gradient(y, wanted, None if self.dy is None else tf.cast(self.dy, y.dtype))
+        return y, [dense(g) for g in tape.gradient(y, wanted, None if self.dy is None else tf.cast(self.dy, y.dtype))]
 
     def work_of_a_step(self, values):
         if self.problem["direction"] == "forward":

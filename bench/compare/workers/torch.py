@@ -78,6 +78,7 @@ OPS = {
     "softmax": lambda t, a: F.softmax(t["x"], a["dim"]), "log_softmax": lambda t, a: F.log_softmax(t["x"], a["dim"]),
     "cross_entropy": lambda t, a: F.cross_entropy(t["x"].float(), t["labels"]), "mse": lambda t, a: F.mse_loss(t["x"], t["other"]),
     "permute": lambda t, a: t["x"].permute(a["dims"]).contiguous(), "concat": lambda t, a: torch.cat((t["x"], t["other"]), a["dim"]),
+    "index_select": lambda t, a: t["x"].index_select(a["dim"], t["index"]),
     "flatten": lambda t, a: torch.flatten(t["x"], 1), "subsample": lambda t, a: t["x"][:, :, ::a["stride"], ::a["stride"]],
     "pad_channels": lambda t, a: F.pad(t["x"], (0, 0, 0, 0, a["before"], a["after"])),
 }
