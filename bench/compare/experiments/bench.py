@@ -7,6 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..measuring import training
 from ..measuring.engines import Variant
 from ..measuring.session import REFERENCE_FLOPS, Measured, Plan, Session
+from ..measuring.vendor_logs import is_logged
 from ..measuring.worker import Refused
 from ..records.of_measured import record_of
 
@@ -69,7 +70,7 @@ class Bench:
             samples = plan.samples * (plan.rounds + plan.warm_up) + 2
             start = (4 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
-            seconds += start + (2 + plan.logged) * own if plan.logged and not v.allocator else 0
+            seconds += start + (2 + plan.logged) * own if is_logged(v, plan) else 0
         return seconds
 
     def train(self, experiment, problem, variants, images, epochs, scored):

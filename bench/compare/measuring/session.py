@@ -39,6 +39,7 @@ class Plan:
     most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
     apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
     logged: int = 0        # steps of which the vendor's libraries keep a log of their own, behind all else
+    logs_compiled: bool = True  # also of modes that have to be compiled once more for it
 
 
 @dataclasses.dataclass
@@ -210,7 +211,7 @@ class Session:
                 pass
         if plan.logged:
             self.close_workers()  # a step more beside them might not fit into memory
-            vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan.logged, inputs)
+            vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan, inputs)
         inputs.unlink(missing_ok=True)
         expected.unlink(missing_ok=True)
         return all_found

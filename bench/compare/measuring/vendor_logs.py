@@ -7,11 +7,21 @@ import statistics
 from ..ledger.vendor_log import SETTINGS, is_kept, vendor_log_of
 from .worker import Refused
 
+COMPILED = ("compile", "compile_channels_last", "xla", "jit")  # modes
+LEFT_OUT = "it would be compiled once more for its log, as --full does"
 
-def keep(session, problem, able, steps, inputs):
-    """Gives each Measured its vendor_log. The modes of an engine follow each other in one worker, a job at a time; under another
-    allocator a mode calls the same kernels, and is not logged again."""
-    chosen, workers = [f for f in able if not f.variant.allocator], {}
+
+def is_logged(variant, plan):
+    """Under another allocator a mode calls the same kernels, and is not logged again."""
+    return plan.logged > 0 and not variant.allocator and (plan.logs_compiled or variant.mode not in COMPILED)
+
+
+def keep(session, problem, able, plan, inputs):
+    """Gives each Measured its vendor_log. The modes of an engine follow each other in one worker, a job at a time."""
+    chosen, workers = [f for f in able if is_logged(f.variant, plan)], {}
+    for found in able:
+        if found.variant.mode in COMPILED and not plan.logs_compiled:
+            found.vendor_log = LEFT_OUT
     with contextlib.ExitStack() as stack:
         for engine, variant in {f.variant.engine: f.variant for f in chosen}.items():  # they start beside each other
             with contextlib.suppress(Refused):
@@ -21,7 +31,7 @@ def keep(session, problem, able, steps, inputs):
             try:
                 if engine not in workers:
                     raise Refused(f"{engine} cannot be started", "absent")
-                found.vendor_log = log_of(workers[engine], problem, found.variant, steps, inputs, session.folder / "results")
+                found.vendor_log = log_of(workers[engine], problem, found.variant, plan.logged, inputs, session.folder / "results")
             except Refused as reason:
                 found.vendor_log = str(reason)
 

@@ -11,8 +11,9 @@ LEAST = 0.03   # of the step: so far apart the two may be
 COLUMNS = ["", "step while logged", "kernels, logged", "kernels, sampled", "conversions, logged", "conversions, sampled", "the longest, logged"]
 NOTE = ("The same step in a process in which oneDNN and MKL write what they were called for (ONEDNN_VERBOSE, MKL_VERBOSE); its times are in no other "
         "table. Where calls run beside each other, a moment goes to them in equal shares, as above. Logged and sampled kernels are two ways to see "
-        "the same calls; where they are more than a fifth of the sampled time and 3 % of the step apart, the row says so. Conversions logged are "
-        "oneDNN's reorders; those sampled are the framework's as well. Under another allocator the same kernels run, and are not logged again.")
+        "the same calls; where they are more than a fifth of the sampled time and 3 % of the step apart, the row says so. What is logged beyond the "
+        "sampled is what the calls' threads wait for each other, for memory and for processors: parts of their own above. Conversions logged are oneDNN's "
+        "reorders; those sampled are the framework's as well. Under another allocator the same kernels run, and are not logged again.")
 
 
 def shown(seconds, whole):

@@ -6,8 +6,9 @@ import pytest
 
 from compare.ledger.parts import CONVERSION, VENDOR
 from compare.ledger.vendor_log import Call, call_of, is_kept, shares, vendor_log_of
+from compare.measuring import vendor_logs as keeping
 from compare.measuring.engines import Variant
-from compare.measuring.session import Plan
+from compare.measuring.session import Measured, Plan
 from compare.problems import catalogue
 from compare.records import check
 from compare.records.of_measured import record_of
@@ -91,6 +92,16 @@ def test_the_whole_way(session):
     assert theirs == {"reason": "its libraries keep no log, as oneDNN and MKL would"}
     html = page(records)
     assert "own logs" in html and theirs["reason"] in html and ours["rows"][0]["implementation"] in html
+
+
+def test_compiled_modes_are_left_out_where_a_plan_says_so(session):
+    quick, full = Plan(logged=2, logs_compiled=False), Plan(logged=2)
+    jax, usual, other = Variant("jax", "jit"), Variant("torch", "eager"), Variant("torch", "eager", "tcmalloc")
+    assert [keeping.is_logged(v, quick) for v in (jax, usual, other)] == [False, True, False]
+    assert [keeping.is_logged(v, full) for v in (jax, usual, other)] == [True, True, False] and not keeping.is_logged(usual, Plan())
+    found = Measured(jax)
+    keeping.keep(session, None, [found], quick, None)
+    assert found.vendor_log == keeping.LEFT_OUT
 
 
 def test_without_being_asked_nothing_is_logged(session):
