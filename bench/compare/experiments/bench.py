@@ -7,6 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..measuring import training
 from ..measuring.engines import Variant
 from ..measuring.session import REFERENCE_FLOPS, Measured, Plan, Session
+from ..measuring.vendor_logs import is_logged
 from ..measuring.worker import Refused
 from ..records.of_measured import record_of
 
@@ -64,7 +65,7 @@ class Bench:
 
     def seconds_of(self, problem, variants, plan, alone):
         """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes
-        to start, compile and take apart."""
+        to start, compile, take apart and log."""
         roof = self.environment["bf16_gflops" if problem.dtype == "bf16" else "f32_gflops"]
         step = max(2 * problem.flops / roof, 4 * problem.bytes / self.environment["copy_gbytes"]) / 1e9 + 2e-5
         seconds = 0.2
@@ -73,6 +74,7 @@ class Bench:
             samples = plan.samples * (plan.rounds + plan.warm_up) + 2
             start = (4 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
+            seconds += start + (2 + plan.logged) * own if is_logged(v, plan) else 0
         return seconds
 
     def train(self, experiment, problem, variants, images, epochs, scored):

@@ -12,6 +12,7 @@ import time
 
 from ..ledger import ledger_of
 from ..ledger.sampler import Sampler, Unavailable
+from . import vendor_logs
 from .agreement import agreement
 from .engines import Variant
 from .machine import Moment, elsewhere
@@ -37,6 +38,8 @@ class Plan:
     patience: int = 1      # times as many rounds, while any side's quartiles are too far apart
     most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
     apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
+    logged: int = 0        # steps of which the vendor's libraries keep a log of their own, behind all else
+    logs_compiled: bool = True  # also of modes that have to be compiled once more for it
 
 
 @dataclasses.dataclass
@@ -54,6 +57,7 @@ class Measured:
     ran_s: float = 0.0         # in its turns so far
     sample_s: float = 0.0      # the last one's length
     ledger: object = None      # a Ledger, or the sentence why there is none
+    vendor_log: object = None  # a VendorLog, or the sentence why there is none
 
 
 class Session:
@@ -65,8 +69,8 @@ class Session:
         self.workers, self.broken, self.pulse_s, self.last_turn_s = {}, {}, math.inf, 0.0
         self.oracle = self.start("oracle", Variant("plumbline", "reference"))
 
-    def start(self, key, variant):
-        words, environment = self.engines.command(variant)
+    def start(self, key, variant, **settings):
+        words, environment = self.engines.with_settings(**settings).command(variant)
         name = "-".join(key) if isinstance(key, tuple) else key
         return Worker(words, environment, self.folder / f"{name.replace(' ', '_')}.log")
 
@@ -205,6 +209,9 @@ class Session:
                 self.worker(found.variant).ask("drop", job=found.variant.name)
             except Refused:
                 pass
+        if plan.logged:
+            self.close_workers()  # a step more beside them might not fit into memory
+            vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan, inputs)
         inputs.unlink(missing_ok=True)
         expected.unlink(missing_ok=True)
         return all_found

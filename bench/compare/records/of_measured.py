@@ -1,5 +1,6 @@
 """What a session has found, as records."""
 
+import dataclasses
 import statistics as st
 
 import numpy as np
@@ -48,6 +49,15 @@ def ledger_of(found):
     functions = {part: [[name[:120], s] for name, s in all_] for part, all_ in ledger.functions.items()}
     return {"whole_s": ledger.whole_s, "parts_s": ledger.parts_s, "threads": ledger.threads, "functions": functions, "seen": ledger.seen,
             "unexplained": ledger.unexplained}
+
+
+def vendor_log_of(found):
+    """The vendor's libraries' own log as a record holds it."""
+    log = found.vendor_log
+    if log is None or isinstance(log, str):
+        return {"reason": log} if log else None
+    return {"steps": log.steps, "whole_s": log.whole_s, "kernels_s": log.kernels_s, "conversions_s": log.conversions_s,
+            "rows": [dataclasses.asdict(row) for row in log.rows]}
 
 
 def mean(found, key):
@@ -100,5 +110,5 @@ def record_of(found, problem, experiment, run, environment):
         "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies), **found.replies[-1].get("memory", {})},
         "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
-        "ledger": ledger_of(found), "trust": {"trusted": not why, "reasons": why}})
+        "ledger": ledger_of(found), "vendor_log": vendor_log_of(found), "trust": {"trusted": not why, "reasons": why}})
     return record

@@ -7,7 +7,7 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
-from . import imported, pictures, verdict
+from . import imported, pictures, vendor_logs, verdict
 from .further import Further
 from .ledgers import ledgers, median_unexplained
 
@@ -61,7 +61,8 @@ def section(experiment, records):
               for r in rows for n in names if ("best", n) in r.ratios and r.ratios["best", n].verdict == "slower"]
     missing = [{"name": verdict.name_of(m["subject"]), "engine": verdict.label(m), "reason": reason_of(m)} for r in rows for m in r.left_out]
     apart = ledgers(records, experiment.NAME)
-    return {"ledgers": apart, "unexplained": median_unexplained(apart), "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
+    return {"ledgers": apart, "unexplained": median_unexplained(apart), "vendor_logs": vendor_logs.table(records, experiment.NAME),
+            "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
             "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
             "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing,
             "command": f"scripts/compare --only {experiment.NAME}"}
