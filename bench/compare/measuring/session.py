@@ -12,7 +12,7 @@ import time
 
 from ..ledger import ledger_of
 from ..ledger.sampler import Sampler, Unavailable
-from . import vendor_logs
+from . import machine, vendor_logs
 from .agreement import agreement
 from .engines import Variant
 from .machine import Moment, elsewhere
@@ -67,10 +67,10 @@ class Session:
         self.engines, self.alone, self.reference_flops = engines, alone, reference_flops
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
         self.workers, self.broken, self.pulse_s, self.last_turn_s = {}, {}, math.inf, 0.0
-        self.oracle = self.start("oracle", Variant("plumbline", "reference"))
+        self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
 
-    def start(self, key, variant, **settings):
-        words, environment = self.engines.with_settings(**settings).command(variant)
+    def start(self, key, variant, device=None, **settings):
+        words, environment = self.engines.with_settings(**settings).command(variant, device)
         name = "-".join(key) if isinstance(key, tuple) else key
         return Worker(words, environment, self.folder / f"{name.replace(' ', '_')}.log")
 
@@ -96,6 +96,13 @@ class Session:
 
     def all_workers(self):
         return [self.oracle, *self.workers.values()]
+
+    def roofs(self):
+        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for."""
+        if self.engines.device == "cuda" and self.engines.missing_device() is None:
+            with contextlib.suppress(Refused):
+                return self.worker(Variant("plumbline", "best")).ask("roofs")
+        return self.oracle.ask("roofs")
 
     def make(self, problem):
         """Files with the inputs and with the reference's results."""
@@ -127,6 +134,7 @@ class Session:
                 raise Refused(missing, "absent")
             worker = self.worker(variant)
             found.hello = worker.hello
+            self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
                                         results=str(results), inject=inject or {})
             found.agreement = agreement(results, expected, problem.compared_as, problem.dtype)
@@ -202,6 +210,9 @@ class Session:
         if min(before, after) > SLOW_CLOCK * self.pulse_s:
             for found in able:
                 found.disturbed += ["the processor's clock was slow"] * len(found.rounds)
+        held_down = machine.held_down() if self.engines.device == "cuda" and able else []
+        for found in able if held_down else ():
+            found.disturbed += [f"the GPU's clock was held down: {', '.join(held_down)}"] * len(found.rounds)
         if plan.apart_s > 0:
             self.take_apart([f for f in able if f.refusal is None], plan)
         for found in all_found:

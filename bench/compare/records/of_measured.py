@@ -6,6 +6,7 @@ import statistics as st
 import numpy as np
 
 from ..ledger.parts import CONVERSION, OWN, VENDOR
+from ..measuring.engines import EMULATED
 from ..measuring.statistics import MOST_SPREAD, median_interval, spread
 from . import VERSION
 
@@ -30,12 +31,14 @@ def conversions(found, kernels):
     return {**count, **seen} or None
 
 
-def reasons(found, samples):
+def reasons(found, samples, environment):
     why = list(dict.fromkeys(found.disturbed))
     # One round may be bad luck; what most rounds had, the median has.
     why = [w for w in why if found.disturbed.count(w) > len(found.rounds) / 2]
     if len(samples) > 2 and spread(samples) > MOST_SPREAD:
         why.append(f"the quartiles are {spread(samples):.0%} of the median apart")
+    if environment.get("device") == EMULATED:
+        why.append("the device is emulated on the host, and no GPU")
     if any(k["provider"] == "reference" for k in found.prepared.get("kernels", [])):
         why.append("a fallback kernel ran, plain loops")
     return why
@@ -97,7 +100,7 @@ def record_of(found, problem, experiment, run, environment):
     rate, top = (gflops, roof) if gflops else (problem.bytes / median / 1e9, environment.get("copy_gbytes"))
     kernels = found.prepared.get("kernels", [])
     processor_s = (mean(found, "user_s") or 0) + (mean(found, "system_s") or 0)
-    why = reasons(found, samples)
+    why = reasons(found, samples, environment)
     record.update({
         "status": "measured", "rounds_s": found.rounds, "calls_per_sample": found.replies[0]["calls"], "median_s": median,
         "confidence_s": list(median_interval(samples)), "quartiles_s": [float(q) for q in np.percentile(samples, [25, 75])],

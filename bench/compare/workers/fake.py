@@ -16,6 +16,7 @@ from . import serve as protocol
 from .serve import Unsupported
 
 NAME, MODES = "fake", ("good", "wrong", "nan", "dies", "hangs", "memory")
+DEVICES = ("cpu", "emulated")  # a stand-in itself, it computes beside an emulated device as beside none
 
 
 def version():
@@ -28,6 +29,10 @@ def start(threads):
         protocol.time = types.SimpleNamespace(perf_counter=lambda: 1.1 * time.perf_counter(), sleep=time.sleep, monotonic=time.monotonic)
     if broken == "sleep":
         threading.Thread(target=never_sleeps, daemon=True).start()
+
+
+def wait(work):
+    """Numpy has computed what it was called for."""
 
 
 def never_sleeps():

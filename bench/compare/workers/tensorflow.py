@@ -2,15 +2,21 @@
 
 import os
 
+from . import device
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+if device.NAME != "cuda":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np
 import tensorflow as tf
 
 from .channels_last import axis, back, roles, statistics_of, there
+from .serve import Absent
 
 NAME, MODES = "tensorflow", ("eager", "function", "xla")
+DEVICES = ("cpu", "cuda")
+DEVICE = "/GPU:0" if device.NAME == "cuda" else "/CPU:0"
 
 
 def version():
@@ -20,6 +26,35 @@ def version():
 def start(threads):
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    if device.NAME == "cuda":
+        start_gpu()
+
+
+def start_gpu():
+    """Products in f32 without tensor cores, as Plumbline's are; memory is taken as it is needed, since others have theirs there."""
+    if not tf.test.is_built_with_cuda():
+        raise Absent(f"TensorFlow {version()} is built without CUDA; --python tensorflow=PATH names the Python of a build that has it")
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        raise Absent(f"TensorFlow {version()} finds no GPU: the driver or a library of CUDA that it needs is missing, as its log says")
+    tf.config.set_visible_devices(gpus[:1], "GPU")
+    tf.config.experimental.set_memory_growth(gpus[0], True)
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
+def wait(work):
+    if device.NAME == "cuda":
+        tf.test.experimental.sync_devices()
+
+
+def memory():
+    return {"device": tf.config.experimental.get_memory_info("GPU:0")["peak"]}
+
+
+def check_place(y):
+    """Where TensorFlow has no kernel for the device, it takes the host without a word."""
+    if DEVICE not in y.device.replace("device:", ""):
+        raise RuntimeError(f"TensorFlow has computed this on {y.device.rpartition('/')[2]}")
 
 
 def padded(x, a, value=0.0):
@@ -116,6 +151,11 @@ OPS = {
 
 class Work:
     def __init__(self, problem, tensors, mode):
+        """Functions run where their tensors are made."""
+        with tf.device(DEVICE):
+            self.prepare(problem, tensors, mode)
+
+    def prepare(self, problem, tensors, mode):
         self.problem, self.roles = problem, roles(problem)
         self.dtype = {"f32": tf.float32, "bf16": tf.bfloat16}[problem["dtype"]]
         self.is_network = problem["direction"] == "train"
@@ -156,7 +196,8 @@ class Work:
 
     def feed(self, **arrays):
         """Other values of inputs, of the same shapes."""
-        self.values.update({name: tf.constant(there(name, array, self.roles)) for name, array in arrays.items()})
+        with tf.device(DEVICE):
+            self.values.update({name: tf.constant(there(name, array, self.roles)) for name, array in arrays.items()})
 
     def predicted(self):
         """The class that a network gives to each image."""
@@ -194,8 +235,11 @@ class Work:
     def first(self):
         name = self.problem["output"]
         if self.problem["direction"] == "forward":
-            return {name: self.out(name, self.run(self.values))}
+            y = self.run(self.values)
+            check_place(y)
+            return {name: self.out(name, y)}
         y, gradients = self.run_gradients(self.values)
+        check_place(y)
         return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in zip(self.wanted, gradients)}}
 
     def out(self, name, value):
