@@ -57,6 +57,7 @@ class Measured:
     ran_s: float = 0.0         # in its turns so far
     sample_s: float = 0.0      # the last one's length
     ledger: object = None      # a Ledger, or the sentence why there is none
+    apart: dict = dataclasses.field(default_factory=dict)  # the reply of the steps that it is of
     vendor_log: object = None  # a VendorLog, or the sentence why there is none
 
 
@@ -237,6 +238,7 @@ class Session:
                 with Sampler(worker.process.pid, file):
                     samples = max(2, math.ceil(plan.apart_s / seconds))
                     reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s)
+                found.apart = reply
                 seen.append((found, file, reply))
             except (Unavailable, Refused) as reason:
                 found.ledger = str(reason)

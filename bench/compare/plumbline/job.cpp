@@ -64,10 +64,13 @@ Fault::Fault(const json& inject)
       target_(source_.size()),
       images_(ones_on_host(Shape{inject.value("convert_bytes", int64_t{0}) / (4 * 64 * 1024), 64, 32, 32})) {}
 
-void Fault::operator()() const {
+void Fault::operator()() {
+  if (sleep_s_ <= 0 && source_.empty() && images_.numel() == 0) return;
+  const detail::Stopwatch watch;
   if (sleep_s_ > 0) usleep(static_cast<useconds_t>(1e6 * sleep_s_));
   if (!source_.empty()) std::memcpy(target_.data(), source_.data(), source_.size());
   if (images_.numel() > 0) to(images_, Layout::kNhwc);
+  took_s_ += watch.seconds();
 }
 
 Job::Job(std::unique_ptr<Work> work, Device device, const json& inject)
@@ -88,7 +91,7 @@ json Job::run(int samples, double least_s, double warm_s) {
   }
   std::vector<double> times;
   times.reserve(static_cast<size_t>(samples));
-  const double began = monotonic_s();
+  const double fault_s = fault_.took_s(), began = monotonic_s();
   const Counters before = counters();
   for (int i = 0; i < samples; ++i) times.push_back(seconds_of_calls() / calls_);
   const Counters after = counters();
@@ -96,6 +99,7 @@ json Job::run(int samples, double least_s, double warm_s) {
   const double n = static_cast<double>(samples) * calls_;
   return {{"samples_s", times},
           {"calls", calls_},
+          {"fault_s", (fault_.took_s() - fault_s) / n},
           {"began", began},
           {"ended", ended},
           {"peak_bytes", bench::peak_rss_bytes()},
@@ -110,12 +114,6 @@ json Job::run(int samples, double least_s, double warm_s) {
 json Job::epoch(const json& request) {
   epochs_.read(request["data"], request["orders"]);
   return epochs_.run(*work_, request["epoch"], request["scored"]);
-}
-
-json Job::fault(int times) const {
-  double least = std::numeric_limits<double>::max();
-  for (int i = 0; i < times; ++i) least = std::min(least, detail::seconds_of(fault_));
-  return {{"seconds", least}};
 }
 
 json Job::losses(size_t steps) {

@@ -16,12 +16,13 @@ class Fault {
  public:
   /// {"sleep_s", "copy_bytes", "convert_bytes"}, each of which may be missing.
   explicit Fault(const nlohmann::json& inject);
-  void operator()() const;
+  void operator()();
+  /// Seconds that it has taken so far, by the clock.
+  double took_s() const { return took_s_; }
 
  private:
-  double sleep_s_;
-  std::vector<char> source_;
-  mutable std::vector<char> target_;
+  double sleep_s_, took_s_ = 0;
+  std::vector<char> source_, target_;
   Tensor images_;
 };
 
@@ -37,8 +38,6 @@ class Job {
   nlohmann::json run(int samples, double least_s, double warm_s);
   /// An epoch of a training (epochs.h).
   nlohmann::json epoch(const nlohmann::json& request);
-  /// What the added cost takes by itself, when nothing interrupts it.
-  nlohmann::json fault(int times) const;
   /// Those of a training's first steps.
   nlohmann::json losses(size_t steps);
 

@@ -68,7 +68,6 @@ class Worker {
     }
     Job& job = *jobs_.at(name);
     if (what == "run") return job.run(request["samples"], request["least_s"], request.value("warm_s", 0.0));
-    if (what == "fault") return job.fault(request["times"]);
     if (what == "epoch") return job.epoch(request);
     if (what == "losses") return job.losses(request["steps"]);
     fail("there is no request {}", what);

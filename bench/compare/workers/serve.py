@@ -3,11 +3,10 @@
     {"do": "prepare", "job": NAME, "problem": {...}, "mode": MODE, "inputs": FILE, "results": FILE, "inject": {...}}
                               -> {"first_s": seconds of the first step}     the results are written to FILE
     {"do": "run", "job": NAME, "samples": N, "least_s": S, "warm_s": how long before the samples}
-                              -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
+                              -> {"samples_s": [...], "calls": calls a sample, "fault_s": what an injected cost took in a call, ...}
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
                               -> {"loss": mean of the steps', "accuracy": on the first images, "seconds": of the steps}
-    {"do": "fault", "job": NAME, "times": N} -> {"seconds": what the injected cost takes by itself}
     {"do": "defaults"} -> {"defaults": {CONVENTION: {ITEM: value}}}     what it does when nothing is said
     {"do": "drop", "job": NAME} -> {}
 
@@ -55,7 +54,7 @@ class Injected:
     """A step with a known cost added to it, which the ledger must find again: a sleep, a copy, a conversion of layout."""
 
     def __init__(self, step, inject):
-        self.step, self.seconds = step, inject.get("sleep_s", 0.0)
+        self.step, self.seconds, self.took_s = step, inject.get("sleep_s", 0.0), 0.0
         self.source = np.ones(int(inject.get("copy_bytes", 0)) // 4, np.float32)
         self.target = np.empty_like(self.source)
         self.images = np.ones((int(inject.get("convert_bytes", 0)) // (4 * 64 * 1024), 64, 1024), np.float32)
@@ -63,7 +62,9 @@ class Injected:
 
     def __call__(self):
         self.step()
+        start = time.perf_counter()
         self.fault()
+        self.took_s += time.perf_counter() - start
 
     def fault(self):
         if self.seconds:
@@ -86,14 +87,9 @@ class Job:
         """Until the device has done all that it was told."""
         self.framework.wait(self.work)
 
-    def fault(self, times):
-        """What the known cost takes by itself, when nothing interrupts it."""
-        took = []
-        for _ in range(times):
-            start = time.perf_counter()
-            self.step.fault()
-            took.append(time.perf_counter() - start)
-        return {"seconds": min(took)}
+    def fault_s(self):
+        """What the added cost has taken so far, by the clock."""
+        return self.step.took_s if isinstance(self.step, Injected) else 0.0
 
     def epoch(self, request):
         """Trains on the images in the order of an epoch, a batch a step, and counts the right answers to the first images."""
@@ -133,13 +129,13 @@ class Job:
         while time.perf_counter() - start < warm_s:
             self.step()
             self.wait()  # or a GPU would have seconds of work queued by then
-        before, times, began = counters(), [], time.monotonic()
+        before, times, fault_s, began = counters(), [], self.fault_s(), time.monotonic()
         for _ in range(samples):
             times.append(self.seconds_of(self.calls) / self.calls)
         after, ended = counters(), time.monotonic()
         calls = samples * self.calls
-        return {"samples_s": times, "calls": self.calls, "peak_bytes": peak_bytes(), "began": began, "ended": ended,
-                "memory": self.framework.memory() if device.NAME == "cuda" else {},
+        return {"samples_s": times, "calls": self.calls, "fault_s": (self.fault_s() - fault_s) / calls, "began": began, "ended": ended,
+                "peak_bytes": peak_bytes(), "memory": self.framework.memory() if device.NAME == "cuda" else {},
                 **{key: (after[key] - before[key]) / calls for key in after}}
 
     def seconds_of(self, calls):
@@ -227,8 +223,6 @@ def answer(framework, jobs, request):
         return jobs[request["job"]].epoch(request)
     if request["do"] == "losses":
         return jobs[request["job"]].losses(request["steps"])
-    if request["do"] == "fault":
-        return jobs[request["job"]].fault(request["times"])
     if request["do"] == "defaults":
         return {"defaults": beside("defaults", framework).defaults()}
     if request["do"] == "drop":
