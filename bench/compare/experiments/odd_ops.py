@@ -6,8 +6,9 @@ from .ops import sides
 
 NAME = "odd_ops"
 SHOWS = ("Ops that do little arithmetic and read memory in an inconvenient order: the largest element's place and sums over the first, a middle and "
-         "the last dimension, of long rows and of short ones; slices and concatenations along each dimension; and along each as many slices as half of it, picked by random numbers "
-         "that may come more than once (index_select, tf.gather, jnp.take). What bounds them is memory, so a large ratio is a framework's own doing.")
+         "the last dimension, of long rows and of short ones; slices and concatenations along each dimension; half as many slices as each "
+         "dimension has, picked by random numbers that may come more than once (index_select, tf.gather, jnp.take). What bounds them is memory, "
+         "so a large ratio is a framework's own doing.")
 
 SHAPES = {"long_rows": (64, 100_000), "short_rows": (200_000, 16), "images": (32, 64, 56, 56)}
 
