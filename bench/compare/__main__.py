@@ -16,7 +16,7 @@ from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
 from .experiments import QUICK, train
 from .experiments.bench import Bench
-from .measuring.engines import FRAMEWORKS, USUAL_MODE, Engines, Variant
+from .measuring.engines import DEVICES, FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
 from .measuring.session import Session
 from .measuring.worker import Refused
@@ -61,6 +61,11 @@ def engines_of(a):
     if not 1 <= a.threads <= (os.cpu_count() or 1):
         raise BadInput(f"--threads {a.threads}: use 1 to {os.cpu_count()}")
     programs = {k: v for k, v in (p.split("=", 1) for p in a.programs) if pathlib.Path(v).exists()}
+    for word in getattr(a, "python", ()):
+        framework, _, path = word.partition("=")
+        if framework not in FRAMEWORKS or not os.access(path, os.X_OK):
+            raise BadInput(f"--python {word}: use FRAMEWORK=PATH, of {', '.join(FRAMEWORKS)}, PATH being a Python that can be run")
+        programs[framework] = path
     return Engines(programs, a.threads, a.tcmalloc, device=getattr(a, "device", "cpu"))
 
 
@@ -72,7 +77,7 @@ def check_plumbline(engines):
 def described(engines):
     """The environment of all records: the machine with its measured roofs."""
     with Session(engines) as session:
-        return {**environment(engines.threads), "device": engines.device, **session.oracle.ask("roofs")}
+        return {**environment(engines.threads, engines.device), "device": engines.device, **session.roofs()}
 
 
 def new_run(words):
@@ -112,11 +117,17 @@ def measure(words):
     size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where all sides compute (default cpu)")
+    parser.add_argument("--device", choices=DEVICES, default="cpu",
+                        help="where all sides compute (default cpu); emulated rehearses the way of cuda on the host, and measures no GPU")
+    parser.add_argument("--python", action="append", default=[], metavar="FRAMEWORK=PATH",
+                        help="a Python that has a framework, in the place of the environment that scripts/compare installs")
     parser.add_argument("--batch", nargs="+", type=int, metavar="N", default=[],
                         help="of ops and networks, in ops and train; default 32, and with --full 32, 1 and 250")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
                         help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
+    parser.add_argument("--modes", choices=("usual", "all"), help="of the frameworks (default usual, and with --full all)")
+    parser.add_argument("--dtypes", nargs="+", metavar="DTYPE", default=[],
+                        help="f32, bf16; default f32, and with --full both where the processor computes in bf16")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
@@ -125,6 +136,7 @@ def measure(words):
     names = some_of(a.only or (EXPERIMENTS if a.full else QUICK), EXPERIMENTS, "--only")
     frameworks = some_of(a.frameworks, known, "--frameworks")
     networks = some_of(a.networks, NETWORKS, "--networks")
+    dtypes = some_of(a.dtypes, ("f32", "bf16"), "--dtypes")
     if any(batch < 1 for batch in a.batch):
         raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
     if a.shapes:
@@ -133,7 +145,7 @@ def measure(words):
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)),
-                  networks)
+                  networks, a.modes == "all" or (a.full and a.modes is None), dtypes)
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)

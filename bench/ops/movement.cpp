@@ -1,6 +1,7 @@
 // Conversions of layout and dtype, and what else moves elements.
 #include "bench/job.h"
 #include "kernels/cast.h"
+#include "kernels/index_select.h"
 #include "kernels/permute.h"
 #include "kernels/reduce.h"
 #include "kernels/slice.h"
@@ -35,11 +36,23 @@ void add_reversed(const TensorSpec& x, const std::string& problem) {
   add_rows("permute_reversed", x, problem, job<Permute>(p, {x}, {x.with(y)}));
 }
 
+// As many slices as there are, by random numbers, and the gradient of that.
+void add_indexed(const std::string& op, int dim, const TensorSpec& x, const std::string& problem) {
+  const TensorSpec index(Shape{x.shape[dim]}, DType::kI64);
+  for (Job j : {job<IndexSelect>({dim}, {x, index}, {x}), job<IndexAdd>({dim}, {x, index}, {x})}) {
+    j.values.most = x.shape[dim] - 1;
+    const bool is_forward = j.kind == &detail::kind_of<IndexSelect>;
+    add_memory_rows(Path(op, is_forward ? "forward" : "backward", x, problem), j);
+  }
+}
+
 void add_rows_of(const TensorSpec& x, const std::string& problem) {
   for (const DType to : {DType::kF32, DType::kBf16}) {
     if (to != x.dtype) add_rows("to_" + std::string(to_string(to)), x, problem, job<Cast>({}, {x}, {x.with(to)}));
   }
   if (x.rank() >= 2) add_rows_of_channels(x, problem);
+  if (x.rank() >= 1) add_indexed("index_select_rows", 0, x, problem);
+  if (x.rank() >= 2) add_indexed("index_select_channels", 1, x, problem);
   if (x.rank() >= 2 && x.layout == Layout::kNchw) add_reversed(x, problem);
   if (x.rank() != 4) return;
   for (const Layout to : kPublicLayouts) {

@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
+#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -51,6 +52,11 @@ TEST(Refusals, OfRanks) {
       {CALL(concat({of({3, 4}), of({3})}, 0)), {"concat: tensors have shapes (3, 4) and (3)"}},
       {CALL(concat({of({3, 4}), of({3, 4})}, 2)), {"concat: dimension 2"}},
       {CALL(concat({of({3, 4}), of({3, 4})}, -3)), {"concat: dimension -3 of a tensor (3, 4)"}},
+      {CALL(index_select(of({}), 0, labels(2))), {"index_select: dimension 0 of x () does not exist"}},
+      {CALL(index_select(of({3, 4}), 2, labels(2))), {"index_select: dimension 2 of x (3, 4) does not exist"}},
+      {CALL(index_select(of({3, 4}), -3, labels(2))), {"index_select: dimension -3 of x (3, 4)"}},
+      {CALL(index_select(of({3, 4}), 0, of({2, 1}, kI64))),
+       {"index_select: the index is i64 (2, 1) nchw; it must be i64 (N)"}},
       {CALL(permute(of({3, 4}), {0})), {"permute: 1 dimensions are named, x (3, 4) has 2"}},
       {CALL(permute(of({2, 3, 4}), {0, 1, 3})), {"permute: dimension 3"}},
       {CALL(permute(of({2, 3, 4}), {0, -4, 1})), {"permute: dimension -4"}},
@@ -143,6 +149,9 @@ TEST(Refusals, OfSizes) {
       {CALL(pad(of({3}), {0}, {2})), {"pad: a part of shape (3)", "(2)"}},
       {CALL(pad2d(of({1, 1, 2, 2}), {0, 0, -1, 0})), {"pad2d: a padding is -1"}},
       {CALL(pad2d(of({1, 1, 2, 2}), {INT64_MAX, 1, 0, 0})), {"pad2d: a padding is 9223372036854775807"}},
+      {CALL(index_add(of({3, 4}), -2, labels(2), 5)),
+       {"index_add: the index has 2 numbers; dimension -2 of x (3, 4) has 3 slices"}},
+      {CALL(index_add(of({3, 4}), 0, labels(3), -1)), {"index_add: y cannot have -1 slices"}},
       {CALL(concat({of({3, 4}), of({3, 5})}, 0)), {"concat: tensors have shapes (3, 4) and (3, 5)"}},
       {CALL(reshape(of({4}), Shape{5})), {"reshape: x (4) has 4 elements, (5) has 5"}},
       {CALL(reshape(of({4}), {-1, 3})), {"reshape: x (4) has 4 elements, which 3"}},

@@ -7,6 +7,7 @@
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
+#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -47,6 +48,9 @@ TEST(Refusals, OfDtypes) {
       {CALL(dropped(of({3}, kI32), 0.5)), {"dropout: x is i32 (3) nchw; convert it to a floating dtype"}},
       {CALL(dropped(of({3}), 0.5, of({2}))), {"dropout: ", "f32 (2) nchw"}},
       {CALL(concat({of({2}), of({2}, kF64)}, 0)), {"concat: tensors are f32 (2) nchw and f64 (2) nchw"}},
+      {CALL(index_select(of({2, 3}), 0, of({2}, kI32))),
+       {"index_select: the index is i32 (2) nchw; it must be i64 (N)"}},
+      {CALL(index_add(of({2}, kI32), 0, labels(2), 3)), {"index_add: x is i32 (2) nchw; convert it"}},
       {CALL(sum(of({4}, kI32))), {"sum: x is i32 (4) nchw; convert it"}},
       {CALL(expand(of({1}), TensorSpec(Shape{3}, kF64))), {"expand: x is f32 (1) nchw"}},
       {CALL(of({1}, kI32).require_grad()), {"require_grad: a tensor of dtype i32"}},
@@ -83,6 +87,7 @@ TEST(Refusals, OfHalf) {
       {CALL(softmax(of({4}, kF16))), {"softmax_forward: no kernel", "f16"}},
       {CALL(cross_entropy(of({2, 3}, kF16), labels(2))), {"cross_entropy_forward: no kernel", "f16"}},
       {CALL(dropped(of({4}, kF16), 0.5)), {"dropout_forward: no kernel", "f16"}},
+      {CALL(index_add(of({4}, kF16), 0, labels(4), 3)), {"index_add: no kernel", "f16"}},
       {CALL(sum(of({4}, kF16))), {"reduce: no kernel", "f16"}},
   };
   expect_refused(table);

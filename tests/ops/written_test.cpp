@@ -8,6 +8,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -63,6 +64,8 @@ const std::vector<Written> kOps = {
     {"mse", {kX, kX}, {}, [](auto in) { return mse(in[0], in[1]); }},  // the difference is the op's own
     {"dropout", {kX}, {}, [](auto in) { return dropped(in[0], 0.5); }},
     {"concat", {kX, kX}, {}, [](auto in) { return concat(in, 1); }},
+    {"index_select", {kX, TensorSpec(Shape{2}, kI64)}, {1}, [](auto in) { return index_select(in[0], 2, in[1]); }},
+    {"index_add", {kX, TensorSpec(Shape{4}, kI64)}, {1}, [](auto in) { return index_add(in[0], 2, in[1], 3); }},
     {"reshape", {kX}, {}, [](auto in) { return reshape(in[0], Shape{96}); }},
     {"to_layout", {kX}, {}, [](auto in) { return to(in[0], kNhwc); }},
     {"to_dtype", {kX}, {}, [](auto in) { return to(in[0], kBf16); }},

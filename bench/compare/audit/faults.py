@@ -1,7 +1,7 @@
 """Costs that were added to a step on purpose, and what the ledger finds of them: in the part where it belongs, as large as it is.
 
-The step is taken apart without the cost and with it. What a part has grown by is held against what the cost takes by itself, which
-the worker that was given it measures.
+The step is taken apart without the cost and with it. What a part has grown by is held against what the cost took in the very steps that
+were taken apart, by the worker's clock around it.
 """
 
 import dataclasses
@@ -10,7 +10,6 @@ from ..ledger.parts import CONVERSION, IDLE
 from ..measuring.session import Plan
 
 MOST_OFF = 0.2
-TIMES = 20
 # {name: (what is injected, the part in which it must be found)}
 FAULTS = {"5 ms of sleep": ({"sleep_s": 0.005}, IDLE), "a copy of 64 MB": ({"copy_bytes": 64_000_000}, CONVERSION),
           "a forced conversion of 64 MB": ({"convert_bytes": 64 << 20}, CONVERSION)}
@@ -18,7 +17,7 @@ FAULTS = {"5 ms of sleep": ({"sleep_s": 0.005}, IDLE), "a copy of 64 MB": ({"cop
 
 @dataclasses.dataclass
 class Found:
-    """Of one fault in one engine: seconds a step by itself, and as the ledger has it."""
+    """Of one fault in one engine: seconds a step by the clock, and as the ledger has it."""
 
     engine: str
     fault: str
@@ -32,22 +31,16 @@ class Found:
 
 
 def ledger_with(session, problem, variant, inject, plan):
-    """(ledger, what the injected cost takes by itself)."""
+    """(ledger, what the injected cost took in a step that it is of)."""
     inputs, expected = session.make(problem)
     found = session.prepare(problem, variant, inputs, expected, inject)
     if found.refusal is not None:
         raise found.refusal
-    worker = session.worker(variant)
-
-    def cost():
-        return worker.ask("fault", job=variant.name, times=TIMES)["seconds"] if inject else 0.0
-    before = cost()
     for keep in (False, True):
         session.run(found, plan, keep)
     session.take_apart([found], plan)
-    least = min(before, cost())
-    worker.ask("drop", job=variant.name)
-    return found.ledger, least
+    session.worker(variant).ask("drop", job=variant.name)
+    return found.ledger, found.apart.get("fault_s", 0.0)
 
 
 def find(session, problem, variants, seconds=2.0):

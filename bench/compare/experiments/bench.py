@@ -7,12 +7,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..measuring import training
 from ..measuring.engines import Variant
 from ..measuring.session import REFERENCE_FLOPS, Measured, Plan, Session
+from ..measuring.vendor_logs import is_logged
 from ..measuring.worker import Refused
 from ..records.of_measured import record_of
 
-# The modes that users of a framework have, the usual ones first: those of the quick comparison.
-QUICK_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
-QUICK_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
+# The modes that users of a framework have, the usual ones first.
+USUAL_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
+USUAL_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
 
@@ -29,18 +30,22 @@ class Bench:
     shapes: object = None    # a file of the user's problems
     batches: tuple = ()      # that the user asks for, in the place of those of the comparison
     networks: tuple = ()     # the same
+    every_mode: bool = False  # of the frameworks, and not the usual ones alone
+    asked_dtypes: tuple = ()  # as batches
     reference_flops: float = REFERENCE_FLOPS
     foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 
     def variants_of_frameworks(self):
         """Every framework in its modes, with tcmalloc and without."""
-        modes = MODES if self.full else QUICK_MODES
+        modes = MODES if self.every_mode else USUAL_MODES
         others = ("tcmalloc",) if self.engines.tcmalloc else ()
         return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
-                for allocator in ("", *(others if self.full or (f, mode) in QUICK_ALLOCATORS else ()))]
+                for allocator in ("", *(others if self.every_mode or (f, mode) in USUAL_ALLOCATORS else ()))]
 
     def dtypes(self):
         """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""
+        if self.asked_dtypes:
+            return self.asked_dtypes
         has_bf16 = self.environment["bf16_gflops"] > 1.2 * self.environment["f32_gflops"]
         return ("f32", "bf16") if self.full and has_bf16 else ("f32",)
 
@@ -60,7 +65,7 @@ class Bench:
 
     def seconds_of(self, problem, variants, plan, alone):
         """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes
-        to start, compile and take apart."""
+        to start, compile, take apart and log."""
         roof = self.environment["bf16_gflops" if problem.dtype == "bf16" else "f32_gflops"]
         step = max(2 * problem.flops / roof, 4 * problem.bytes / self.environment["copy_gbytes"]) / 1e9 + 2e-5
         seconds = 0.2
@@ -69,6 +74,7 @@ class Bench:
             samples = plan.samples * (plan.rounds + plan.warm_up) + 2
             start = (4 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
+            seconds += start + (2 + plan.logged) * own if is_logged(v, plan) else 0
         return seconds
 
     def train(self, experiment, problem, variants, images, epochs, scored):
@@ -99,8 +105,8 @@ class Bench:
 
     def measure_parties(self, experiment, work, plan=None, alone=False):
         """The same of [(problem, [variants of a turn])], where not all sides of a problem fit into memory at once."""
-        todo = [(p, turn, party) for p, parties in work for turn, party in enumerate(parties)
-                if not self.store.has(experiment, p.id(), party, self.engines.device)]
+        once = {(p.id(), turn): (p, turn, party) for p, parties in work for turn, party in enumerate(parties)}
+        todo = [(p, turn, party) for p, turn, party in once.values() if not self.store.has(experiment, p.id(), party, self.engines.device)]
         plan = plan or Plan()
         if self.foresees(self.seconds_of(p, party, plan, alone) for p, _, party in todo) or not todo:
             return

@@ -46,10 +46,10 @@ def why_not(problem, variants, free):
     return f"two workers would take about {needed / 1e9:.0f} GB together at batch {problem.batch}, and {free / 1e9:.0f} GB are free"
 
 
-def fitting(problems, variants, leave_out, free=None, smaller_batches=SMALLER):
+def fitting(problems, variants, leave_out, free=None, smaller_batches=SMALLER, device="cpu"):
     """[(problem, parties)] of those that fit. The others are handed to leave_out(problem, reason), and the largest smaller batch that
     fits comes in the place of each."""
-    free, chosen = free_bytes() if free is None else free, {}
+    free, chosen = free_bytes(device) if free is None else free, {}
     for problem in problems:
         smaller = [network_problem(problem.op, batch, problem.direction, problem.dtype, problem.optimizer, problem.learning_rate)
                    for batch in smaller_batches if batch < problem.batch]

@@ -1,4 +1,4 @@
-"""The ops that are said to be slow in one framework or another: argmax, reductions over one dimension, slices, concatenations."""
+"""The ops that are said to be slow in one framework or another: argmax, reductions over one dimension, slices, concatenations, indexing."""
 
 from ..measuring.session import Plan
 from ..problems import Tensor, catalogue
@@ -6,8 +6,9 @@ from .ops import sides
 
 NAME = "odd_ops"
 SHOWS = ("Ops that do little arithmetic and read memory in an inconvenient order: the largest element's place and sums over the first, a middle and "
-         "the last dimension, of long rows and of short ones; slices and concatenations along each dimension. What bounds them is memory, so "
-         "a large ratio is a framework's own doing.")
+         "the last dimension, of long rows and of short ones; slices and concatenations along each dimension; half as many slices as each "
+         "dimension has, picked by random numbers that may come more than once (index_select, tf.gather, jnp.take). What bounds them is memory, "
+         "so a large ratio is a framework's own doing.")
 
 SHAPES = {"long_rows": (64, 100_000), "short_rows": (200_000, 16), "images": (32, 64, 56, 56)}
 
@@ -28,6 +29,7 @@ def forward_problems(shapes):
             yield catalogue.op_problem("slice", label, {"x": Tensor(x)}, {"begin": begin, "extents": list(half)}, half)
             both = (*x[:dim], 2 * x[dim], *x[dim + 1:])
             yield catalogue.op_problem("concat", label, {"x": Tensor(x), "other": Tensor(x)}, {"dim": dim}, both)
+            yield catalogue.index_select(label, x, dim)
 
 
 def run(bench):

@@ -1,5 +1,7 @@
 """Every op of the catalogue on the networks' shapes, forward and with its gradients."""
 
+import dataclasses
+
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
 from ..problems import catalogue
@@ -15,6 +17,8 @@ QUICK = [("conv2d", "alexnet.conv2"), ("conv2d", "vgg16.conv1_2"), ("conv2d", "v
          ("avg_pool2d", "vgg16.pool2"), ("relu", "vgg16.act1"), ("gelu", "vgg16.act2"), ("add", "vgg16.act1"), ("sum", "vgg16.act1"),
          ("softmax", "vgg16.logits"), ("batch_norm", "vgg16.act2"), ("pad2d", "vgg16.act2"), ("cross_entropy", "vgg16.logits"),
          ("concat", "alexnet.act2"), ("argmax", "vgg16.act2")]
+
+FLAT = {"channels_last": "eager", "compile_channels_last": "compile"}  # what modes come to where there are no channels
 
 
 def forward_problems(bench):
@@ -36,12 +40,13 @@ def problems(bench):
 def sides(bench):
     """The function of a problem that gives its variants: images in Plumbline in both layouts."""
     frameworks = bench.variants_of_frameworks()
+    rows = list(dict.fromkeys(dataclasses.replace(v, mode=FLAT.get(v.mode, v.mode)) for v in frameworks))
     ours = [Variant("plumbline", mode) for mode in ("best nhwc", "best nchw", "vendor nhwc", "vendor nchw")]
     flat = [Variant("plumbline", mode) for mode in ("best", "vendor")]
 
     def variants(problem):
         is_image = any(len(t.shape) == 4 for n, t in problem.inputs.items() if n != "w")
-        return (ours if is_image else flat) + frameworks
+        return ours + frameworks if is_image else flat + rows
     return variants
 
 

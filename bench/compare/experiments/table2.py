@@ -28,7 +28,8 @@ def problems(full):
 def run(bench):
     variants = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto")] + bench.variants_of_frameworks()
     plan = Plan(rounds=5, samples=1, least_s=0.0) if bench.full else Plan(rounds=3, samples=1, least_s=0.0)
-    chosen = fitting(problems(bench.full), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason), smaller_batches=())
+    chosen = fitting(problems(bench.full), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason), smaller_batches=(),
+                     device=bench.engines.device)
     bench.measure_parties(NAME, chosen, plan, alone=True)
 
 

@@ -29,14 +29,16 @@ CLASSES = ("parameter", "gradient", "state", "activation", "workspace", "pack", 
 
 
 def report(records):
-    """Peak memory of each side: of its process, and by class where the engine counts them."""
-    lines = []
+    """Peak memory of each side: of its process, of the device's, and by class where the engine counts them."""
+    lines, places = [], ["process"]
+    if any("device" in (r.get("memory") or {}) for r in records):
+        places.append("device")
     for members in verdict.groups(records, NAME).values():
         for r in (m for m in members if m["status"] == "measured"):
             by = r.get("memory") or {}
-            lines.append([f"{verdict.name_of(r['subject'])}: {verdict.label(r)}", megabytes(by.get("process")), *(megabytes(by.get(c)) for c in CLASSES)])
-    note = "The classes are what Plumbline's allocator held when its sum was largest; of a framework, the process alone is known."
-    return Further(tables=[Table("Peak memory, MB", ["", "process", *CLASSES], lines, note)] if lines else [])
+            lines.append([f"{verdict.name_of(r['subject'])}: {verdict.label(r)}", *(megabytes(by.get(c)) for c in (*places, *CLASSES))])
+    note = "The classes are what Plumbline's allocator held when its sum was largest; of a framework, the process is known, and what its allocator took of a GPU."
+    return Further(tables=[Table("Peak memory, MB", ["", *places, *CLASSES], lines, note)] if lines else [])
 
 
 def megabytes(count):
@@ -45,7 +47,8 @@ def megabytes(count):
 
 def run(bench):
     variants = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto", "best captured auto")] + bench.variants_of_frameworks()
-    plan = (Plan(rounds=9, samples=2, least_s=0.0, most_s=20, apart_s=2.0) if bench.full else
-            Plan(rounds=5, samples=1, least_s=0.0, most_s=2, apart_s=0.5))
-    chosen = fitting(problems(bench), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason))
+    plan = (Plan(rounds=7, samples=1, least_s=0.0, most_s=8, apart_s=1.0, logged=3) if bench.full else
+            Plan(rounds=5, samples=1, least_s=0.0, most_s=2, apart_s=0.5, logged=2, logs_compiled=False))
+    chosen = fitting(problems(bench), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason),
+                     device=bench.engines.device)
     bench.measure_parties(NAME, chosen, plan, alone=True)

@@ -10,7 +10,7 @@ PARTS = {
     CONVERSION: "conversions of layout and format, and copies",
     MEMORY: "page faults, allocation and release",
     HOST: "the host's work: the interpreter, dispatch, the tape",
-    WAIT: "threads that wait for each other without work, spinning included",
+    WAIT: "threads that wait without work for each other or for a GPU, spinning included",
     IDLE: "no thread runs: all sleep",
     ELSEWHERE: "no thread runs: the processors were taken for other programs",
     UNEXPLAINED: "functions that no rule knows, or that have no name",
@@ -25,7 +25,7 @@ RULES = [(part, re.compile(pattern)) for part, pattern in (
                  r"^(copy_|_strided_to|_aligned_strided|_contig_to|_aligned_contig|raw_array_assign|npy_copy|_swap).*\(_multiarray"),
     (VENDOR, r"^jit_|_utils::jit_|dnnl|\(libdnnl|^_?mkl_|\bmkl_|libmkl"),
     (WAIT, r"ThreadPoolTempl|RunQueue|EventCount|WaitForWork|gomp_|^GOMP_barrier|\[unknown\] \(libgomp|__kmp|\(libiomp|\(libomp|pthread_(cond|mutex|barrier)|"
-           r"^_*(futex|lll_)|sem_wait|sched_yield|nanosleep|BlockingCounter|absl::.*(Mutex|Wait)|nsync"),
+           r"^_*(futex|lll_)|sem_wait|sched_yield|nanosleep|^cu(da)?(Stream|Event|Ctx|Device)Synchronize|BlockingCounter|absl::.*(Mutex|Wait)|nsync"),
     (OWN, r"^kernel(\._omp_fn|\()|\.main\.so\)|at::native::.*(kernel|Kernel|lambda|AVX|DEFAULT|cpu_|vectorized|loop)|at::vec|invoke_parallel|"
           r"c10::function_ref|serial_for_each|cpublas|Eigen::|tensorflow::.*([Ff]unctor|Col2im|Im2col|Op<|Op::|launch)|ynn::|slinky::|"
           r"xla::cpu.*[Rr]untime|__xla_cpu|xnn_|plumb::cpu::|plumb::functors|plumb::.*(update_range|update_all|::kernel)|"

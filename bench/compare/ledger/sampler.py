@@ -40,6 +40,8 @@ class Sampler:
     def __init__(self, pid, file):
         if not shutil.which("perf"):
             raise Unavailable("perf is not installed; scripts/setup --compare installs it")
+        if not shutil.which("c++filt"):  # the rules know functions by their written names
+            raise Unavailable("c++filt is not installed; it comes with a compiler, in the package binutils")
         self.pid, self.file = pid, pathlib.Path(file)
         words = ["perf", "record", "-q", "-B", "-N", "--switch-events", "-e", "cpu-clock" if os.geteuid() == 0 else "cpu-clock:u", "-c", str(int(PERIOD_S * 1e9)), "-k",
                  "CLOCK_MONOTONIC", "--call-graph", "fp", "-m", "512", "-o", str(self.file), "-p", str(pid), "--control", "fd:0,1"]

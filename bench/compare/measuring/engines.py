@@ -4,10 +4,13 @@ import dataclasses
 import os
 import pathlib
 
-from .machine import gpu
+from .machine import has_gpu
+from .worker import Refused
 
 BENCH = pathlib.Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("torch", "tensorflow", "jax")
+EMULATED = "emulated"  # rehearses the way of cuda on the host, and is no GPU
+DEVICES = ("cpu", "cuda", EMULATED)
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
 
 
@@ -43,10 +46,14 @@ class Engines:
         return engine in self.programs
 
     def missing_device(self):
-        """Why nothing can run on the device, in a sentence; None if it can."""
-        if self.device == "cpu":
-            return None
-        return "there is no GPU: no NVIDIA driver is loaded" if gpu() is None else "on a GPU, nothing is measured by this version yet"
+        """Why no engine can run on the device, in a sentence; None where each must say for itself."""
+        return "there is no GPU: no NVIDIA driver is loaded" if self.device == "cuda" and not has_gpu() else None
+
+    def check_device(self, hello):
+        """Throws unless what an engine calls its device is one that was asked for: an emulated one is never taken for a GPU."""
+        is_emulated = hello["environment"].get("device_name") == EMULATED
+        if is_emulated and self.device != EMULATED:
+            raise Refused("the device of this plumb_bench_worker is emulated on the host, and no GPU; preset cuda builds one for GPUs", "absent")
 
     def untouched(self, engine):
         """(words, environment) of a worker that is told nothing: neither threads, nor by the environment."""
@@ -56,16 +63,16 @@ class Engines:
             return [str(self.programs[engine])], environment
         return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], environment
 
-    def command(self, variant):
-        """(words, environment) of a worker. OpenMP's threads sleep while they wait, and have a processor each: else the system runs two of
+    def command(self, variant, device=None):
+        """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads sleep while they wait, and have a processor each: else the system runs two of
         them on one now and then, for a whole turn. oneDNN tells the profiler the names of the code that it makes."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",
-                       "OMP_PROC_BIND": "true", "ONEDNN_JIT_PROFILE": "2"}
+                       "OMP_PROC_BIND": "true", "ONEDNN_JIT_PROFILE": "2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         environment.update(self.settings)
         environment.pop("LD_PRELOAD", None)
         if variant.allocator:
             environment["LD_PRELOAD"] = self.tcmalloc
-        program = str(self.programs[variant.engine])
+        program, options, device = str(self.programs[variant.engine]), ("--threads", str(self.threads)), device or self.device
         if variant.engine == "plumbline":
-            return [program, "--threads", str(self.threads)], environment
-        return [program, "-m", "compare.workers", self.modules.get(variant.engine, variant.engine), "--threads", str(self.threads)], environment
+            return [program, *options, "--device", "cpu" if device == "cpu" else "cuda"], environment
+        return [program, "-m", "compare.workers", self.modules.get(variant.engine, variant.engine), *options, "--device", device], environment

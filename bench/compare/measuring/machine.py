@@ -4,18 +4,28 @@ import collections
 import os
 import pathlib
 import platform
+import subprocess
 
 import psutil
 
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")  # that kernels are chosen by
 BOUND, UNBOUND = "threads sleep while they wait, a processor each", "threads sleep while they wait"
+# What nvidia-smi is asked, by the names of its query; drivers before 535 have another name for the last.
+GPU_FIELDS = {"name": "name", "driver": "driver_version", "memory_mib": "memory.total", "free_mib": "memory.free", "clock_mhz": "clocks.current.sm",
+              "most_clock_mhz": "clocks.max.sm", "memory_clock_mhz": "clocks.current.memory", "power_limit_w": "power.limit",
+              "utilisation_percent": "utilization.gpu", "clock_reasons": "clocks_event_reasons.active"}
+OLDER_FIELDS = {**GPU_FIELDS, "clock_reasons": "clocks_throttle_reasons.active"}
+# Bits of its reasons for a clock that is not the highest. What holds a clock down beyond how the card was set up and fed:
+HELD_DOWN = {0x8: "hardware slowdown", 0x20: "heat, by software", 0x40: "heat, by hardware", 0x80: "power brake"}
 TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
 
 
-def environment(threads):
+def environment(threads, device="cpu"):
     """What a result depends on besides the software."""
     frequency = psutil.cpu_freq()
-    return {"processor": processor(), "cores": psutil.cpu_count(logical=False) or 0, "processors": os.cpu_count(),
-            "threads": threads, "memory_bytes": psutil.virtual_memory().total, "kernel": platform.release(),
+    there = {"gpu": gpu()} if device == "cuda" else {}
+    return {**there, "processor": processor(), "instructions": instructions(), "cores": psutil.cpu_count(logical=False) or 0,
+            "processors": os.cpu_count(), "threads": threads, "memory_bytes": psutil.virtual_memory().total, "kernel": platform.release(),
             "system": system(), "governor": governor(), "clock_mhz": frequency.current if frequency else None,
             "huge_pages": huge_pages(), "openmp": BOUND}
 
@@ -25,6 +35,13 @@ def processor():
         return next((line.partition(":")[2].strip() for line in f if line.startswith("model name")), platform.machine())
 
 
+def instructions():
+    """Of INSTRUCTIONS, those that the processor has: virtual machines do not tell its model, so that two may have one name."""
+    with open("/proc/cpuinfo") as f:
+        flags = next((line.split() for line in f if line.startswith("flags")), ())
+    return [name for name in INSTRUCTIONS if name in flags]
+
+
 def system():
     try:
         return platform.freedesktop_os_release()["PRETTY_NAME"]
@@ -32,8 +49,14 @@ def system():
         return platform.system()
 
 
-def free_bytes():
-    """Memory that programs could still have, within what this container may use; what caches files is given back to them."""
+def free_bytes(device="cpu"):
+    """Memory that programs could still have, of the host and of a GPU that they use."""
+    of_gpu = (gpu() or {}).get("free_mib") if device == "cuda" else None
+    return free_of_host() if of_gpu is None else min(free_of_host(), of_gpu << 20)
+
+
+def free_of_host():
+    """Within what this container may use; what caches files is given back to programs."""
     free, most = psutil.virtual_memory().available, text_of("/sys/fs/cgroup/memory.max") or ""
     held = dict(line.split() for line in (text_of("/sys/fs/cgroup/memory.stat") or "").splitlines())
     return min(free, int(most) - int(held["anon"])) if most.isdigit() and "anon" in held else free
@@ -48,10 +71,47 @@ def text_of(path):
 
 
 def gpu():
-    """The first GPU's name, or None."""
+    """What nvidia-smi says of the GPU that programs use (GPU_FIELDS), or its name alone where there is no nvidia-smi; None without one."""
+    return asked(GPU_FIELDS) or asked(OLDER_FIELDS) or named()
+
+
+def asked(fields):
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0] or "0"
+    words = ["nvidia-smi", f"--id={visible}", f"--query-gpu={','.join(fields.values())}", "--format=csv,noheader,nounits"]
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    values = [v.strip() for v in said.stdout.split(",")]
+    return {f: v if f in ("name", "driver") else number_of(v) for f, v in zip(fields, values)} if said.returncode == 0 and len(values) == len(fields) else None
+
+
+def number_of(text):
+    """The number that a text is, the text itself, or None for what the card does not have."""
+    for read in (lambda t: int(t, 0), float):
+        try:
+            return read(text)
+        except ValueError:
+            pass
+    return None if text.startswith("[") else text
+
+
+def has_gpu():
+    """Whether a driver has one; quickly, for it is asked often."""
+    return named() is not None or gpu() is not None
+
+
+def named():
     for file in sorted(pathlib.Path("/proc/driver/nvidia/gpus").glob("*/information")):
-        return next((line.partition(":")[2].strip() for line in file.read_text().splitlines() if line.startswith("Model")), "a GPU")
+        name = next((line.partition(":")[2].strip() for line in file.read_text().splitlines() if line.startswith("Model")), "a GPU")
+        return {"name": name}
     return None
+
+
+def held_down():
+    """What holds the GPU's clock down now, in words."""
+    reasons = (gpu() or {}).get("clock_reasons") or 0
+    return [words for bit, words in HELD_DOWN.items() if reasons & bit]
 
 
 def governor():

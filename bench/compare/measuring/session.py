@@ -12,6 +12,7 @@ import time
 
 from ..ledger import ledger_of
 from ..ledger.sampler import Sampler, Unavailable
+from . import machine, vendor_logs
 from .agreement import agreement
 from .engines import Variant
 from .machine import Moment, elsewhere
@@ -37,6 +38,8 @@ class Plan:
     patience: int = 1      # times as many rounds, while any side's quartiles are too far apart
     most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
     apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
+    logged: int = 0        # steps of which the vendor's libraries keep a log of their own, behind all else
+    logs_compiled: bool = True  # also of modes that have to be compiled once more for it
 
 
 @dataclasses.dataclass
@@ -54,6 +57,8 @@ class Measured:
     ran_s: float = 0.0         # in its turns so far
     sample_s: float = 0.0      # the last one's length
     ledger: object = None      # a Ledger, or the sentence why there is none
+    apart: dict = dataclasses.field(default_factory=dict)  # the reply of the steps that it is of
+    vendor_log: object = None  # a VendorLog, or the sentence why there is none
 
 
 class Session:
@@ -63,10 +68,10 @@ class Session:
         self.engines, self.alone, self.reference_flops = engines, alone, reference_flops
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
         self.workers, self.broken, self.pulse_s, self.last_turn_s = {}, {}, math.inf, 0.0
-        self.oracle = self.start("oracle", Variant("plumbline", "reference"))
+        self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
 
-    def start(self, key, variant):
-        words, environment = self.engines.command(variant)
+    def start(self, key, variant, device=None, **settings):
+        words, environment = self.engines.with_settings(**settings).command(variant, device)
         name = "-".join(key) if isinstance(key, tuple) else key
         return Worker(words, environment, self.folder / f"{name.replace(' ', '_')}.log")
 
@@ -92,6 +97,13 @@ class Session:
 
     def all_workers(self):
         return [self.oracle, *self.workers.values()]
+
+    def roofs(self):
+        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for."""
+        if self.engines.device == "cuda" and self.engines.missing_device() is None:
+            with contextlib.suppress(Refused):
+                return self.worker(Variant("plumbline", "best")).ask("roofs")
+        return self.oracle.ask("roofs")
 
     def make(self, problem):
         """Files with the inputs and with the reference's results."""
@@ -123,6 +135,7 @@ class Session:
                 raise Refused(missing, "absent")
             worker = self.worker(variant)
             found.hello = worker.hello
+            self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
                                         results=str(results), inject=inject or {})
             found.agreement = agreement(results, expected, problem.compared_as, problem.dtype)
@@ -198,6 +211,9 @@ class Session:
         if min(before, after) > SLOW_CLOCK * self.pulse_s:
             for found in able:
                 found.disturbed += ["the processor's clock was slow"] * len(found.rounds)
+        held_down = machine.held_down() if self.engines.device == "cuda" and able else []
+        for found in able if held_down else ():
+            found.disturbed += [f"the GPU's clock was held down: {', '.join(held_down)}"] * len(found.rounds)
         if plan.apart_s > 0:
             self.take_apart([f for f in able if f.refusal is None], plan)
         for found in all_found:
@@ -205,6 +221,9 @@ class Session:
                 self.worker(found.variant).ask("drop", job=found.variant.name)
             except Refused:
                 pass
+        if plan.logged:
+            self.close_workers()  # a step more beside them might not fit into memory
+            vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan, inputs)
         inputs.unlink(missing_ok=True)
         expected.unlink(missing_ok=True)
         return all_found
@@ -219,6 +238,7 @@ class Session:
                 with Sampler(worker.process.pid, file):
                     samples = max(2, math.ceil(plan.apart_s / seconds))
                     reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s)
+                found.apart = reply
                 seen.append((found, file, reply))
             except (Unavailable, Refused) as reason:
                 found.ledger = str(reason)

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/plumbline/work.h"
+#include "core/context.h"
 #include "measure/onednn/raw.h"
 #include "ops/conv2d.h"
 #include "ops/convert.h"
@@ -110,6 +111,7 @@ class BlockedWork final : public Work {
 }  // namespace
 
 std::unique_ptr<Work> prepare_blocked(const json& problem, const Tensors& tensors, const Mode& mode) {
+  PLUMB_CHECK(detail::ctx.policy.device.is_cpu(), "the mode blocked is oneDNN's, and so for a processor");
   PLUMB_CHECK(problem["kind"] == "op" && problem["op"] == "conv2d" && !tensors.contains("b"),
               "the mode blocked is for convolutions without a bias, not for {}", problem["op"].get<std::string>());
   return std::make_unique<BlockedWork>(problem, tensors, mode);

@@ -8,6 +8,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
+#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -94,6 +95,8 @@ const std::map<std::string, Call>& calls() {
        [](const Tensors& t, const Attributes& a) {
          return concat({t.at("x"), t.at("other")}, a["dim"].get<int>());
        }},
+      {"index_select", [](const Tensors& t,
+                          const Attributes& a) { return index_select(t.at("x"), a["dim"].get<int>(), t.at("index")); }},
       {"permute", [](const Tensors& t, const Attributes& a) { return permute(t.at("x"), dims(a["dims"])); }},
       {"cross_entropy", [](const Tensors& t, const Attributes&) { return cross_entropy(t.at("x"), t.at("labels")); }},
       {"mse", of_two<mse>},

@@ -8,6 +8,7 @@
 
 #include "bench/compare/plumbline/tensor_files.h"
 #include "core/stopwatch.h"
+#include "ops/convert.h"
 
 namespace plumb::compare {
 namespace {
@@ -58,7 +59,7 @@ nlohmann::json Epochs::run(Work& work, int64_t epoch, int64_t scored) const {
   for (int64_t i = 0; i < scored; i += batch) {
     std::iota(which.begin(), which.end(), i);
     feed(which);
-    const Tensor predicted = work.predicted();
+    const Tensor predicted = to(work.predicted(), Device());
     for (int64_t j = 0; j < batch; ++j) {
       right += predicted.data<int64_t>()[static_cast<size_t>(j)] == labels_.data<int64_t>()[static_cast<size_t>(i + j)];
     }

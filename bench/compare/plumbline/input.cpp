@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/context.h"
 #include "data/loader.h"
 #include "dispatch/policy.h"
 #include "models/network.h"
@@ -42,7 +43,8 @@ class InputWork final : public Work {
                 .augmentation = datasets::Augmentation::cifar(),
                 .normalization = datasets::Normalization::imagenet(),
                 .layout = layout_,
-                .workers = way_ == "overlapped" ? 1 : 0};
+                .workers = way_ == "overlapped" ? 1 : 0,
+                .device = detail::ctx.policy.device};
     loader_.emplace(data_, options_);
     optim::Settings settings;
     settings.learning_rate = problem["learning_rate"].get<double>();
@@ -64,6 +66,7 @@ class InputWork final : public Work {
     plain.augmentation = {};
     plain.workers = 0;
     plain.layout = Layout::kNchw;
+    plain.device = Device();
     datasets::Loader loader(data_, plain);
     datasets::Batch first;
     loader.start_epoch(0);

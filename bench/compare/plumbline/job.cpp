@@ -10,6 +10,7 @@
 
 #include "bench/allocations.h"
 #include "bench/peak_memory.h"
+#include "core/context.h"
 #include "core/memory.h"
 #include "core/stopwatch.h"
 #include "ops/convert.h"
@@ -33,14 +34,21 @@ Counters counters() {
   return {u.ru_minflt + u.ru_majflt, u.ru_nivcsw, bench::allocation_count(), seconds(u.ru_utime), seconds(u.ru_stime)};
 }
 
-// Bytes by class when their sum was largest, since the process began.
-json memory_by_class() {
-  const MemoryStats stats = cpu_memory().stats();
+// Bytes of the device's allocator by class when their sum was largest, since the process began; of a GPU the sum too.
+json memory_by_class(Device device) {
+  const MemoryStats stats = memory_of(device).stats();
   json bytes = json::object();
+  if (!device.is_cpu()) bytes["device"] = stats.peak_total();
   for (int i = 0; i < kMemoryClassCount; ++i) {
     bytes[to_string(static_cast<MemoryClass>(i))] = stats.at_peak_bytes[static_cast<size_t>(i)];
   }
   return bytes;
+}
+
+// A fault is the host's, wherever the work is.
+Tensor ones_on_host(const Shape& shape) {
+  const DeviceScope host{Device()};
+  return ones(shape);
 }
 
 // The clock that all processes share.
@@ -54,20 +62,36 @@ Fault::Fault(const json& inject)
     : sleep_s_(inject.value("sleep_s", 0.0)),
       source_(inject.value("copy_bytes", size_t{0}), 1),
       target_(source_.size()),
-      images_(ones(Shape{inject.value("convert_bytes", int64_t{0}) / (4 * 64 * 1024), 64, 32, 32})) {}
+      images_(ones_on_host(Shape{inject.value("convert_bytes", int64_t{0}) / (4 * 64 * 1024), 64, 32, 32})) {}
 
-void Fault::operator()() const {
+void Fault::operator()() {
+  if (sleep_s_ <= 0 && source_.empty() && images_.numel() == 0) return;
+  const detail::Stopwatch watch;
   if (sleep_s_ > 0) usleep(static_cast<useconds_t>(1e6 * sleep_s_));
   if (!source_.empty()) std::memcpy(target_.data(), source_.data(), source_.size());
   if (images_.numel() > 0) to(images_, Layout::kNhwc);
+  took_s_ += watch.seconds();
+}
+
+Job::Job(std::unique_ptr<Work> work, Device device, const json& inject)
+    : work_(std::move(work)),
+      device_(device),
+      runtime_(device.is_cpu() ? nullptr : &runtime_of(device)),
+      fault_(inject) {}
+
+void Job::wait() const {
+  if (runtime_) runtime_->wait(runtime_->stream());
 }
 
 json Job::run(int samples, double least_s, double warm_s) {
   if (calls_ == 0) calls_ = calls_for(least_s);
-  for (const detail::Stopwatch watch; watch.seconds() < warm_s;) step();
+  for (const detail::Stopwatch watch; watch.seconds() < warm_s;) {
+    step();
+    wait();  // or a GPU would have seconds of work queued by then
+  }
   std::vector<double> times;
   times.reserve(static_cast<size_t>(samples));
-  const double began = monotonic_s();
+  const double fault_s = fault_.took_s(), began = monotonic_s();
   const Counters before = counters();
   for (int i = 0; i < samples; ++i) times.push_back(seconds_of_calls() / calls_);
   const Counters after = counters();
@@ -75,10 +99,11 @@ json Job::run(int samples, double least_s, double warm_s) {
   const double n = static_cast<double>(samples) * calls_;
   return {{"samples_s", times},
           {"calls", calls_},
+          {"fault_s", (fault_.took_s() - fault_s) / n},
           {"began", began},
           {"ended", ended},
           {"peak_bytes", bench::peak_rss_bytes()},
-          {"memory", memory_by_class()},
+          {"memory", memory_by_class(device_)},
           {"page_faults", static_cast<double>(after.page_faults - before.page_faults) / n},
           {"allocations", static_cast<double>(after.allocations - before.allocations) / n},
           {"switches", static_cast<double>(after.switches - before.switches) / n},
@@ -89,12 +114,6 @@ json Job::run(int samples, double least_s, double warm_s) {
 json Job::epoch(const json& request) {
   epochs_.read(request["data"], request["orders"]);
   return epochs_.run(*work_, request["epoch"], request["scored"]);
-}
-
-json Job::fault(int times) const {
-  double least = std::numeric_limits<double>::max();
-  for (int i = 0; i < times; ++i) least = std::min(least, detail::seconds_of(fault_));
-  return {{"seconds", least}};
 }
 
 json Job::losses(size_t steps) {
@@ -108,9 +127,12 @@ void Job::step() {
   fault_();
 }
 
+// The clock begins when the device has nothing to do, and ends when it has done all.
 double Job::seconds_of_calls() {
+  wait();
   return detail::seconds_of([this] {
     for (int c = 0; c < calls_; ++c) step();
+    wait();
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench/compare/plumbline/epochs.h"
 #include "bench/compare/plumbline/work.h"
+#include "core/runtime.h"
 
 namespace plumb::compare {
 
@@ -15,26 +16,28 @@ class Fault {
  public:
   /// {"sleep_s", "copy_bytes", "convert_bytes"}, each of which may be missing.
   explicit Fault(const nlohmann::json& inject);
-  void operator()() const;
+  void operator()();
+  /// Seconds that it has taken so far, by the clock.
+  double took_s() const { return took_s_; }
 
  private:
-  double sleep_s_;
-  std::vector<char> source_;
-  mutable std::vector<char> target_;
+  double sleep_s_, took_s_ = 0;
+  std::vector<char> source_, target_;
   Tensor images_;
 };
 
-/// Work, and how many calls of it make a sample that the clock can see. Its replies are those of workers/serve.py.
+/// Work on a device, and how many calls of it make a sample that the clock can see. Its replies are those of
+/// workers/serve.py.
 class Job {
  public:
-  Job(std::unique_ptr<Work> work, const nlohmann::json& inject) : work_(std::move(work)), fault_(inject) {}
+  Job(std::unique_ptr<Work> work, Device device, const nlohmann::json& inject);
   Work& work() { return *work_; }
+  /// Waits until the device has done all that it was told; the host has done it already.
+  void wait() const;
 
   nlohmann::json run(int samples, double least_s, double warm_s);
   /// An epoch of a training (epochs.h).
   nlohmann::json epoch(const nlohmann::json& request);
-  /// What the added cost takes by itself, when nothing interrupts it.
-  nlohmann::json fault(int times) const;
   /// Those of a training's first steps.
   nlohmann::json losses(size_t steps);
 
@@ -44,6 +47,8 @@ class Job {
   int calls_for(double least_s);
 
   std::unique_ptr<Work> work_;
+  Device device_;
+  Runtime* runtime_;  // null on the host
   Fault fault_;
   Epochs epochs_;
   int calls_ = 0;

@@ -12,12 +12,16 @@
 #include "bench/compare/plumbline/job.h"
 #include "bench/compare/plumbline/kernels_seen.h"
 #include "bench/compare/plumbline/tensor_files.h"
+#include "core/context.h"
+#include "core/device.h"
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
 #include "measure/command/command_line.h"
 #include "measure/command/options.h"
 #include "measure/command/report.h"
+#include "measure/command/values.h"
+#include "measure/device_roofs.h"
 #include "measure/roofs.h"
 
 namespace plumb::compare {
@@ -25,17 +29,37 @@ namespace {
 
 using nlohmann::json;
 
+// Where jobs run, or why they cannot: a refusal of each job, and not of the process, so that every side has a row.
+struct Place {
+  Device device;
+  std::string missing;
+};
+
+Place place_of(const std::string& name) {
+  try {
+    const Device device = device_from_string(name);
+    device_library_versions(device);  // opens them; a sentence where one is missing
+    return {device, ""};
+  } catch (const Error& e) {
+    return {Device(), e.what()};
+  }
+}
+
 class Worker {
  public:
+  explicit Worker(Place place) : place_(std::move(place)) {}
+
   json answer(const json& request) {
     const std::string what = request["do"];
     if (what == "make") {
       make_inputs(request);
       return json::object();
     }
-    if (what == "roofs") return roofs();
     if (what == "defaults") return {{"defaults", defaults()}};
     if (what == "pulse") return {{"seconds", pulse_s()}};
+    if (!place_.missing.empty()) return {{"error", place_.missing}, {"kind", "absent"}};
+    const DeviceScope there(place_.device);
+    if (what == "roofs") return roofs();
     if (what == "prepare") return prepare_job(request);
     const std::string name = request["job"];
     if (what == "drop") {
@@ -44,14 +68,19 @@ class Worker {
     }
     Job& job = *jobs_.at(name);
     if (what == "run") return job.run(request["samples"], request["least_s"], request.value("warm_s", 0.0));
-    if (what == "fault") return job.fault(request["times"]);
     if (what == "epoch") return job.epoch(request);
     if (what == "losses") return job.losses(request["steps"]);
     fail("there is no request {}", what);
   }
 
  private:
-  static json roofs() {
+  // An emulated device has those of the host.
+  json roofs() const {
+    if (command::has_tensor_cores(place_.device)) {
+      const measure::DeviceRoofs r = measure::measure_roofs(place_.device);
+      return {{"f32_gflops", r.f32 / 1e9}, {"bf16_gflops", r.bf16 / 1e9}, {"copy_gbytes", r.bytes / 1e9}};
+    }
+    const DeviceScope host{Device()};
     const measure::Roofs r = measure::measure_roofs();
     return {{"f32_gflops", r.gflops()}, {"bf16_gflops", r.gflops(DType::kBf16)}, {"copy_gbytes", r.copy_gbytes}};
   }
@@ -60,13 +89,14 @@ class Worker {
     const detail::Stopwatch build;
     const Mode mode = mode_of(request["mode"]);
     auto work = compare::prepare(request["problem"], read_tensors(request["inputs"]), mode);
-    auto job = std::make_unique<Job>(std::move(work), request.value("inject", json::object()));
+    auto job = std::make_unique<Job>(std::move(work), place_.device, request.value("inject", json::object()));
     const double built_s = build.seconds();
     Tensors results;
     KernelsSeen kernels;  // of the one step that changes no weight
     const double first_s = detail::seconds_of([&] {
       const ObserverScope observed(&kernels);
       results = job->work().results();
+      job->wait();
     });
     write_tensors(request["results"], results);
     json reply = job->work().facts();
@@ -78,17 +108,22 @@ class Worker {
     return reply;
   }
 
+  Place place_;
   std::map<std::string, std::unique_ptr<Job>> jobs_;
 };
 
-json hello() {
-  return {
+json hello(const Place& place) {
+  json environment = command::environment_json(place.device);
+  for (const std::string& library : device_library_versions(place.device)) environment["libraries"].push_back(library);
+  json h = {
       {"engine", "plumbline"},
       {"version", version()},
       {"modes", {"best", "vendor", "reference", "captured", "charged", "heuristic", "deterministic", "only:ALGORITHM"}},
       {"allocator", "plumbline"},
       {"threads", threads()},
-      {"environment", command::environment_json()}};
+      {"environment", environment}};
+  if (!place.missing.empty()) h["missing"] = place.missing;
+  return h;
 }
 
 json answer_or_refusal(Worker& worker, const std::string& line) {
@@ -101,7 +136,7 @@ json answer_or_refusal(Worker& worker, const std::string& line) {
   }
 }
 
-int serve() {
+int serve(const std::string& device) {
   std::FILE* replies = fdopen(dup(1), "w");
   dup2(2, 1);  // what libraries print cannot be taken for a reply
   const auto say = [replies](const json& reply) {
@@ -109,8 +144,9 @@ int serve() {
     fmt::print(replies, "{}\n", reply.dump());
     std::fflush(replies);
   };
-  say(hello());
-  Worker worker;
+  const Place place = place_of(device);
+  say(hello(place));
+  Worker worker(place);
   for (std::string line; std::getline(std::cin, line);) say(answer_or_refusal(worker, line));
   return 0;
 }
@@ -122,7 +158,10 @@ int main(int argc, char** argv) {
   using namespace plumb;
   return command::run_program("plumb_bench_worker", [&] {
     const command::CommandLine cli("Answers the requests of scripts/compare", "plumb_bench_worker");
+    std::string device = "cpu";
+    cli.add("--device", [&device](const std::string& text) { device = text; },
+            {"Where jobs run: cpu, cuda or cuda:N; what is made and checked beside them stays on the host", device});
     command::add_threads_option(cli);
-    return cli.parse(argc, argv) ? compare::serve() : 0;
+    return cli.parse(argc, argv) ? compare::serve(device) : 0;
   });
 }

@@ -11,7 +11,8 @@
 namespace plumb::compare {
 namespace {
 
-Tensor plain(const Tensor& x) {
+Tensor plain(const Tensor& there) {
+  const Tensor x = to(there, Device());
   const Tensor row_major = x.rank() == 4 ? to(x, Layout::kNchw) : x;
   return is_floating(x.dtype()) ? to(row_major, DType::kF32) : row_major;
 }

@@ -10,7 +10,7 @@ namespace plumb::compare {
 
 /// All tensors of a file of safetensors, by name. Throws what load_safetensors throws.
 Tensors read_tensors(const std::string& file);
-/// Row-major, and in f32 what is floating.
+/// From any device; row-major, and in f32 what is floating.
 void write_tensors(const std::string& file, const Tensors& tensors);
 
 /// Writes the file that a request describes: {"file", "seed", "network" and whose "initial" distribution its weights

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/context.h"
 #include "dispatch/policy.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -75,11 +76,12 @@ class UpdateWork final : public Work {
     const PolicyScope policy(policy_);
     const json& attributes = problem["nodes"][0]["attributes"];
     const DType dtype = mode.is_f64 ? DType::kF64 : DType::kF32;
+    const Device device = detail::ctx.policy.device;
     steps_ = attributes["steps"];
     for (const std::string name : problem["gradients"]) {
       names_.push_back(name);
-      parameters_.push_back(to(tensors.at(name), dtype).require_grad());
-      gradients_.push_back(to(tensors.at("d" + name), dtype));
+      parameters_.push_back(to(to(tensors.at(name), device), dtype).require_grad());
+      gradients_.push_back(to(to(tensors.at("d" + name), device), dtype));
     }
     const auto kind = optim::kind_from_string(problem["optimizer"].get<std::string>());
     const double rate = problem["learning_rate"];

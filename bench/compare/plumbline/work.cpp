@@ -6,6 +6,7 @@
 
 #include "bench/compare/plumbline/input.h"
 #include "bench/compare/plumbline/update.h"
+#include "core/context.h"
 #include "core/memory.h"
 #include "dispatch/policy.h"
 #include "graph/program.h"
@@ -80,7 +81,8 @@ class OpWork final : public Work {
   // Images have the layout of the mode, unless every step is charged with their conversion; filters and what has
   // another rank are row-major.
   Tensor there(const Tensor& x, const std::string& name, DType dtype) const {
-    const Tensor laid = is_image(x, name) && !is_charged_ ? to(x, layout_from_string(layout_)) : x;
+    const Tensor moved = to(x, detail::ctx.policy.device);
+    const Tensor laid = is_image(x, name) && !is_charged_ ? to(moved, layout_from_string(layout_)) : moved;
     return is_floating(x.dtype()) ? to(laid, dtype) : laid;
   }
 
@@ -175,8 +177,8 @@ class NetworkWork final : public Work {
   const std::vector<double>& losses() const override { return step_ ? losses_ : Work::losses(); }
 
   void feed(const Tensor& images, const Tensor& labels) override {
-    images_ = to(to(images, layout_), dtype_);
-    labels_ = labels;
+    images_ = to(to(to(images, network_->device()), layout_), dtype_);
+    labels_ = to(labels, network_->device());
   }
 
   int64_t batch() const override { return step_ ? images_.shape()[0] : 0; }

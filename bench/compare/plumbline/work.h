@@ -56,7 +56,8 @@ class Work {
 /// has one format where they agree. Charged, its tensors are row-major before and after. Throws if oneDNN has none.
 std::unique_ptr<Work> prepare_blocked(const nlohmann::json& problem, const Tensors& tensors, const Mode& mode);
 
-/// Prepares a problem (problems/__init__.py says what it holds). Throws a sentence if it cannot be done so.
+/// Prepares a problem (problems/__init__.py says what it holds), its tensors on the host, for the device of the
+/// DeviceScope, in which it must be run as well. Throws a sentence if it cannot be done so.
 std::unique_ptr<Work> prepare(const nlohmann::json& problem, Tensors tensors, const Mode& mode);
 
 }  // namespace plumb::compare

@@ -120,6 +120,12 @@ def matmul(name, a, b, text):
                       2 * math.prod(y) * k)
 
 
+def index_select(name, x, dim):
+    """Half as many slices as there are, by random numbers, of which some come more than once."""
+    y = (*x[:dim], max(1, x[dim] // 2), *x[dim + 1:])
+    return op_problem("index_select", name, {"x": Tensor(x), "index": Tensor(y[dim:dim + 1], classes=x[dim])}, {"dim": dim}, y)
+
+
 def of_tensor(name, x):
     """Every op that a plain tensor admits."""
     def range_of(op):
@@ -139,6 +145,7 @@ def of_tensor(name, x):
     yield op_problem("concat", name, {"x": Tensor(x), "other": Tensor(x)}, {"dim": 1}, (x[0], 2 * x[1], *x[2:]))
     half = (x[0], x[1] // 2, *x[2:])
     yield op_problem("slice", name, {"x": Tensor(x)}, {"begin": [0, x[1] - half[1], *(0 for _ in rest)], "extents": list(half)}, half)
+    yield index_select(name, x, 1)
     if len(x) == 2:
         inputs = {"x": Tensor(x), "labels": Tensor(x[:1], classes=x[1])}
         yield op_problem("cross_entropy", name, inputs, {}, ())

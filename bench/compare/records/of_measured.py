@@ -1,10 +1,12 @@
 """What a session has found, as records."""
 
+import dataclasses
 import statistics as st
 
 import numpy as np
 
 from ..ledger.parts import CONVERSION, OWN, VENDOR
+from ..measuring.engines import EMULATED
 from ..measuring.statistics import MOST_SPREAD, median_interval, spread
 from . import VERSION
 
@@ -29,12 +31,14 @@ def conversions(found, kernels):
     return {**count, **seen} or None
 
 
-def reasons(found, samples):
+def reasons(found, samples, environment):
     why = list(dict.fromkeys(found.disturbed))
     # One round may be bad luck; what most rounds had, the median has.
     why = [w for w in why if found.disturbed.count(w) > len(found.rounds) / 2]
     if len(samples) > 2 and spread(samples) > MOST_SPREAD:
         why.append(f"the quartiles are {spread(samples):.0%} of the median apart")
+    if environment.get("device") == EMULATED:
+        why.append("the device is emulated on the host, and no GPU")
     if any(k["provider"] == "reference" for k in found.prepared.get("kernels", [])):
         why.append("a fallback kernel ran, plain loops")
     return why
@@ -48,6 +52,15 @@ def ledger_of(found):
     functions = {part: [[name[:120], s] for name, s in all_] for part, all_ in ledger.functions.items()}
     return {"whole_s": ledger.whole_s, "parts_s": ledger.parts_s, "threads": ledger.threads, "functions": functions, "seen": ledger.seen,
             "unexplained": ledger.unexplained}
+
+
+def vendor_log_of(found):
+    """The vendor's libraries' own log as a record holds it."""
+    log = found.vendor_log
+    if log is None or isinstance(log, str):
+        return {"reason": log} if log else None
+    return {"steps": log.steps, "whole_s": log.whole_s, "kernels_s": log.kernels_s, "conversions_s": log.conversions_s,
+            "rows": [dataclasses.asdict(row) for row in log.rows]}
 
 
 def mean(found, key):
@@ -87,7 +100,7 @@ def record_of(found, problem, experiment, run, environment):
     rate, top = (gflops, roof) if gflops else (problem.bytes / median / 1e9, environment.get("copy_gbytes"))
     kernels = found.prepared.get("kernels", [])
     processor_s = (mean(found, "user_s") or 0) + (mean(found, "system_s") or 0)
-    why = reasons(found, samples)
+    why = reasons(found, samples, environment)
     record.update({
         "status": "measured", "rounds_s": found.rounds, "calls_per_sample": found.replies[0]["calls"], "median_s": median,
         "confidence_s": list(median_interval(samples)), "quartiles_s": [float(q) for q in np.percentile(samples, [25, 75])],
@@ -100,5 +113,5 @@ def record_of(found, problem, experiment, run, environment):
         "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies), **found.replies[-1].get("memory", {})},
         "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
-        "ledger": ledger_of(found), "trust": {"trusted": not why, "reasons": why}})
+        "ledger": ledger_of(found), "vendor_log": vendor_log_of(found), "trust": {"trusted": not why, "reasons": why}})
     return record

@@ -7,7 +7,7 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
-from . import imported, pictures, verdict, why
+from . import imported, pictures, vendor_logs, verdict, why
 from .further import Further
 from .ledgers import ledgers, median_unexplained
 
@@ -64,7 +64,8 @@ def section(experiment, records):
               for r in rows for n in names if ("best", n) in r.ratios and r.ratios["best", n].verdict == "slower"]
     missing = [{"name": verdict.name_of(m["subject"]), "engine": verdict.label(m), "reason": reason_of(m)} for r in rows for m in r.left_out]
     apart = ledgers(records, experiment.NAME)
-    return {"ledgers": apart, "unexplained": median_unexplained(apart), "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
+    return {"ledgers": apart, "unexplained": median_unexplained(apart), "vendor_logs": vendor_logs.table(records, experiment.NAME),
+            "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
             "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
             "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
             "notes": why.sentences(records, experiment.NAME) + verdict.behind_of(experiment.NAME, rows),
@@ -88,13 +89,26 @@ def machines_of(records):
     return list(found.values())
 
 
+def machine_text(e):
+    """The processor with its threads, and where the work ran if not there."""
+    places = {"cuda": (e.get("gpu") or {}).get("name", "no GPU"), "emulated": "an emulated device, no GPU"}
+    place = places.get(e.get("device"))
+    return (f"{place}, on " if place else "") + f"{e['processor']}, {e['threads']} threads"
+
+
+def gpu_text(gpu):
+    """What a record says of a GPU, as far as it is known."""
+    known = {"driver": "driver {}", "memory_mib": "{} MiB", "clock_mhz": "{} MHz when it was asked", "most_clock_mhz": "at most {} MHz", "power_limit_w": "{:.0f} W"}
+    return ", ".join([gpu["name"], *(text.format(gpu[key]) for key, text in known.items() if gpu.get(key)), "products in strict f32"])
+
+
 def environment_text(e):
     """Set-up and roofs, as far as they are known."""
     roofs = {"f32_gflops": "{:.0f} GFLOP/s in f32", "bf16_gflops": "{:.0f} GFLOP/s in bf16", "copy_gbytes": "{:.0f} GB/s copied"}
     known = [text.format(e[key]) for key, text in roofs.items() if e.get(key)]
     parts = [e.get("system"), e.get("kernel") and f"Linux {e['kernel']}", f"{e.get('processors')} processors",
              e.get("memory_bytes") and f"{e['memory_bytes'] / 1e9:.1f} GB", "roofs " + ", ".join(known) if known else None,
-             e.get("openmp") and f"OpenMP's {e['openmp']}"]
+             e.get("gpu") and gpu_text(e["gpu"]), e.get("openmp") and f"OpenMP's {e['openmp']}"]
     return ", ".join(p for p in parts if p)
 
 
@@ -110,4 +124,4 @@ def page(records):
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(TEMPLATE.read_text()).render(
         machines=machines, imported=imported.html(records, verdict.microseconds), part_names=PARTS, time=verdict.microseconds,
-        environment_text=environment_text, called=lambda name: verdict.NAMES.get(name, name))
+        environment_text=environment_text, machine_text=machine_text, called=lambda name: verdict.NAMES.get(name, name))

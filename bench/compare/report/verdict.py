@@ -72,7 +72,9 @@ def groups(records, experiment):
 def machine_of(record):
     """What tells machines, and set-ups of one, apart: ratios are never formed across two."""
     e = record["environment"]
-    return e.get("processor"), e.get("processors"), e.get("threads"), e.get("memory_bytes"), e.get("device") or "cpu"
+    gpu = (e.get("gpu") or {}).get("name")
+    return (e.get("processor"), " ".join(e.get("instructions") or ()), e.get("processors"), e.get("threads"), e.get("memory_bytes"),
+            e.get("device") or "cpu", gpu)
 
 
 def fastest(records):

@@ -68,9 +68,10 @@ def test_what_no_rule_knows_is_unexplained():
     assert ledger.unexplained == pytest.approx(1) and ledger.parts_s == {UNEXPLAINED: pytest.approx(0.004)}
 
 
-def test_without_a_profiler_there_is_a_sentence(monkeypatch, tmp_path):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(Unavailable, match="perf is not installed"):
+@pytest.mark.parametrize("missing, sentence", [("perf", "perf is not installed"), ("c++filt", r"c\+\+filt is not installed")])
+def test_without_a_program_there_is_a_sentence(missing, sentence, monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == missing else f"/usr/bin/{name}")
+    with pytest.raises(Unavailable, match=sentence):
         Sampler(1, tmp_path / "seen")
 
 

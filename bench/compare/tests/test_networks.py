@@ -1,16 +1,18 @@
 """The networks as lists of ops beside Plumbline's own, and what is measured of them where memory is short."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from compare.experiments import memory, train
+from compare.experiments import memory, ops, train
 from compare.experiments.bench import Bench
 from compare.measuring.agreement import TOLERANCE, agreement
 from compare.measuring.engines import Variant
 from compare.measuring.session import Plan, Session
+from compare.problems import catalogue
 from compare.problems.networks import BRANCH, NETWORKS, built, network_problem
 from compare.records import Store
 
@@ -125,6 +127,20 @@ def test_the_quick_comparison_is_of_batch_32_and_the_full_one_has_all_networks_a
         for name in NETWORKS:
             of_sgd = {(p.batch, p.dtype) for p in full if p.op == name and p.optimizer == "sgd"}
             assert of_sgd == {(batch, dtype) for batch in (1, 32, 250) for dtype in dtypes}
+
+
+def test_modes_and_dtypes_may_be_asked_for_by_themselves():
+    class Engines:
+        tcmalloc = "a library"
+    bench = Bench(engines=Engines, frameworks=("torch", "jax"), store=None, run=None, environment={"f32_gflops": 100.0, "bf16_gflops": 100.0},
+                  console=None)
+    assert len(bench.variants_of_frameworks()) == 4 and bench.dtypes() == ("f32",)
+    every = dataclasses.replace(bench, every_mode=True, asked_dtypes=("bf16",))
+    assert len(every.variants_of_frameworks()) == 10 and every.dtypes() == ("bf16",)
+    flat, image = catalogue.linear("flat", (8, 16), (4, 16)), catalogue.pooling("max_pool2d", "image", (1, 2, 4, 4), {"kernel": "2"})
+    assert [v.name for v in ops.sides(every)(flat) if v.engine == "torch"] == ["torch eager", "torch eager + tcmalloc", "torch compile",
+                                                                              "torch compile + tcmalloc"]
+    assert len([v for v in ops.sides(every)(image) if v.engine == "torch"]) == 8
 
 
 def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():

@@ -16,6 +16,7 @@ from . import serve as protocol
 from .serve import Unsupported
 
 NAME, MODES = "fake", ("good", "wrong", "nan", "dies", "hangs", "memory")
+DEVICES = ("cpu", "emulated")  # a stand-in itself, it computes beside an emulated device as beside none
 
 
 def version():
@@ -28,6 +29,10 @@ def start(threads):
         protocol.time = types.SimpleNamespace(perf_counter=lambda: 1.1 * time.perf_counter(), sleep=time.sleep, monotonic=time.monotonic)
     if broken == "sleep":
         threading.Thread(target=never_sleeps, daemon=True).start()
+
+
+def wait(work):
+    """Numpy has computed what it was called for."""
 
 
 def never_sleeps():
@@ -43,15 +48,22 @@ def spin(t, a):
     return t["x"]
 
 
+def index_select_gradients(t, a, dy):
+    dx = np.zeros_like(t["x"])
+    np.add.at(dx, (slice(None),) * a["dim"] + (t["index"],), dy)
+    return {"x": dx}
+
+
 OPS = {
     "spin": spin, "copy": lambda t, a: t["x"].copy(),
     "linear": lambda t, a: t["x"] @ t["w"].T + t.get("b", 0), "relu": lambda t, a: np.maximum(t["x"], 0),
     "add": lambda t, a: t["x"] + t["other"], "sum": lambda t, a: t["x"].sum(tuple(a["dims"]) or None, keepdims=False),
+    "index_select": lambda t, a: np.take(t["x"], t["index"], a["dim"]),
 }
 GRADIENTS = {
     "linear": lambda t, a, dy: {"x": dy @ t["w"], "w": dy.T @ t["x"], "b": dy.sum(0)},
     "relu": lambda t, a, dy: {"x": dy * (t["x"] > 0)}, "add": lambda t, a, dy: {"x": dy, "other": dy},
-    "sum": lambda t, a, dy: {"x": np.broadcast_to(dy, t["x"].shape)},
+    "sum": lambda t, a, dy: {"x": np.broadcast_to(dy, t["x"].shape)}, "index_select": index_select_gradients,
 }
 
 

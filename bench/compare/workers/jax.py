@@ -1,16 +1,21 @@
 """JAX: compiled by jit, on NHWC and on NCHW images."""
 
+import importlib.util
 import os
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from . import device
+
+os.environ["JAX_PLATFORMS"] = "cuda" if device.NAME == "cuda" else "cpu"
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # of a GPU's memory, where others have theirs
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .channels_last import axis, back, roles, statistics_of, there
+from .serve import Absent
 
-NAME, MODES = "jax", ("jit",)
+NAME, MODES, DEVICES = "jax", ("jit",), ("cpu", "cuda")
 
 
 def version():
@@ -20,6 +25,28 @@ def version():
 def start(threads):
     """XLA's pool has a thread for each processor that the process may use."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    if device.NAME == "cuda":
+        start_gpu()
+
+
+def start_gpu():
+    """Products in f32 without tensor cores, as Plumbline's are."""
+    if not importlib.util.find_spec("jax_plugins"):
+        raise Absent(f"JAX {version()} is here without its plugin for CUDA; --python jax=PATH names a Python that has it, as of jax[cuda13]")
+    try:
+        jax.devices()
+    except RuntimeError as e:
+        raise Absent(f"JAX {version()} finds no GPU: {e}") from None
+    jax.config.update("jax_default_matmul_precision", "highest")
+
+
+def wait(work):
+    if device.NAME == "cuda":
+        jax.block_until_ready(work.result)
+
+
+def memory():
+    return {"device": jax.devices()[0].memory_stats()["peak_bytes_in_use"]}
 
 
 def sides(a):
@@ -100,6 +127,7 @@ OPS = {
     "log_softmax": lambda t, a: jax.nn.log_softmax(t["x"], axis(a["dim"], t["x"].ndim)),
     "mse": lambda t, a: jnp.mean(jnp.square(t["x"] - t["other"])),
     "concat": lambda t, a: jnp.concatenate((t["x"], t["other"]), axis(a["dim"], t["x"].ndim)),
+    "index_select": lambda t, a: jnp.take(t["x"], t["index"], axis(a["dim"], t["x"].ndim)),
     "flatten": lambda t, a: t["x"].reshape(t["x"].shape[0], -1), "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"]],
     "pad_channels": lambda t, a: jnp.pad(t["x"], ((0, 0), (0, 0), (0, 0), (a["before"], a["after"]))),
 }
@@ -118,7 +146,7 @@ class Work:
         self.wanted = {n: values.pop(n) for n in wanted}
         self.statistics = {n: values.pop(n) for n in statistics_of(problem)}
         self.rest = values
-        self.state = self.first_state()
+        self.state, self.result = self.first_state(), None
         self.run = jax.jit(self.work_of_a_step, donate_argnums=(0, 1, 2) if self.is_network else ())
         self.run_gradients = jax.jit(self.gradients)
         self.run_logits = jax.jit(lambda wanted, statistics, rest: self.forward(wanted, statistics, rest, problem["nodes"][:-1])[0])
@@ -176,13 +204,19 @@ class Work:
 
     def train(self):
         """A training step, and its loss, which nobody has read or waited for."""
-        y, self.wanted, self.state, self.statistics = self.run(self.wanted, self.state, self.statistics, self.rest, self.dy)
+        self.result = self.run(self.wanted, self.state, self.statistics, self.rest, self.dy)
+        y, self.wanted, self.state, self.statistics = self.result
         return y
 
     def step(self):
-        result = jax.block_until_ready(self.run(self.wanted, self.state, self.statistics, self.rest, self.dy))
         if self.is_network:
-            y, self.wanted, self.state, self.statistics = result
+            y = self.train()
+        else:
+            self.result = self.run(self.wanted, self.state, self.statistics, self.rest, self.dy)
+        if device.NAME == "cpu":  # a GPU is waited for at the end of a sample, as the other sides wait for it
+            jax.block_until_ready(self.result)
+            self.result = None  # whose memory the next call may have
+        if self.is_network:
             self.y = float(y)
 
     def first(self):

@@ -3,16 +3,15 @@
     {"do": "prepare", "job": NAME, "problem": {...}, "mode": MODE, "inputs": FILE, "results": FILE, "inject": {...}}
                               -> {"first_s": seconds of the first step}     the results are written to FILE
     {"do": "run", "job": NAME, "samples": N, "least_s": S, "warm_s": how long before the samples}
-                              -> {"samples_s": [...], "calls": calls a sample, "faults": ..., ...}
+                              -> {"samples_s": [...], "calls": calls a sample, "fault_s": what an injected cost took in a call, ...}
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
                               -> {"loss": mean of the steps', "accuracy": on the first images, "seconds": of the steps}
-    {"do": "fault", "job": NAME, "times": N} -> {"seconds": what the injected cost takes by itself}
     {"do": "defaults"} -> {"defaults": {CONVENTION: {ITEM: value}}}     what it does when nothing is said
     {"do": "drop", "job": NAME} -> {}
 
 The first line out says what the worker is. A request that cannot be met is answered {"error": SENTENCE, "kind": KIND}, with
-KIND "unsupported" (this framework has no such thing in this mode), "memory" or "failed". What the libraries print goes to
+KIND "unsupported" (this framework has no such thing in this mode), "absent" (its device is not there), "memory" or "failed". What the libraries print goes to
 standard error, so that it cannot be taken for a reply. Between requests a worker sleeps in a read.
 """
 
@@ -27,9 +26,15 @@ import time
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from . import device
+
 
 class Unsupported(Exception):
     """What this framework does not have, in a sentence."""
+
+
+class Absent(Exception):
+    """Why nothing can run on the device, in a sentence."""
 
 
 def counters():
@@ -49,7 +54,7 @@ class Injected:
     """A step with a known cost added to it, which the ledger must find again: a sleep, a copy, a conversion of layout."""
 
     def __init__(self, step, inject):
-        self.step, self.seconds = step, inject.get("sleep_s", 0.0)
+        self.step, self.seconds, self.took_s = step, inject.get("sleep_s", 0.0), 0.0
         self.source = np.ones(int(inject.get("copy_bytes", 0)) // 4, np.float32)
         self.target = np.empty_like(self.source)
         self.images = np.ones((int(inject.get("convert_bytes", 0)) // (4 * 64 * 1024), 64, 1024), np.float32)
@@ -57,7 +62,9 @@ class Injected:
 
     def __call__(self):
         self.step()
+        start = time.perf_counter()
         self.fault()
+        self.took_s += time.perf_counter() - start
 
     def fault(self):
         if self.seconds:
@@ -71,18 +78,18 @@ class Injected:
 class Job:
     """Work that was prepared, and how many calls of it make a sample that the clock can see."""
 
-    def __init__(self, work, inject, batch=0):
+    def __init__(self, framework, work, inject, batch=0):
+        self.framework = framework
         self.step, self.calls, self.work = Injected(work.step, inject) if inject else work.step, 0, work
         self.batch, self.files = batch, None  # of a training on files
 
-    def fault(self, times):
-        """What the known cost takes by itself, when nothing interrupts it."""
-        took = []
-        for _ in range(times):
-            start = time.perf_counter()
-            self.step.fault()
-            took.append(time.perf_counter() - start)
-        return {"seconds": min(took)}
+    def wait(self):
+        """Until the device has done all that it was told."""
+        self.framework.wait(self.work)
+
+    def fault_s(self):
+        """What the added cost has taken so far, by the clock."""
+        return self.step.took_s if isinstance(self.step, Injected) else 0.0
 
     def epoch(self, request):
         """Trains on the images in the order of an epoch, a batch a step, and counts the right answers to the first images."""
@@ -96,6 +103,7 @@ class Job:
                 self.work.feed(images=images[batch_of], labels=labels[batch_of])
                 self.work.step()
                 losses.append(self.work.y)
+        self.wait()
         seconds, right = time.perf_counter() - start, 0
         scored = min(request["scored"], len(images)) // batch * batch
         for i in range(0, scored, batch):
@@ -120,25 +128,30 @@ class Job:
         start = time.perf_counter()
         while time.perf_counter() - start < warm_s:
             self.step()
-        before, times, began = counters(), [], time.monotonic()
+            self.wait()  # or a GPU would have seconds of work queued by then
+        before, times, fault_s, began = counters(), [], self.fault_s(), time.monotonic()
         for _ in range(samples):
-            start = time.perf_counter()
-            for _ in range(self.calls):
-                self.step()
-            times.append((time.perf_counter() - start) / self.calls)
+            times.append(self.seconds_of(self.calls) / self.calls)
         after, ended = counters(), time.monotonic()
         calls = samples * self.calls
-        return {"samples_s": times, "calls": self.calls, "peak_bytes": peak_bytes(), "began": began, "ended": ended,
+        return {"samples_s": times, "calls": self.calls, "fault_s": (self.fault_s() - fault_s) / calls, "began": began, "ended": ended,
+                "peak_bytes": peak_bytes(), "memory": self.framework.memory() if device.NAME == "cuda" else {},
                 **{key: (after[key] - before[key]) / calls for key in after}}
+
+    def seconds_of(self, calls):
+        """The clock begins when the device has nothing to do, and ends when it has done all."""
+        self.wait()
+        start = time.perf_counter()
+        for _ in range(calls):
+            self.step()
+        self.wait()
+        return time.perf_counter() - start
 
     def calls_for(self, least_s):
         """Warms up, and doubles the calls until they take long enough; one where any is."""
         calls = 1
         while least_s > 0:
-            start = time.perf_counter()
-            for _ in range(calls):
-                self.step()
-            if time.perf_counter() - start >= least_s or calls >= 1 << 20:
+            if self.seconds_of(calls) >= least_s or calls >= 1 << 20:
                 break
             calls *= 2
         return calls
@@ -160,6 +173,10 @@ class Repeated:
 
     def first(self):
         return self.work.first()
+
+    @property
+    def result(self):
+        return self.work.result
 
 
 def repeated(work, problem, mode):
@@ -186,7 +203,7 @@ def prepare(framework, request):
             raise Unsupported(f"{framework.NAME} has no {', '.join(sorted(missing))}")
         mode = request["mode"]
         work = repeated(framework.Work(problem, load_file(request["inputs"]), mode.partition(" reads=")[0]), problem, mode)
-    job = Job(work, request.get("inject"), problem.get("batch", 0))
+    job = Job(framework, work, request.get("inject"), problem.get("batch", 0))
     built_s = time.perf_counter() - start
     start = time.perf_counter()
     results = work.first()  # the results of the first step, before anything is updated twice
@@ -206,8 +223,6 @@ def answer(framework, jobs, request):
         return jobs[request["job"]].epoch(request)
     if request["do"] == "losses":
         return jobs[request["job"]].losses(request["steps"])
-    if request["do"] == "fault":
-        return jobs[request["job"]].fault(request["times"])
     if request["do"] == "defaults":
         return {"defaults": beside("defaults", framework).defaults()}
     if request["do"] == "drop":
@@ -220,27 +235,44 @@ def kind_of(error):
     text = f"{type(error).__name__}: {error}".lower()
     if isinstance(error, (Unsupported, NotImplementedError)):
         return "unsupported"
+    if isinstance(error, Absent):
+        return "absent"
     if isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text or "resourceexhausted" in text:
         return "memory"
     return "failed"
 
 
+def missing_of(framework, threads):
+    """Why nothing can run on the device, in a sentence, or None. A refusal of each job, so that there is a row for it."""
+    if device.NAME not in framework.DEVICES:
+        return f"{framework.NAME} has no device {device.NAME}"
+    try:
+        framework.start(threads)
+    except Absent as reason:
+        return " ".join(str(reason).split())
+    return None
+
+
 def serve(framework, threads):
-    """Answers requests with a module that has NAME, MODES, OPS, version(), start(threads), and Work(problem, tensors, mode), which
-    does the work by step(), and by first(), which returns the results."""
+    """Answers requests with a module that has NAME, MODES, DEVICES, OPS, version(), start(threads), which throws Absent where the device
+    is not there, wait(work), which waits until the device has done all, memory(), {"device": its peak bytes}, and Work(problem, tensors,
+    mode), which does the work by step(), and by first(), which returns the results."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    if threads:  # 0 leaves it as it is
-        framework.start(threads)
+    missing = missing_of(framework, threads) if threads else None  # 0 leaves it as it is
     allocator = os.path.basename(os.environ.get("LD_PRELOAD", "")).partition(".so")[0] or "glibc"
     hello = {"engine": framework.NAME, "version": framework.version(), "modes": list(framework.MODES), "allocator": allocator,
              "threads": threads, "python": sys.version.split()[0],
+             "device": device.NAME, "missing": missing,
              "environment": {"libraries": framework.libraries() if hasattr(framework, "libraries") else []}}
     print(json.dumps(hello), file=replies)
     jobs = {}
     for line in sys.stdin:
         try:
-            reply = answer(framework, jobs, json.loads(line))
+            request = json.loads(line)
+            if missing and request["do"] != "defaults":
+                raise Absent(missing)
+            reply = answer(framework, jobs, request)
         except Exception as error:  # a framework may throw anything; the process goes on
             sentence = " ".join(str(error).split())[:300] or type(error).__name__
             reply = {"error": sentence, "kind": kind_of(error)}

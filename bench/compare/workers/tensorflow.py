@@ -2,15 +2,21 @@
 
 import os
 
+from . import device
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+if device.NAME != "cuda":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np
 import tensorflow as tf
 
 from .channels_last import axis, back, roles, statistics_of, there
+from .serve import Absent
 
 NAME, MODES = "tensorflow", ("eager", "function", "xla")
+DEVICES = ("cpu", "cuda")
+DEVICE = "/GPU:0" if device.NAME == "cuda" else "/CPU:0"
 
 
 def version():
@@ -20,6 +26,35 @@ def version():
 def start(threads):
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    if device.NAME == "cuda":
+        start_gpu()
+
+
+def start_gpu():
+    """Products in f32 without tensor cores, as Plumbline's are; memory is taken as it is needed, since others have theirs there."""
+    if not tf.test.is_built_with_cuda():
+        raise Absent(f"TensorFlow {version()} is built without CUDA; --python tensorflow=PATH names the Python of a build that has it")
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        raise Absent(f"TensorFlow {version()} finds no GPU: the driver or a library of CUDA that it needs is missing, as its log says")
+    tf.config.set_visible_devices(gpus[:1], "GPU")
+    tf.config.experimental.set_memory_growth(gpus[0], True)
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
+def wait(work):
+    if device.NAME == "cuda":
+        tf.test.experimental.sync_devices()
+
+
+def memory():
+    return {"device": tf.config.experimental.get_memory_info("GPU:0")["peak"]}
+
+
+def check_place(y):
+    """Where TensorFlow has no kernel for the device, it takes the host without a word."""
+    if DEVICE not in y.device.replace("device:", ""):
+        raise RuntimeError(f"TensorFlow has computed this on {y.device.rpartition('/')[2]}")
 
 
 def padded(x, a, value=0.0):
@@ -86,6 +121,11 @@ def dims(t, a):
     return [axis(d, len(t["x"].shape)) for d in a["dims"]] or None
 
 
+def dense(gradient):
+    """That of a gather is a list of slices that nobody has added yet: every side gives a tensor."""
+    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
+
+
 OPS = {
     "conv2d": conv2d, "max_pool2d": max_pool2d, "avg_pool2d": avg_pool2d, "batch_norm": batch_norm, "linear": linear, "slice": part,
     "permute": permute, "cross_entropy": cross_entropy, "pad2d": lambda t, a: padded(t["x"], a),
@@ -102,6 +142,7 @@ OPS = {
     "log_softmax": lambda t, a: tf.nn.log_softmax(t["x"], axis(a["dim"], len(t["x"].shape))),
     "mse": lambda t, a: tf.reduce_mean(tf.math.squared_difference(t["x"], t["other"])),
     "concat": lambda t, a: tf.concat([t["x"], t["other"]], axis(a["dim"], len(t["x"].shape))),
+    "index_select": lambda t, a: tf.gather(t["x"], t["index"], axis=axis(a["dim"], len(t["x"].shape))),
     "flatten": lambda t, a: tf.reshape(t["x"], [t["x"].shape[0], -1]),
     "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"], :],
     "pad_channels": lambda t, a: tf.pad(t["x"], [[0, 0], [0, 0], [0, 0], [a["before"], a["after"]]]),
@@ -110,6 +151,11 @@ OPS = {
 
 class Work:
     def __init__(self, problem, tensors, mode):
+        """Functions run where their tensors are made."""
+        with tf.device(DEVICE):
+            self.prepare(problem, tensors, mode)
+
+    def prepare(self, problem, tensors, mode):
         self.problem, self.roles = problem, roles(problem)
         self.dtype = {"f32": tf.float32, "bf16": tf.bfloat16}[problem["dtype"]]
         self.is_network = problem["direction"] == "train"
@@ -150,7 +196,8 @@ class Work:
 
     def feed(self, **arrays):
         """Other values of inputs, of the same shapes."""
-        self.values.update({name: tf.constant(there(name, array, self.roles)) for name, array in arrays.items()})
+        with tf.device(DEVICE):
+            self.values.update({name: tf.constant(there(name, array, self.roles)) for name, array in arrays.items()})
 
     def predicted(self):
         """The class that a network gives to each image."""
@@ -161,7 +208,7 @@ class Work:
         with tf.GradientTape() as tape:
             tape.watch(wanted)
             y = self.forward(dict(values))
-        return y, tape.gradient(y, wanted, None if self.dy is None else tf.cast(self.dy, y.dtype))
+        return y, [dense(g) for g in tape.gradient(y, wanted, None if self.dy is None else tf.cast(self.dy, y.dtype))]
 
     def work_of_a_step(self, values):
         if self.problem["direction"] == "forward":
@@ -188,8 +235,11 @@ class Work:
     def first(self):
         name = self.problem["output"]
         if self.problem["direction"] == "forward":
-            return {name: self.out(name, self.run(self.values))}
+            y = self.run(self.values)
+            check_place(y)
+            return {name: self.out(name, y)}
         y, gradients = self.run_gradients(self.values)
+        check_place(y)
         return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in zip(self.wanted, gradients)}}
 
     def out(self, name, value):

@@ -5,8 +5,12 @@ import re
 import torch
 import torch.nn.functional as F
 
+from . import device
+from .serve import Absent
 
 NAME, MODES = "torch", ("eager", "channels_last", "compile", "compile_channels_last")
+DEVICES = ("cpu", "cuda")
+DEVICE = torch.device("cuda" if device.NAME == "cuda" else "cpu")
 
 
 def version():
@@ -17,12 +21,36 @@ def libraries():
     """Those that it was built with, by name and version."""
     text = torch.__config__.show()
     found = {"oneDNN": re.search(r"MKL-DNN v([\d.]+)", text), "MKL": re.search(r"Math Kernel Library Version ([\d.]+)", text)}
-    return [f"{name} {m[1]}" for name, m in found.items() if m]
+    of_gpu = [f"CUDA {torch.version.cuda}", f"cuDNN {torch.backends.cudnn.version()}"] if torch.cuda.is_initialized() else []
+    return [f"{name} {m[1]}" for name, m in found.items() if m] + of_gpu
 
 
 def start(threads):
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
+    if DEVICE.type == "cuda":
+        start_gpu()
+
+
+def start_gpu():
+    """Products in f32 without tensor cores, and convolutions by measuring, as Plumbline's are."""
+    if torch.version.cuda is None:
+        raise Absent(f"PyTorch {version()} is built without CUDA; --python torch=PATH names the Python of a build that has it")
+    try:
+        torch.cuda.init()
+    except RuntimeError as e:
+        raise Absent(f"PyTorch {version()} finds no GPU: {e}") from None
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+
+
+def wait(work):
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def memory():
+    return {"device": torch.cuda.max_memory_allocated()}
 
 
 def symmetric(x, a, value=0.0):
@@ -78,6 +106,7 @@ OPS = {
     "softmax": lambda t, a: F.softmax(t["x"], a["dim"]), "log_softmax": lambda t, a: F.log_softmax(t["x"], a["dim"]),
     "cross_entropy": lambda t, a: F.cross_entropy(t["x"].float(), t["labels"]), "mse": lambda t, a: F.mse_loss(t["x"], t["other"]),
     "permute": lambda t, a: t["x"].permute(a["dims"]).contiguous(), "concat": lambda t, a: torch.cat((t["x"], t["other"]), a["dim"]),
+    "index_select": lambda t, a: t["x"].index_select(a["dim"], t["index"]),
     "flatten": lambda t, a: torch.flatten(t["x"], 1), "subsample": lambda t, a: t["x"][:, :, ::a["stride"], ::a["stride"]],
     "pad_channels": lambda t, a: F.pad(t["x"], (0, 0, 0, 0, a["before"], a["after"])),
 }
@@ -97,7 +126,7 @@ class Work:
         self.function = torch.compile(self.forward) if "compile" in mode else self.forward
 
     def tensor(self, name, array):
-        x = torch.from_numpy(array)
+        x = torch.from_numpy(array).to(DEVICE)
         if x.is_floating_point() and not self.is_network and name not in self.problem["f32_inputs"]:
             x = x.to(self.dtype)
         return x.contiguous(memory_format=torch.channels_last) if self.last and x.dim() == 4 else x
@@ -113,7 +142,7 @@ class Work:
     def forward(self, nodes=None):
         """The output, or that of the last of these nodes."""
         values, nodes = dict(self.values), nodes or self.problem["nodes"]
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.is_network and self.dtype == torch.bfloat16):
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=self.is_network and self.dtype == torch.bfloat16):
             for node in nodes:
                 inputs = {name: values[source] for name, source in node["inputs"].items()}
                 values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
@@ -126,7 +155,7 @@ class Work:
     def predicted(self):
         """The class that a network gives to each image."""
         with torch.no_grad():
-            return self.forward(self.problem["nodes"][:-1]).argmax(1).numpy()
+            return self.forward(self.problem["nodes"][:-1]).argmax(1).cpu().numpy()
 
     def gradients(self):
         y = self.function()
@@ -161,4 +190,4 @@ class Work:
 
 def out(x):
     x = x.detach()
-    return (x.float() if x.is_floating_point() else x).contiguous().numpy()
+    return (x.float() if x.is_floating_point() else x).contiguous().cpu().numpy()

@@ -1,5 +1,6 @@
 #include "kernels/slice.h"
 
+#include "kernels/cpu/movement/along.h"
 #include "kernels/cpu/movement/convert.h"
 #include "kernels/cpu/movement/copy_strided.h"
 
@@ -169,19 +170,12 @@ void Pad::cpu(const Problem<Params>& p, Candidates& candidates) {
 
 void Concat::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec& y = p.out[0];
-  const DimOrder order = memory_order(y.layout, y.rank());
-  int64_t rows = 1, inner = static_cast<int64_t>(size_of(y.dtype));
-  bool is_inner = false;
-  for (int i = 0; i < y.rank(); ++i) {
-    if (order[i] == p.params.dim) {
-      is_inner = true;
-    } else {
-      (is_inner ? inner : rows) *= y.shape[order[i]];
-    }
-  }
+  const int dim = static_cast<int>(p.params.dim);
+  const cpu::Along along(y, dim);
+  const int64_t inner = along.inner * static_cast<int64_t>(size_of(y.dtype));
   std::vector<int64_t> runs;
-  for (const TensorSpec& x : p.in) runs.push_back(inner * x.shape[static_cast<int>(p.params.dim)]);
-  candidates.add("rows", [=] { return std::make_unique<cpu::ConcatKernel>(runs, rows); });
+  for (const TensorSpec& x : p.in) runs.push_back(inner * x.shape[dim]);
+  candidates.add("rows", [=] { return std::make_unique<cpu::ConcatKernel>(runs, along.outer); });
 }
 
 }  // namespace plumb

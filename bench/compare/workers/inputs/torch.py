@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from ...problems.inputs import PADDING
+from ..torch import DEVICE
 from . import SCALE, SHIFT, split
 from . import Pipeline as Common
 
@@ -29,8 +30,10 @@ class Images(torch.utils.data.Dataset):
 
 
 def endless(loader):
+    """Batches on the device; those of a GPU come from pinned memory, from where they are copied while the host goes on."""
     while True:
-        yield from loader
+        for images, labels in loader:
+            yield images.to(DEVICE, non_blocking=True), labels.to(DEVICE, non_blocking=True)
 
 
 class Pipeline(Common):
@@ -38,6 +41,6 @@ class Pipeline(Common):
         pixels, labels, step, values = split(problem, tensors)
         images, workers = Images(pixels, labels), int(mode == "overlapped")
         loader = torch.utils.data.DataLoader(images, problem["batch"], shuffle=True, drop_last=True, num_workers=workers,
-                                             persistent_workers=bool(workers))
+                                             persistent_workers=bool(workers), pin_memory=DEVICE.type == "cuda")
         work = None if mode == "augment" else framework.Work(step, values, "eager")
         super().__init__(work, endless(loader), mode, images.normalised(images.pixels[:problem["batch"]]).numpy())

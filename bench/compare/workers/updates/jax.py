@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import device
+
 FORMULAS = {}  # {optimizer: function of (w, g, states, step, rate, convention) that returns the new w and states}
 
 
@@ -40,7 +42,7 @@ STATES = {"sgd": 0, "rmsprop": 1, "adam": 2}
 
 class Update:
     def __init__(self, problem, tensors, mode):
-        self.problem, self.mode, self.steps = problem, mode, jnp.zeros(())
+        self.problem, self.mode, self.steps, self.result = problem, mode, jnp.zeros(()), None
         convention, name, rate = problem["nodes"][0]["attributes"]["convention"], problem["optimizer"], problem["learning_rate"]
         first = jnp.ones_like if (name, convention) == ("rmsprop", "tensorflow1") else jnp.zeros_like
         self.w = {n: jnp.asarray(tensors[n]) for n in problem["gradients"]}
@@ -63,7 +65,9 @@ class Update:
         else:
             for n in self.w:
                 self.w[n], self.states[n] = self.of_one(self.w[n], self.states[n], self.g[n], self.steps)
-        jax.block_until_ready((self.w, self.states))
+        self.result = self.w, self.states
+        if device.NAME == "cpu":
+            jax.block_until_ready(self.result)
 
     def first(self):
         for _ in range(self.problem["nodes"][0]["attributes"]["steps"]):

@@ -4,6 +4,7 @@ tf.compat.v1, which have a kernel a parameter."""
 import tensorflow as tf
 
 from ..serve import Unsupported
+from ..tensorflow import DEVICE
 
 KERAS = {"sgd": tf.keras.optimizers.SGD, "rmsprop": tf.keras.optimizers.RMSprop, "adam": tf.keras.optimizers.Adam}
 VERSION1 = {"sgd": tf.compat.v1.train.GradientDescentOptimizer, "rmsprop": tf.compat.v1.train.RMSPropOptimizer,
@@ -12,6 +13,10 @@ VERSION1 = {"sgd": tf.compat.v1.train.GradientDescentOptimizer, "rmsprop": tf.co
 
 class Update:
     def __init__(self, problem, tensors, mode):
+        with tf.device(DEVICE):
+            self.prepare(problem, tensors, mode)
+
+    def prepare(self, problem, tensors, mode):
         convention, optimizer, rate = problem["nodes"][0]["attributes"]["convention"], problem["optimizer"], problem["learning_rate"]
         if (convention, mode == "per_tensor") not in (("keras", False), ("tensorflow1", True)):
             raise Unsupported(f"TensorFlow has no {mode} update by the formulas of {convention}")

@@ -5,6 +5,7 @@ import inspect
 import torch
 
 from ..serve import Unsupported
+from ..torch import DEVICE
 
 MAKERS = {"sgd": torch.optim.SGD, "rmsprop": torch.optim.RMSprop, "adam": torch.optim.Adam}
 WAYS = {"chain": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
@@ -18,9 +19,9 @@ class Update:
         if not way.keys() <= inspect.signature(make).parameters.keys():
             raise Unsupported(f"PyTorch's {make.__name__} has no {mode} update")
         self.problem = problem
-        self.parameters = {n: torch.from_numpy(tensors[n]).requires_grad_() for n in problem["gradients"]}
+        self.parameters = {n: torch.from_numpy(tensors[n]).to(DEVICE).requires_grad_() for n in problem["gradients"]}
         for name, parameter in self.parameters.items():
-            parameter.grad = torch.from_numpy(tensors["d" + name])
+            parameter.grad = torch.from_numpy(tensors["d" + name]).to(DEVICE)
         self.optimizer = make(list(self.parameters.values()), lr=problem["learning_rate"], **way)
 
     def step(self):
@@ -29,4 +30,4 @@ class Update:
     def first(self):
         for _ in range(self.problem["nodes"][0]["attributes"]["steps"]):
             self.step()
-        return {n: p.detach().numpy() for n, p in self.parameters.items()}
+        return {n: p.detach().cpu().numpy() for n, p in self.parameters.items()}
