@@ -12,19 +12,20 @@ one, two and eight images the worst tensor of a right side was up to 0.034 off i
 TensorFlow, JAX and Plumbline in four, and PyTorch's f32 against its f64). The worst of a wrong side was 0.25 off for an epsilon of 1e-3
 in the place of 1e-5, 1.4 for strides on other convolutions, 1.6 for a pooling padded on one side. The tolerance is between.
 
-What roundings do to tensors has no direction, and hardly changes how long all gradients together are, nor the loss; a formula that is
+What roundings do to tensors has no direction: it hardly changes how long all gradients together are, or the loss. A formula that is
 wrong has one. So a training step is held as a whole too, much closer. The images of networks with batch norms are dark, so that their
-epsilon tells (problems/networks.py). Of what is right (Plumbline, PyTorch, TensorFlow and JAX, on 1 to 250 images) and of an epsilon of
-1e-3 in PyTorch, the farthest and the nearest:
+epsilon tells (problems/networks.py). The farthest of what is right (Plumbline, PyTorch, TensorFlow and JAX, 1 to 250 images), and the
+nearest of PyTorch with an epsilon of 1e-3 in the place of 1e-5, which the worst tensor tells, and in ResNet-20 the length too:
 
-                            right: length    loss       epsilon 1e-3: length    loss       worst tensor
-    f32    ResNet-20, -50          6e-6      1e-7                 0.0024        2e-4       4.7
-    bf16   ResNet-20               0.0022    1.3e-4               0.31          1.1e-4     1.6
-    f32    AlexNet, VGG16          3e-8      1e-7
-    bf16   AlexNet, VGG16          0.0030    1.2e-5
+                                     right: length     loss      epsilon 1e-3: worst tensor   length
+    f32    ResNet-20 and -50                  9e-6     1e-7      4.7 (ResNet-50)
+    bf16   ResNet-20 and -50                0.0022   1.6e-4      1.6                          0.31 (ResNet-20)
+    f32    AlexNet, VGG16                     3e-8     1e-7
+    bf16   AlexNet, VGG16                   0.0030   1.2e-5
 
-In bf16 an epsilon of 1e-4 in ResNet-20 is found by the length alone: 0.16, where the worst tensor is 0.53 off. What no step's results
-depend on cannot be found by them: the momentum of running statistics, say, which the experiment `defaults` asks for.
+An epsilon of 1e-4 is found in ResNet-20 in bf16 by the length alone: 0.16, where the worst tensor is 0.53 off. TensorFlow's gradient of
+ResNet-20's first convolution in bf16 gets worse with the batch, 0.94 off with 250 images, and is refused. What no result depends on
+cannot be found: the momentum of running statistics, say, which the experiment `defaults` asks for.
 """
 
 import numpy as np
@@ -36,7 +37,7 @@ TOLERANCE = {("op", "f32"): 1e-3, ("op", "bf16"): 6e-2, ("network", "f32"): 2e-2
 
 # Of a training step as a whole: by how much all gradients together may be longer or shorter, and how far the loss may be, as shares.
 LENGTH = {("network", "f32"): 1e-5, ("network", "bf16"): 6e-3, ("normalised network", "f32"): 5e-5, ("normalised network", "bf16"): 5e-3}
-LOSS = {("network", "f32"): 1e-6, ("network", "bf16"): 1e-4, ("normalised network", "f32"): 1e-6, ("normalised network", "bf16"): 3e-4}
+LOSS = {("network", "f32"): 1e-6, ("network", "bf16"): 1e-4, ("normalised network", "f32"): 1e-6, ("normalised network", "bf16"): 4e-4}
 
 PIECE = 1 << 18  # elements whose deviations stay in a cache
 
