@@ -191,28 +191,29 @@ def compare(words):
 
 
 def tabulate(words):
-    parser = Parser(f"{PROGRAM} tables", description="Writes the tables of records into a page of Markdown, between its marks.")
+    parser = Parser(f"{PROGRAM} tables", description="Writes the tables of records into a page of Markdown, between its marks, and the picture that "
+                                                     "the page shows of them.")
     parser.add_argument("page", type=pathlib.Path, help="with <!-- results FOLDER --> and <!-- end of results --> for each folder, or the same of headline")
     parser.add_argument("folders", type=pathlib.Path, nargs="+", help="with a records.jsonl each")
     parser.add_argument("--check", action="store_true", help="change nothing; the exit status is 1 if something would change")
     a = parser.parse_args(words)
     try:
-        old = text = a.page.read_text()
+        wanted = {a.page: a.page.read_text()}  # and the pictures that it shows
     except (OSError, UnicodeDecodeError) as e:
         raise BadInput(f"{a.page} cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
     for folder in a.folders:
         link = os.path.relpath(folder / "report.html", a.page.parent)
         records = read(file_of(folder))
-        text = tables.filled(text, folder.resolve().name, records, link)
-        if os.path.relpath(folder / headline.PICTURE, a.page.parent) in text and not a.check:
-            write(folder / headline.PICTURE, headline.picture(records))
-    if text == old:
-        return 0
-    if a.check:
-        print(f"compare: {a.page} is not what the records say; call tables without --check", file=sys.stderr)
-        return 1
-    write(a.page, text)
-    return 0
+        wanted[a.page] = tables.filled(wanted[a.page], folder.resolve().name, records, link)
+        if os.path.relpath(folder / headline.PICTURE, a.page.parent) in wanted[a.page]:
+            wanted[folder / headline.PICTURE] = headline.picture(records)
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_bytes() != text.encode()]
+    for path in stale:
+        if a.check:
+            print(f"compare: {path} is not what the records say; call tables without --check", file=sys.stderr)
+        else:
+            write(path, wanted[path])
+    return 1 if stale and a.check else 0
 
 
 def check(words):

@@ -18,7 +18,7 @@ from ..records.of_measured import record_of
 from . import faults
 
 MOST_OFF = 0.05
-BREAKS = ("timer", "sleep", "bytes", "flops", "weights")
+GOOD = Variant("fake", "good")
 
 
 @dataclasses.dataclass
@@ -66,35 +66,50 @@ class AuditSession(Session):
             super().make_expected(problem, inputs, expected)
 
 
-def audit(engines, environment, broken=None):
-    """[Finding], of which all must have passed."""
+def of_timer(measured, broken):
+    _, (timed,) = measured(spin(), plan=Plan(rounds=5, samples=20, least_s=0.0))
+    least = min(s for samples in timed["rounds_s"] for s in samples)  # a spin may be interrupted, never hurried
+    return [near("timer: a spin of exact time", least * 1e3, SPIN_S * 1e3, "ms")]
+
+
+def of_bytes(measured, broken):
+    _, (copied,) = measured(copy(broken))
+    return [near("bytes: a copy of exact size", copied["gbytes"] * copied["median_s"] * 1e9, 8.0 * COPY.count, "bytes")]
+
+
+def of_flops(measured, broken):
+    _, (multiplied,) = measured(product(broken))
+    exact = 2.0 * PRODUCT[0].count * PRODUCT[1].shape[0]
+    return [near("flops: a product of exact size", multiplied["gflops"] * multiplied["median_s"] * 1e9, exact, "operations")]
+
+
+def of_sleep(measured, broken):
+    both, _ = measured(spin(), (GOOD, Variant("another", "good")), Plan(rounds=4, samples=2, least_s=0.1))
+    restless = [w for f in both for w in f.disturbed if "sleep" in w]
+    return [Finding("sleep: one runs while the other sleeps", not restless,
+                    f"another worker worked in {len(restless)} of {sum(len(f.rounds) for f in both)} turns"), interleaved(both)]
+
+
+def of_weights(measured, broken):
+    problem = linear("audit", (8, 16), (4, 16)).with_(direction="forward_backward")
+    (weighed,), _ = measured(problem, (Variant("fake", "wrong" if broken == "weights" else "good"),))
+    return [Finding("weights: both sides have the same", bool(weighed.agreement.get("agrees")),
+                    weighed.agreement.get("reason") or f"error {weighed.agreement.get('error') or 0:.1g}")]
+
+
+PARTS = {"timer": of_timer, "bytes": of_bytes, "flops": of_flops, "sleep": of_sleep, "weights": of_weights}
+BREAKS = tuple(PARTS)
+
+
+def audit(engines, environment, broken=None, parts=BREAKS):
+    """[Finding] of the parts, of which all must have passed."""
     environment_of_worker = {"PLUMB_FAKE_BREAKS": broken or ""}
-    good, other = Variant("fake", "good"), Variant("another", "good")
     run = {"id": "audit", "started": "now", "command": None}
-    plan = Plan(rounds=5, samples=2, least_s=0.005)
     with mock.patch.dict(os.environ, environment_of_worker), AuditSession(engines) as session:
-        def median_of(problem, variants=(good,), plan=plan):
+        def measured(problem, variants=(GOOD,), plan=Plan(rounds=5, samples=2, least_s=0.005)):
             found = session.measure(problem, list(variants), plan)
             return found, [record_of(f, problem, "audit", run, environment) for f in found]
-        findings = []
-        _, (timed,) = median_of(spin(), plan=Plan(rounds=5, samples=20, least_s=0.0))
-        least = min(s for samples in timed["rounds_s"] for s in samples)  # a spin may be interrupted, never hurried
-        findings.append(near("timer: a spin of exact time", least * 1e3, SPIN_S * 1e3, "ms"))
-        _, (copied,) = median_of(copy(broken))
-        findings.append(near("bytes: a copy of exact size", copied["gbytes"] * copied["median_s"] * 1e9, 8.0 * COPY.count, "bytes"))
-        _, (multiplied,) = median_of(product(broken))
-        exact = 2.0 * PRODUCT[0].count * PRODUCT[1].shape[0]
-        findings.append(near("flops: a product of exact size", multiplied["gflops"] * multiplied["median_s"] * 1e9, exact, "operations"))
-        both, _ = median_of(spin(), (good, other), Plan(rounds=4, samples=2, least_s=0.1))
-        restless = [w for f in both for w in f.disturbed if "sleep" in w]
-        findings.append(Finding("sleep: one runs while the other sleeps", not restless,
-                                f"another worker worked in {len(restless)} of {sum(len(f.rounds) for f in both)} turns"))
-        findings.append(interleaved(both))
-        mode = "wrong" if broken == "weights" else "good"
-        (weighed,), _ = median_of(linear("audit", (8, 16), (4, 16)).with_(direction="forward_backward"), (Variant("fake", mode),))
-        findings.append(Finding("weights: both sides have the same", bool(weighed.agreement.get("agrees")),
-                                weighed.agreement.get("reason") or f"error {weighed.agreement.get('error') or 0:.1g}"))
-    return findings
+        return [finding for part in parts for finding in PARTS[part](measured, broken)]
 
 
 def ledger(engines, variants):

@@ -2,8 +2,8 @@
 times as long each framework takes, in its fastest mode, as Plumbline's best kernels and as the vendor's alone."""
 
 from . import pictures, verdict
+from .verdict import NAMES
 
-NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 PICTURE = "headline.svg"
 
 

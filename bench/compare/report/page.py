@@ -7,11 +7,14 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
-from . import imported, pictures, vendor_logs, verdict
+from . import imported, pictures, vendor_logs, verdict, why
 from .further import Further
 from .ledgers import ledgers, median_unexplained
 
 TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
+WORK = {"train": "a training step", "ops": "one op", "odd_ops": "ops that are said to be slow", "optimizers": "an update alone",
+        "synchronisation": "ten training steps, and reading their losses", "input_pipeline": "from bytes to a trained batch",
+        "table2": "training, as in the coursework"}
 
 
 def cell(record):
@@ -64,7 +67,8 @@ def section(experiment, records):
     return {"ledgers": apart, "unexplained": median_unexplained(apart), "vendor_logs": vendor_logs.table(records, experiment.NAME),
             "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
             "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
-            "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing,
+            "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
+            "notes": why.sentences(records, experiment.NAME) + verdict.behind_of(experiment.NAME, rows),
             "command": f"scripts/compare --only {experiment.NAME}"}
 
 
@@ -115,8 +119,9 @@ def page(records):
         versions = sorted({f"{r['engine']['name']} {r['engine']['version']}" for r in own if r["engine"]["version"]})
         machines.append({"environment": environment, "runs": list(runs.values()), "sections": sections, "versions": versions,
                          "libraries": sorted({x for r in own for x in r["engine"].get("libraries", [])}),
-                         "verdict": verdict.ten_lines(own, [e.NAME for e in ALL.values()])})
+                         "names": verdict.in_order({n for s in sections for n in s["names"]}),
+                         "notes": [n for s in sections for n in s["notes"]] + verdict.uncounted(own, ALL)})
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(TEMPLATE.read_text()).render(
         machines=machines, imported=imported.html(records, verdict.microseconds), part_names=PARTS, time=verdict.microseconds,
-        environment_text=environment_text, machine_text=machine_text)
+        environment_text=environment_text, machine_text=machine_text, called=lambda name: verdict.NAMES.get(name, name))

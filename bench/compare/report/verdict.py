@@ -5,11 +5,18 @@ import dataclasses
 
 from ..measuring.statistics import Ratio, geometric_mean, ratio_of
 
+NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}  # as their makers write them
+
 
 def label(record):
     e = record["engine"]
     allocator = e.get("allocator") or ""
     return " ".join(p for p in (e["name"], e["mode"], "+ tcmalloc" if "tcmalloc" in allocator else "") if p)
+
+
+def in_order(names):
+    """Frameworks in the order of NAMES, then others."""
+    return [n for n in NAMES if n in names] + sorted(n for n in names if n not in NAMES)
 
 
 def is_ours(record):
@@ -133,28 +140,36 @@ def times(ratio: Ratio):
     return f"{ratio.value:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
 
 
+def behind_of(experiment, all_rows):
+    """The sentence of where the best kernels are furthest behind, in a list; none if they nowhere are."""
+    behind = [(ratio.value, n, row) for row in all_rows for (k, n), ratio in row.ratios.items() if k == "best" and ratio.verdict == "slower"]
+    if not behind:
+        return []
+    value, n, row = min(behind, key=lambda b: b[0])
+    return [f"{experiment}: furthest behind {n}: {name_of(row.subject)}, {value:.2f}"]
+
+
+def uncounted(records, experiments):
+    """The sentence of how many rows do not count, in a list."""
+    left_out = [r for r in records if r["experiment"] in experiments and is_timed(r) and not counts(r)]
+    ours = len([r for r in records if not r.get("imported")])
+    return [f"{len(left_out)} of {ours} rows do not count: the page says why of each"] if left_out else []
+
+
 def ten_lines(records, experiments):
     """The verdict for a terminal: ten lines at most."""
     lines = []
     for experiment in experiments:
         all_rows = rows(records, experiment)
-        names = sorted({n for r in all_rows for n in r.frameworks})
-        for n in names:
+        for n in sorted({n for r in all_rows for n in r.frameworks}):
             best, vendor = (summary(all_rows, k, n) for k in ("best", "vendor"))
             if not best["count"]:
                 continue
             beside = f", {vendor['geometric']:.2f} times the vendor's alone," if vendor["count"] else ""
             lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} in its fastest mode "
                          f"({best['count']} rows: Plumbline faster in {best['faster']}, slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
-        behind = [(row.ratios["best", n].value, n, row) for row in all_rows for n in names
-                  if ("best", n) in row.ratios and row.ratios["best", n].verdict == "slower"]
-        if behind:
-            value, n, row = min(behind, key=lambda b: b[0])
-            lines.append(f"{experiment}: furthest behind {n}: {name_of(row.subject)}, {value:.2f}")
-    left_out = [r for r in records if r["experiment"] in experiments and is_timed(r) and not counts(r)]
-    if left_out:
-        ours = len([r for r in records if not r.get("imported")])
-        lines.append(f"{len(left_out)} of {ours} rows do not count: the page says why of each")
+        lines += behind_of(experiment, all_rows)
+    lines += uncounted(records, experiments)
     elsewhere = [r for r in records if r.get("imported")]
     if elsewhere:
         lines = lines[:9] + [f"{len(elsewhere)} rows were measured elsewhere: the page shows them, and no ratio is formed with them"]

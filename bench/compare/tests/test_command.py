@@ -1,7 +1,8 @@
 """The command as a user calls it, with the framework of numpy: records, page, verdict, resuming, refusals."""
 
+import contextlib
+import io
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -10,7 +11,10 @@ import time
 
 import pytest
 
+from compare import __main__ as program
+from compare import experiments
 from compare.measuring.machine import gpu
+from compare.measuring.session import LEAST_ROUNDS, Plan
 from compare.problems.catalogue import BadTable, read_table
 
 SHAPES = "linear small 8x16 4x16\ntensor flat 16x64\n"
@@ -26,20 +30,23 @@ def command(worker_program, *words):
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """A folder with what one run has left, and what it said."""
+def measured(tmp_path_factory, worker_program, described_once):
+    """A folder with what one run has left, and what it said: of as few rounds as ratios have, since nothing is asked of its times."""
     folder = tmp_path_factory.mktemp("compare")
     (folder / "shapes.txt").write_text(SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"), "--out", str(folder))
-    done = subprocess.run(command(os.environ["PLUMB_BENCH_WORKER"], *words), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return folder, done
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        patch.setattr(program, "described", described_once)
+        patch.setattr(experiments.ops, "Plan", lambda **given: Plan(**{**given, "rounds": LEAST_ROUNDS, "patience": 1}))
+        assert program.program(with_programs(worker_program, *words)) == 0
+    return folder, said.getvalue()
 
 
 def test_it_says_who_is_faster_in_ten_lines(measured, tmp_path, compare):
     """Where the machine did other work, it says that no row counts; with the same rows trusted, it says who is faster."""
-    folder, done = measured
-    assert 1 <= len(done.stdout.splitlines()) <= 10 and ("fake takes" in done.stdout or "do not count" in done.stdout)
+    folder, said = measured
+    assert 1 <= len(said.splitlines()) <= 10 and ("fake takes" in said or "do not count" in said)
     records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     for r in records:
         r.get("trust", {}).update(trusted=True, reasons=[])
@@ -76,7 +83,8 @@ def test_a_second_call_measures_nothing_again(measured, worker_program, compare)
 def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare):
     (tmp_path / "shapes.txt").write_text(FEW_SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
-    process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell's background jobs ignore it
     records = tmp_path / "records.jsonl"
     while not (records.exists() and records.read_text().count("\n") >= 2):
         assert process.poll() is None, process.stderr.read()
@@ -152,6 +160,12 @@ def test_two_machines_have_no_row_in_common(measured, tmp_path, compare):
 def test_a_full_disk_is_a_sentence(worker_program, compare):
     done = compare(*with_programs(worker_program, "--only", "ops", "--frameworks", "fake", "--out", "/dev/full"))
     assert done.returncode == 2 and "records.jsonl cannot be written" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_the_guide_has_a_question_of_every_experiment():
+    guide = (pathlib.Path(experiments.__file__).parents[1] / "README.md").read_text()
+    rows = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]
+    assert [name for name in experiments.ALL if not any(f"`{name}`" in row for row in rows)] == []
 
 
 @pytest.mark.parametrize("words, sentence", [

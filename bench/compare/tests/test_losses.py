@@ -1,5 +1,7 @@
 """Losses of Plumbline's training steps, held against its own: other kernels and captured steps have the same, other formulas have not."""
 
+import functools
+
 import pytest
 
 from compare.experiments import losses as experiment
@@ -22,9 +24,13 @@ ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": None, "copy_gby
 def trained(engines):
     """The function of an optimizer and a mode that gives (losses, what was found)."""
     with Session(engines) as session:
-        def losses(optimizer, mode):
+        @functools.cache
+        def made(optimizer):
             problem = network_problem("vgg16", 2, optimizer=optimizer, learning_rate=experiment.RATES[optimizer])
-            files = session.make(problem)
+            return problem, session.make(problem)
+
+        def losses(optimizer, mode):
+            problem, files = made(optimizer)
             return losses_of(session, problem, Variant("plumbline", mode), files, STEPS)
         yield losses
 

@@ -20,6 +20,13 @@ def linear(direction="forward_backward"):
     return catalogue.linear("small", (8, 16), (4, 16)).with_(direction=direction)
 
 
+@pytest.fixture(scope="module")
+def lasting(engines):
+    """One session for all that leave nothing behind in it."""
+    with Session(engines) as s:
+        yield s
+
+
 def records(session, problem, variants):
     found = session.measure(problem, variants, PLAN)
     return [record_of(f, problem, "ops", RUN, ENVIRONMENT) for f in found]
@@ -73,16 +80,14 @@ SMALL = [("conv2d", "c", [(2, 4, 7, 7), (6, 4, 3, 3)], {"padding": "1x0x2x1", "s
 
 
 @pytest.mark.parametrize("problem", list(catalogue.forward_problems(SMALL)), ids=lambda p: f"{p.op}-{p.name}")
-def test_every_op_of_the_catalogue_agrees_with_its_reference(engines, problem):
+def test_every_op_of_the_catalogue_agrees_with_its_reference(lasting, problem):
     modes = ["vendor nchw", "best captured nchw"]
     if problem.op != "permute":  # Plumbline permutes row-major tensors alone
         modes.append("best nhwc")
-    with Session(engines) as session:
-        for p in catalogue.variants(problem, ("forward", "forward_backward"), ("f32", "bf16")):
-            for mode in modes:
-                for found in session.measure(p, [Variant("plumbline", mode)], ONCE):
-                    assert found.refusal is None, str(found.refusal)
-                    assert found.agreement["agrees"], found.agreement["reason"]
+    for p in catalogue.variants(problem, ("forward", "forward_backward"), ("f32", "bf16")):
+        for found in lasting.measure(p, [Variant("plumbline", mode) for mode in modes], ONCE):
+            assert found.refusal is None, str(found.refusal)
+            assert found.agreement["agrees"], found.agreement["reason"]
 
 
 CONVOLUTIONS = [("conv2d", "3x3", [(2, 16, 7, 9), (8, 16, 3, 3)], {"padding": "1x0x2x1"}), ("conv2d", "first", [(2, 3, 9, 9), (8, 3, 3, 3)], {"stride": "2"}),
@@ -91,9 +96,9 @@ CONVOLUTIONS = [("conv2d", "3x3", [(2, 16, 7, 9), (8, 16, 3, 3)], {"padding": "1
 
 @pytest.mark.parametrize("mode", ["best charged nhwc", "best charged chwn", "best blocked", "best charged blocked", "heuristic nhwc", "deterministic nchw"])
 @pytest.mark.parametrize("problem", [without_bias(p) for p in catalogue.forward_problems(CONVOLUTIONS)], ids=lambda p: p.name)
-def test_every_way_of_a_convolution_agrees_with_its_reference(session, problem, mode):
+def test_every_way_of_a_convolution_agrees_with_its_reference(lasting, problem, mode):
     for p in catalogue.variants(problem, ("forward", "forward_backward"), ("f32",)):
-        (found,) = session.measure(p, [Variant("plumbline", mode)], ONCE)
+        (found,) = lasting.measure(p, [Variant("plumbline", mode)], ONCE)
         assert found.refusal is None, str(found.refusal)
         assert found.agreement["agrees"], found.agreement["reason"]
         assert found.prepared["layout"] == mode.split()[-1]
@@ -106,6 +111,6 @@ def test_every_way_of_a_convolution_agrees_with_its_reference(session, problem, 
     ("best blocked", ("linear", "l", [(4, 8), (3, 8)], {}), "for convolutions without a bias, not for linear"),
     ("fastest", CONVOLUTIONS[0], "the mode fastest is unknown; use best"),
 ])
-def test_a_way_that_there_is_not_is_a_sentence(session, mode, problem, sentence):
-    (found,) = session.measure(next(catalogue.forward_problems([problem])), [Variant("plumbline", mode)], ONCE)
+def test_a_way_that_there_is_not_is_a_sentence(lasting, mode, problem, sentence):
+    (found,) = lasting.measure(next(catalogue.forward_problems([problem])), [Variant("plumbline", mode)], ONCE)
     assert sentence in str(found.refusal)

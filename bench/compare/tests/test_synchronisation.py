@@ -52,7 +52,7 @@ def test_a_problem_of_one_step_has_the_id_that_it_had():
 def test_plumbline_is_measured_and_paired(session):
     one = network_problem("vgg16", 1)
     problem = one.with_(steps=2, flops=2 * one.flops)
-    variants = [Variant("plumbline", f"best nchw reads={n}") for n in (2, 1)]
+    variants = [Variant("plumbline", f"heuristic nchw reads={n}") for n in (2, 1)]
     found = session.measure(problem, variants, Plan(rounds=3, samples=1, least_s=0, warm_up=0))
     records = [record_of(f, problem, synchronisation.NAME, RUN, ENVIRONMENT) for f in found]
     for r in records:
@@ -60,7 +60,7 @@ def test_plumbline_is_measured_and_paired(session):
         r["trust"] = {"trusted": True, "reasons": []}
         r["engine"]["mode"] = r["engine"]["mode"].replace("reads=2", "reads=10")
     (pair,) = synchronisation.pairs(records)
-    assert pair[0] == "vgg16 train, f32, batch 1, sgd, 2 steps" and pair[1] == "plumbline best nchw"
+    assert pair[0] == "vgg16 train, f32, batch 1, sgd, 2 steps" and pair[1] == "plumbline heuristic nchw"
     assert 0.3 < pair[2].value < 3
     assert synchronisation.report(records).tables[0].rows[0][0] == pair[0]
 

@@ -1,4 +1,4 @@
-"""The tables of docs/measured.md are what the committed records say; a figure that is not is found."""
+"""The tables of docs/measured.md and README.md, and the picture, are what the committed records say; a figure that is not is found."""
 
 import json
 import pathlib
@@ -63,7 +63,9 @@ def test_a_page_without_the_marks_is_refused(tmp_path):
         tables(tmp_path / "page.md", FOLDERS[0])
 
 
-def test_the_headline_is_of_the_fastest_modes_that_count(tmp_path):
+@pytest.fixture
+def headlined(tmp_path):
+    """(a page, the folder whose headline and picture it shows), neither of them written yet."""
     folder = tmp_path / "here"
     folder.mkdir()
     sides = [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.6), row("torch", "eager", 4.0), row("torch", "channels_last", 3.0),
@@ -71,11 +73,29 @@ def test_the_headline_is_of_the_fastest_modes_that_count(tmp_path):
     (folder / "records.jsonl").write_text("".join(json.dumps(recorded(r)) + "\n" for r in sides))
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- headline here -->\nold\n<!-- end of headline -->\n![](here/headline.svg)\n")
+    return page, folder
+
+
+def test_the_headline_is_of_the_fastest_modes_that_count(headlined):
+    page, folder = headlined
     assert tables(page, folder, "--check") == 1 and not (folder / "headline.svg").exists()
     assert tables(page, folder) == 0
     assert "| work | PyTorch | JAX |\n|---|---|---|\n| n train, f32 | **3.00** / 1.88 | **0.80** / 0.50 |\n" in page.read_text()
     assert "old" not in page.read_text() and (folder / "headline.svg").read_text().startswith("<svg")
     assert tables(page, folder, "--check") == 0
+
+
+@pytest.mark.parametrize("spoil", [lambda f: f.write_text(f.read_text().replace("#e0662f", "#e0662e", 1)), lambda f: f.write_bytes(b"\xff"), lambda f: f.unlink()],
+                         ids=["changed", "not text", "missing"])
+def test_a_picture_that_is_not_of_the_records_is_found_and_put_right(headlined, capsys, spoil):
+    page, folder = headlined
+    picture = folder / "headline.svg"
+    assert tables(page, folder) == 0
+    right, text = picture.read_bytes(), page.read_text()
+    spoil(picture)
+    assert tables(page, folder, "--check") == 1
+    assert capsys.readouterr().err == f"compare: {picture} is not what the records say; call tables without --check\n"
+    assert tables(page, folder) == 0 and picture.read_bytes() == right and page.read_text() == text
 
 
 def test_the_pages_of_the_records_are_there():

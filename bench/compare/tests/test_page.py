@@ -1,0 +1,69 @@
+"""The page: what it answers at its top, and pictures whose letters can be read on a phone."""
+
+import re
+
+import pytest
+
+from compare.ledger.parts import HOST, OWN, PARTS, VENDOR
+from compare.measuring.statistics import Ratio
+from compare.report import pictures, why
+from compare.report.page import page
+
+from test_tables import recorded
+from test_verdict import row
+
+PHONE, LEAST = 390 - 2 * 16, 11  # CSS pixels: what a page has beside its padding, and the smallest letters
+ENVIRONMENT = {"processor": "p", "threads": 1, "processors": 1}
+
+
+def apart(r, **seconds):
+    parts = dict.fromkeys(PARTS, 0.0) | seconds
+    return {**r, "subject": {**r["subject"], "batch": 8}, "confidence_s": [r["median_s"]] * 2, "ledger": {"whole_s": sum(parts.values()), "parts_s": parts, "functions": {}, "unexplained": 0.0}, "environment": ENVIRONMENT}
+
+
+def steps():
+    """Plumbline's takes 1 s; PyTorch's 3, of which its own kernels have 1.5 more and the host 0.5."""
+    return [apart(row("plumbline", "best auto", 1.0), **{VENDOR: 1.0}), apart(row("plumbline", "vendor auto", 1.5), **{VENDOR: 1.5}),
+            apart(row("torch", "eager", 3.0), **{VENDOR: 1.0, OWN: 1.5, HOST: 0.5})]
+
+
+def test_what_a_step_takes_longer_is_told_by_its_parts():
+    assert why.sentences(steps(), "train") == [
+        "Why PyTorch takes longer in train: of what its step takes beyond Plumbline's best, in one step taken apart: 75 % own kernels, 25 % host."]
+
+
+def test_a_side_that_is_not_slower_is_not_explained():
+    fast = [*steps()[:2], apart(row("jax", "jit", 0.9), **{OWN: 0.9})]
+    assert why.sentences(fast, "train") == ["train: JAX's steps take no longer than Plumbline's best."]
+
+
+def test_a_row_that_does_not_count_explains_nothing():
+    assert why.sentences([*steps()[:2], apart(row("torch", "eager", 3.0, trusted=False), **{OWN: 3.0})], "train") == []
+
+
+def test_the_answer_stands_above_everything_else():
+    text = page([recorded(r) for r in steps()])
+    answer = text[:text.index('<h3 id="train-1">')]
+    assert '<a href="#train-1">a training step</a>' in answer and "<b>3.00</b><small>vendor 2.00; slower in 1 of 1</small>" in answer
+    assert "Why PyTorch takes longer" in answer
+
+
+def smallest_letters(svg):
+    """In CSS pixels, where the picture is as wide as a phone's page."""
+    width = float(re.search(r'viewBox="0 0 (\S+)', svg).group(1))
+    sizes = [float(s) for s in re.findall(r"font(?:-size)?: (?:\d+ )?([\d.]+)px", svg)]
+    assert sizes
+    return min(sizes) * PHONE / width
+
+
+RATIO = Ratio(2.0, 1.9, 2.1)
+
+
+@pytest.mark.parametrize("svg", [
+    pictures.ratios([("conv2d resnet50.res4b_branch2a forward_backward, f32, batch 32", {"tensorflow": RATIO, "torch": RATIO, "jax": RATIO})], "", "best kernels"),
+    pictures.throughput({n: [(1, 2.0), (250, 3e4)] for n in ("best", "vendor", "tensorflow", "torch", "jax")}, "training resnet20, f32"),
+    pictures.stacked([("tensorflow function", {VENDOR: 1.0, OWN: 2.0, HOST: 3.0})], 1.0, "resnet20 train, bf16, batch 250, sgd"),
+    pictures.by_batch({"conv2d c": {"nchw": [(1, 1e-3)], "nhwc": [(1, 2e-3)]}}),
+], ids=["ratios", "throughput", "stacked", "by batch"])
+def test_letters_can_be_read_on_a_phone(svg):
+    assert smallest_letters(svg) >= LEAST
