@@ -34,13 +34,14 @@ class Done:
 
 @pytest.fixture(scope="session")
 def described_once():
-    """Of engines: the machine with its roofs, which are measured for the first command that asks."""
+    """Of engines: the machine with its roofs, which are measured for the first command that asks for their threads and device."""
     described, known = command.described, {}
 
     def of(engines):
-        if engines.threads not in known:
-            known[engines.threads] = described(engines)
-        return {**known[engines.threads], "device": engines.device}
+        key = engines.threads, engines.device
+        if key not in known:
+            known[key] = described(engines)
+        return known[key]
     return of
 
 
