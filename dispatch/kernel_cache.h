@@ -84,7 +84,9 @@ double flops(const void* params, KernelKind::Specs in, KernelKind::Specs out) {
 }
 
 template <class K>
-inline constexpr bool tunes_alike = requires { K::kTunesAlike; };
+inline constexpr bool tunes_alike = requires {
+  K::kTunesAlike;
+};
 
 template <class K>
 inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>, &flops<K>, tunes_alike<K>};
