@@ -9,6 +9,7 @@
 //     static void cpu(const Problem<Params>&, Candidates&);        // kernels/cpu/conv2d/conv2d.cpp
 //     PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);  // kernels/cuda/conv2d/
 //     static double flops(const Problem<Params>&);                 // optional; 0 without it
+//     static constexpr bool kTunesAlike = true;  // optional: the parameters' values do not decide what is fastest
 //   };
 //
 // A backend that is not declared is not there, and asking for it is a sentence at prepare time. The reference backend
@@ -32,6 +33,7 @@ struct KernelKind {
   size_t param_words;
   void (*offer)(const void* params, Specs in, Specs out, const Policy&, int threads, Candidates&);
   double (*flops)(const void* params, Specs in, Specs out);
+  bool tunes_alike;  // what was measured with other parameters holds
 };
 
 template <class K>
@@ -82,7 +84,12 @@ double flops(const void* params, KernelKind::Specs in, KernelKind::Specs out) {
 }
 
 template <class K>
-inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>, &flops<K>};
+inline constexpr bool tunes_alike = requires {
+  K::kTunesAlike;
+};
+
+template <class K>
+inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>, &flops<K>, tunes_alike<K>};
 
 }  // namespace detail
 

@@ -36,7 +36,7 @@ namespace {
 std::string describe(const PreparedKernel& p) {
   std::string text = p.kind->name;
   constexpr char digits[] = "0123456789abcdef";
-  for (size_t i = 0; i < p.kind->param_words; ++i) {
+  for (size_t i = 0; i < (p.kind->tunes_alike ? 0 : p.kind->param_words); ++i) {
     text += i ? '.' : ' ';
     for (int shift = 60; shift >= 0; shift -= 4) text += digits[(p.params[i] >> shift) & 15];
   }

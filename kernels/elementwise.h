@@ -51,6 +51,7 @@ inline constexpr auto stage_name = [] {
 template <class F, Stage S>
 struct Unary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
+  static constexpr bool kTunesAlike = true;  // or a factor that changes from step to step would be measured each time
   using Params = F;
   static void reference(const Problem<F>& p, Candidates& c) {
     offer_unary_reference(index_of<F, UnaryFunctors>, S, detail::without_params(p), &p.params, c);
@@ -68,6 +69,7 @@ struct Unary {
 template <class F, Stage S>
 struct Binary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
+  static constexpr bool kTunesAlike = true;
   using Params = F;
   static void reference(const Problem<F>& p, Candidates& c) {
     offer_binary_reference(index_of<F, BinaryFunctors>, S, detail::without_params(p), &p.params, c);

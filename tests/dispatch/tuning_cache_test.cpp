@@ -41,6 +41,12 @@ struct Either {
 };
 const TensorSpec kOne(Shape{1});
 
+// The same, where the key does not decide which one is fast.
+struct Alike : Either {
+  static constexpr char kName[] = "alike";
+  static constexpr bool kTunesAlike = true;
+};
+
 // The file of results is read once by a process, so this part is run by processes of their own: the exit status is the
 // number that the chosen kernel writes, and 90 more where choosing was refused before, for the reason that is printed.
 TEST(ChoicesOfAProcess, DISABLED_Child) {
@@ -67,11 +73,11 @@ class ChoicesOnDisk : public testing::Test {
     for (std::string line; std::getline(in, line);) all.push_back(line);
     return all;
   }
-  int chosen_by_child() const {
+  int chosen_by_child(const std::string& child = "DISABLED_Child") const {
     const std::string self = fs::read_symlink("/proc/self/exe").string();
     const int status =
         std::system(("PLUMB_CACHE='" + folder_.string() + "' '" + self + "' --gtest_also_run_disabled_tests " +
-                     "--gtest_filter=ChoicesOfAProcess.DISABLED_Child > '" + said_.string() + "'")
+                     "--gtest_filter=ChoicesOfAProcess." + child + " > '" + said_.string() + "'")
                         .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
@@ -103,6 +109,18 @@ TEST_F(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
   ASSERT_EQ(lines().size(), 2u);
   EXPECT_EQ(lines()[1], line);
   EXPECT_EQ(chosen_by_child(), 3);
+}
+
+TEST(ChoicesOfAProcess, DISABLED_ChildOfManyKeys) {
+  const PolicyScope measured({.search = Search::kMeasured});
+  for (int64_t key = 1; key < 9; ++key) run<Alike>({key}, {}, kOne);
+  std::_Exit(0);
+}
+
+TEST_F(ChoicesOnDisk, AreOneWhereParametersTuneAlike) {
+  EXPECT_EQ(chosen_by_child("DISABLED_ChildOfManyKeys"), 0);
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_TRUE(lines()[1].starts_with("alike -> f32 (1) nchw")) << lines()[1];
 }
 
 TEST_F(ChoicesOnDisk, AreRefusedWhereTheyAreAnotherMachinesOrDamaged) {

@@ -149,6 +149,32 @@ TEST(Reduce, RunsOfEveryLengthAreReadOnce) {
   }
 }
 
+// Many short rows are looked at side by side, as many as fill a vector, and the rest one by one.
+TEST(Reduce, ShortRowsSideBySideAreThoseOneByOne) {
+  for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) {
+    for (const int64_t rows : {1, 15, 16, 17, 50}) {
+      for (const int64_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 256, 257}) {
+        std::vector<double> values(static_cast<size_t>(rows * n));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>((i * 7919 + i / 5) % 13) - 20;
+        for (size_t i = 5; i < values.size(); i += 97) values[i] = std::numeric_limits<double>::quiet_NaN();
+        const Tensor x = test::from_doubles(values, TensorSpec(Shape{rows, n}, t)), first = argmax(x, {1}),
+                     largest = max(x, {1});
+        for (int64_t r = 0; r < rows; ++r) {
+          const double* row = values.data() + r * n;
+          int64_t place = 0;
+          for (int64_t i = 1; i < n && row[place] == row[place]; ++i) {
+            if (row[i] > row[place] || row[i] != row[i]) place = i;
+          }
+          ASSERT_EQ(first.at({r}), static_cast<double>(place)) << rows << "x" << n << " row " << r;
+          ASSERT_EQ(std::isnan(largest.at({r})), std::isnan(row[place])) << rows << "x" << n << " row " << r;
+          if (std::isnan(row[place])) continue;
+          ASSERT_EQ(largest.at({r}), row[place]) << rows << "x" << n << " row " << r;
+        }
+      }
+    }
+  }
+}
+
 // Of NCHW images, all but the channels: many short runs, fewer long ones, and more channels than are done side by side.
 TEST(Reduce, ImagesAreSweptAsTheyStand) {
   for (const Shape& shape : {Shape{150, 40, 9, 9}, Shape{200, 3, 33, 33}}) {

@@ -44,6 +44,6 @@ def report(records):
             if WAYS.keys() <= ways.keys():
                 sentences.append(f"{engine}, {subject['name']}: overlapped {speeds['overlapped']:.0f} images a second, one after the other "
                                  f"{speeds['after']:.0f}; training alone {speeds['step']:.0f}")
-    sentences += sorted({f"{r['engine']['name']}: {r['reason']}" for r in records if r["status"] != "measured"})
+    sentences += sorted({f"{r['engine']['name']}: {r['reason']}" for r in records if r["experiment"] == NAME and r["status"] != "measured"})
     table = Table("Images a second", ["work", "engine", *WAYS.values()], rows)
     return Further(verdict=sentences, tables=[table] if rows else [])

@@ -23,7 +23,7 @@ RULES = [(part, re.compile(pattern)) for part, pattern in (
     (CONVERSION, r"reorder|jit_single_blk_kernel|direct_copy_kernel|at::native::.*copy_kernel|omatcopy|ynn::transpose|"
                  r"tensorflow::.*[Tt]ranspose|plumb::cpu::.*([Tt]ranspose|[Cc]onvert|to_layout|strided_copy)|"
                  r"^(copy_|_strided_to|_aligned_strided|_contig_to|_aligned_contig|raw_array_assign|npy_copy|_swap).*\(_multiarray"),
-    (VENDOR, r"^jit_|_utils::jit_|dnnl|\(libdnnl|^_?mkl_|\bmkl_|libmkl"),
+    (VENDOR, r"^_?jit_|^rtus_driver_t|_utils::jit_|dnnl|\(libdnnl|^_?mkl_|\bmkl_|libmkl"),
     (WAIT, r"ThreadPoolTempl|RunQueue|EventCount|WaitForWork|gomp_|^GOMP_barrier|\[unknown\] \(libgomp|__kmp|\(libiomp|\(libomp|pthread_(cond|mutex|barrier)|"
            r"^_*(futex|lll_)|sem_wait|sched_yield|nanosleep|^cu(da)?(Stream|Event|Ctx|Device)Synchronize|BlockingCounter|absl::.*(Mutex|Wait)|nsync"),
     (OWN, r"^kernel(\._omp_fn|\()|\.main\.so\)|at::native::.*(kernel|Kernel|lambda|AVX|DEFAULT|cpu_|vectorized|loop)|at::vec|invoke_parallel|"

@@ -36,8 +36,8 @@ TOLERANCE = {("op", "f32"): 1e-3, ("op", "bf16"): 6e-2, ("network", "f32"): 2e-2
              ("normalised network", "f32"): 0.1, ("normalised network", "bf16"): 0.7}
 
 # Of a training step as a whole: by how much all gradients together may be longer or shorter, and how far the loss may be, as shares.
-LENGTH = {("network", "f32"): 1e-5, ("network", "bf16"): 6e-3, ("normalised network", "f32"): 5e-5, ("normalised network", "bf16"): 5e-3}
-LOSS = {("network", "f32"): 1e-6, ("network", "bf16"): 1e-4, ("normalised network", "f32"): 1e-6, ("normalised network", "bf16"): 4e-4}
+LENGTH = {("network", "f32"): 1e-5, ("network", "bf16"): 2e-2, ("normalised network", "f32"): 5e-5, ("normalised network", "bf16"): 2e-2}
+LOSS = {("network", "f32"): 1e-6, ("network", "bf16"): 1e-3, ("normalised network", "f32"): 1e-6, ("normalised network", "bf16"): 1e-3}
 
 PIECE = 1 << 18  # elements whose deviations stay in a cache
 

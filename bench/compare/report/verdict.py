@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 
-from ..measuring.statistics import Ratio, geometric_mean, ratio_of
+from ..measuring.statistics import SAME, Ratio, geometric_mean, ratio_of
 
 NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}  # as their makers write them
 
@@ -33,11 +33,14 @@ def is_timed(record):
     return record["subject"]["kind"] != "defaults"
 
 
+def is_right(record):
+    """Whether it is a time of work whose results agreed, measured here, whatever disturbed it."""
+    return record["status"] == "measured" and not record.get("imported") and is_timed(record) and (record.get("correctness") or {}).get("agrees")
+
+
 def counts(record):
     """Whether a verdict may rest on it. What was measured elsewhere never counts, whatever it says of itself."""
-    if record["status"] != "measured" or record.get("imported") or not is_timed(record):
-        return False
-    return (record.get("correctness") or {}).get("agrees") and record["trust"]["trusted"]
+    return is_right(record) and record["trust"]["trusted"]
 
 
 def variant_of(record):
@@ -96,21 +99,29 @@ def rows(records, experiment):
     result = []
     for by_turn in turns(records, experiment).values():
         members = last_of(by_turn)
-        able = [r for r in members if counts(r)]
-        ours = {k: fastest_of_ours(able, k) for k in ("best", "vendor")}
-        names = sorted({r["engine"]["name"] for r in able if not is_ours(r)})
-        frameworks = {n: fastest([r for r in able if r["engine"]["name"] == n]) for n in names}
+        ours = {k: fastest_of_ours(members, k) for k in ("best", "vendor")}
+        names = sorted({r["engine"]["name"] for r in members if not is_ours(r)})
+        of_name = {n: fastest_that_counts([r for r in members if r["engine"]["name"] == n]) for n in names}
+        frameworks = {n: r for n, r in of_name.items() if r}
         ratios = {}
         for n, theirs in frameworks.items():
-            beside = {k: fastest_of_ours([r for r in by_turn[turn_of(theirs)] if counts(r)], k) for k in ours}
+            beside = {k: fastest_of_ours(by_turn[turn_of(theirs)], k) for k in ours}
             ratios.update({(k, n): ratio_of(own["rounds_s"], theirs["rounds_s"]) for k, own in beside.items() if own})
-        left_out = [r for r in members if r not in able]
+        left_out = [r for r in members if not counts(r)]
         result.append(Row(members[0]["subject"], ours, frameworks, ratios, left_out))
     return result
 
 
+def fastest_that_counts(records):
+    """The fastest of those that count. None where one that does not is clearly faster: the second would be taken for the first."""
+    able, mistrusted = fastest([r for r in records if counts(r)]), fastest([r for r in records if is_right(r) and not counts(r)])
+    if able and mistrusted and mistrusted["median_s"] * (1 + SAME) < able["median_s"]:
+        return None
+    return able
+
+
 def fastest_of_ours(records, kernels):
-    return fastest([r for r in records if is_ours(r) and kernels_of(r) == kernels])
+    return fastest_that_counts([r for r in records if is_ours(r) and kernels_of(r) == kernels])
 
 
 def summary(all_rows, kernels, framework):

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from compare.ledger.parts import HOST, WAIT, part_of
 from compare.measuring import engines as engines_file
 from compare.measuring import machine
 from compare.measuring.engines import Engines, Variant
@@ -177,3 +178,9 @@ def test_a_gpu_makes_a_machine_of_its_own():
     text = page(rows)
     assert "<h2>NVIDIA H200, on p, 1 threads</h2>" in text and "<h2>NVIDIA A100, on p, 1 threads</h2>" in text
     assert "driver 570.86" in text and "strict f32" in text
+
+
+@pytest.mark.parametrize("function, part", [("cuStreamSynchronize", WAIT), ("cuLaunchKernel", HOST)])
+def test_who_is_in_the_driver_waits_or_launches(function, part):
+    frames = [("[unknown]", "libcuda.so.1"), (function, "libcuda.so.1"), ("at::native::called", "libtorch_cuda.so")]
+    assert part_of(frames)[0] == part

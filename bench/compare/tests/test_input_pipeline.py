@@ -32,3 +32,5 @@ def test_every_way_has_the_same_first_batch_and_goes_on_over_epochs(session):
 def test_what_is_wrong_or_not_there_is_a_row_that_says_so(session, mode, reason):
     (r,) = measured(session, [Variant("fake", mode)])
     assert r["status"] == "not_available" and reason in r["reason"]
+    assert input_pipeline.report([r]).verdict == [f"fake: {r['reason']}"]
+    assert input_pipeline.report([{**r, "experiment": "ops"}]).verdict == []  # another experiment's reasons are not its own

@@ -17,6 +17,8 @@ CONVOLUTION, PYTHON = ("jit_avx2_conv_fwd_kernel_f32.3", "perf-12.map"), ("_PyEv
 
 @pytest.mark.parametrize("part, frames", [
     (VENDOR, [CONVOLUTION]),
+    (VENDOR, [("_jit_avx512_core_f32_wino_conv_4x3_data_kernel.42", "perf-12.map")]),
+    (VENDOR, [("rtus_driver_t.7", "perf-12.map")]),
     (VENDOR, [("mkl_blas_def_sgemm_kernel_0_zen", "libtorch_cpu.so")]),
     (VENDOR, [("[unknown]", "libdnnl.so.2.6")]),
     (CONVERSION, [("jit_uni_reorder_kernel_f32.16", "perf-12.map")]),

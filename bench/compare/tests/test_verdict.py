@@ -32,3 +32,14 @@ def test_without_plumbline_in_its_turn_a_framework_has_no_ratio():
     turns = [r if not (r["run"]["turn"] and verdict.is_ours(r)) else {**r, "trust": {"trusted": False, "reasons": ["load"]}} for r in TURNS]
     (found,) = verdict.rows(turns, "train")
     assert {n for _, n in found.ratios} == {"torch"} and set(found.frameworks) == {"torch", "jax"}
+
+
+def test_a_second_mode_does_not_stand_for_a_faster_one_that_is_mistrusted():
+    def of(*theirs):
+        (found,) = verdict.rows([row("plumbline", "best auto", 1.0), *theirs], "train")
+        return {n: r["engine"]["mode"] for n, r in found.frameworks.items()}
+    slow = row("torch", "eager", 2.0)
+    assert of(slow, row("torch", "channels_last", 1.5, trusted=False)) == {}
+    assert of(slow, row("torch", "channels_last", 1.99, trusted=False)) == of(slow, row("torch", "channels_last", 3.0, trusted=False)) == {"torch": "eager"}
+    (found,) = verdict.rows([row("plumbline", "best captured auto", 0.5, trusted=False), row("plumbline", "best auto", 1.0), slow], "train")
+    assert found.ratios == {} and found.ours == {"best": None, "vendor": None}

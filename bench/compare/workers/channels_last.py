@@ -7,10 +7,12 @@ matrix behind a flattening is made to read channels last as well, once, so that 
 import numpy as np
 
 AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # where a logical axis of an image lies in NHWC
+REDUCTIONS = ("sum", "mean", "max", "argmax")
 
 
 def roles(problem):
-    """{tensor's name: (role, extents of the flattened image or None)} of all that is not an image or a plain array."""
+    """{tensor's name: (role, what belongs to it)} of all that is not an image or a plain array: to a matrix, the extents of the image that
+    was flattened before it; to the result of a reduction and its cotangent, the dimensions that are gone."""
     found, flattened = {}, {}
     for node in problem["nodes"]:
         inputs = node["inputs"]
@@ -20,7 +22,17 @@ def roles(problem):
             found[inputs["w"]] = ("filter", None)
         if node["op"] == "linear":
             found[inputs["w"]] = ("matrix", flattened.get(inputs["x"]))
+        if node["op"] in REDUCTIONS:
+            found[node["output"]] = ("reduced", node["attributes"]["dims"])
+    if problem["output"] in found:
+        found["dy"] = found[problem["output"]]
     return found
+
+
+def kept(dims):
+    """The axes of an image that a reduction keeps, in the order of files and in that of NHWC."""
+    logical = [a for a in AXIS if a not in [d % len(AXIS) for d in dims]]
+    return logical, sorted(logical, key=AXIS.get)
 
 
 def statistics_of(problem):
@@ -35,13 +47,16 @@ def axis(a, rank=4):
 
 def there(name, value, found):
     """A tensor of a file as the framework wants it."""
-    role, image = found.get(name, (None, None))
+    role, what = found.get(name, (None, None))
     if role == "filter":
         value = value.transpose(2, 3, 1, 0)
     elif role == "matrix":
-        if image:
-            value = value.reshape(-1, *image).transpose(0, 2, 3, 1).reshape(value.shape)
+        if what:
+            value = value.reshape(-1, *what).transpose(0, 2, 3, 1).reshape(value.shape)
         value = value.T
+    elif role == "reduced" and value.ndim + len(what) == len(AXIS):
+        logical, physical = kept(what)
+        value = value.transpose([logical.index(a) for a in physical])
     elif value.ndim == 4:
         value = value.transpose(0, 2, 3, 1)
     return np.ascontiguousarray(value).reshape(value.shape)  # which else makes a vector of a number
@@ -49,10 +64,13 @@ def there(name, value, found):
 
 def back(name, value, found):
     """A result, or the gradient of the tensor `name`, as files hold it."""
-    role, image = found.get(name, (None, None))
+    role, what = found.get(name, (None, None))
     if role == "filter":
         return value.transpose(3, 2, 0, 1)
     if role == "matrix":
         value = value.T
-        return value.reshape(-1, *(image[i] for i in (1, 2, 0))).transpose(0, 3, 1, 2).reshape(value.shape) if image else value
+        return value.reshape(-1, *(what[i] for i in (1, 2, 0))).transpose(0, 3, 1, 2).reshape(value.shape) if what else value
+    if role == "reduced" and value.ndim + len(what) == len(AXIS):
+        logical, physical = kept(what)
+        return value.transpose([physical.index(a) for a in logical])
     return value.transpose(0, 3, 1, 2) if value.ndim == 4 else value

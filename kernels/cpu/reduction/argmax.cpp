@@ -4,6 +4,7 @@
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/reduce_plan.h"
+#include "kernels/cpu/reduction/runs.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/reduce.h"
 
@@ -48,21 +49,33 @@ int64_t argmax_of_row(int64_t n, const T* x) {
   return first;
 }
 
+// Which of the k-th elements of some columns are larger than what came before, or the first NaN.
+template <class T, class I>
+void look_at(I k, const T* row, int64_t width, Compute<T>* largest, I* best) {
+  for (int64_t j = 0; j < width; ++j) {
+    const Compute<T> v = load(row + j), old = largest[j];
+    const bool is_larger = (v > old || v != v) && old == old;
+    largest[j] = is_larger ? v : old;
+    best[j] = is_larger ? k : best[j];
+  }
+}
+
 // The same for up to kColumns neighbouring columns; `step` is the distance along the reduced dimension.
 template <class T, class I>
 void argmax_of_columns(I n, int64_t step, int64_t width, const T* x, I* best) {
-  using C = Compute<T>;
-  C largest[kColumns];
+  Compute<T> largest[kColumns];
   std::fill_n(best, width, 0);
   for (int64_t j = 0; j < width; ++j) largest[j] = load(x + j);
-  for (I k = 1; k < n; ++k) {
-    for (int64_t j = 0; j < width; ++j) {
-      const C v = load(x + k * step + j), old = largest[j];
-      const bool is_larger = (v > old || v != v) && old == old;
-      largest[j] = is_larger ? v : old;
-      best[j] = is_larger ? k : best[j];
-    }
-  }
+  for (I k = 1; k < n; ++k) look_at(k, x + k * step, width, largest, best);
+}
+
+// The same for kSide short rows, `step` apart.
+template <class T, class I>
+void argmax_of_rows(I n, int64_t step, const T* x, I* best) {
+  Compute<T> largest[kSide];
+  std::fill_n(best, kSide, 0);
+  std::fill_n(largest, kSide, -std::numeric_limits<Compute<T>>::infinity());
+  side_by_side(x, step, n, [&](int64_t k, const T* row) { look_at(static_cast<I>(k), row, kSide, largest, best); });
 }
 
 // How elements are visited. If neither rows nor columns are contiguous, they are visited one by one.
@@ -87,6 +100,9 @@ class ArgmaxKernel final : public Kernel {
     parallel_for(plan_.outputs, grain, [&](int64_t begin, int64_t end) {
       if constexpr (is_floating_point) {
         if (walk_ == Access::kColumns) return columns(begin, end, x, y);
+        if (walk_ == Access::kRows && plan_.terms <= kShortest && plan_.kept.size() == 1) {
+          begin = rows(begin, end, x, y);  // the last few one by one
+        }
       }
       for (int64_t o = begin; o < end; ++o) {
         const T* from = x + offset_of(plan_.kept, o, &Axis::x_stride);
@@ -97,6 +113,7 @@ class ArgmaxKernel final : public Kernel {
 
  private:
   static constexpr bool is_floating_point = !std::is_integral_v<T>;
+  static constexpr int64_t kShortest = 256;
   using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
   int64_t of_one(const T* x) const {
@@ -113,6 +130,17 @@ class ArgmaxKernel final : public Kernel {
       }
     }
     return best;
+  }
+
+  // As many as come in groups of kSide; returns the first of the others.
+  int64_t rows(int64_t begin, int64_t end, const T* x, int64_t* y) const {
+    const Axis& axis = plan_.kept[0];
+    for (; begin + kSide <= end; begin += kSide) {
+      Index best[kSide];
+      argmax_of_rows(static_cast<Index>(plan_.terms), axis.x_stride, x + begin * axis.x_stride, best);
+      for (int64_t s = 0; s < kSide; ++s) y[(begin + s) * axis.y_stride] = best[s];
+    }
+    return begin;
   }
 
   void columns(int64_t begin, int64_t end, const T* x, int64_t* y) const {

@@ -16,6 +16,7 @@ template <class T>
 struct Sum {
   using Total = double;
   static constexpr Compute<T> kStart = 0;
+  static constexpr int64_t kShortest = 32;  // the longest run that is added in its order
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return a + v; }
   static Total total(Total a, Total v) { return a + v; }
 };
@@ -23,6 +24,7 @@ template <class T>
 struct Max {
   using Total = Compute<T>;
   static constexpr Compute<T> kStart = -std::numeric_limits<Compute<T>>::infinity();
+  static constexpr int64_t kShortest = 256;
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return (v > a) | (v != v) ? v : a; }  // without a branch
   static Total total(Total a, Total v) { return combine(a, v); }
 };
@@ -54,7 +56,7 @@ class RunsKernel final : public Kernel {
       store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
     };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
-      if (runs_ == 1 && run_ <= kShortest && plan_.kept.size() == 1) return side_by_side(x, begin, end, write);
+      if (runs_ == 1 && run_ <= Op::kShortest && plan_.kept.size() == 1) return short_runs(x, begin, end, write);
       for (int64_t i = begin; i < end; ++i) {
         if (pieces_ == 1) {
           write(i, piece(x + offset_of(plan_.kept, i, &Axis::x_stride), 0));
@@ -73,24 +75,20 @@ class RunsKernel final : public Kernel {
 
  private:
   using Total = typename Op::Total;
-  static constexpr int64_t kPiece = 32768, kShortest = 32;
+  static constexpr int64_t kPiece = 32768;
 
   // The outputs [begin, end), each of one short run. Where a thread begins changes no sum: all are added in the same
   // order.
   template <class Write>
-  void side_by_side(const T* x, int64_t begin, int64_t end, const Write& write) const {
-    constexpr int64_t kSide = 16;
+  void short_runs(const T* x, int64_t begin, int64_t end, const Write& write) const {
     const int64_t step = plan_.kept[0].x_stride;
     Compute<T> totals[kSide];
     int64_t i = begin;
     for (; i + kSide <= end; i += kSide) {
-      totals_of_runs<T, Op, kSide>(x + i * step, step, run_, totals);
+      totals_of_runs<T, Op>(x + i * step, step, run_, totals);
       for (int64_t s = 0; s < kSide; ++s) write(i + s, static_cast<Total>(totals[s]));
     }
-    for (; i < end; ++i) {
-      totals_of_runs<T, Op, 1>(x + i * step, step, run_, totals);
-      write(i, static_cast<Total>(totals[0]));
-    }
+    for (; i < end; ++i) write(i, static_cast<Total>(total_in_order<T, Op>(x + i * step, run_)));
   }
 
   Total piece(const T* x, int64_t p) const {

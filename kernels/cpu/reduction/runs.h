@@ -1,9 +1,10 @@
-// Runs of neighbouring elements, each reduced to one number.
+// Runs of neighbouring elements, each reduced to one number; short ones several at a time.
 #pragma once
 
 #include <algorithm>
 
 #include "kernels/cpu/element.h"
+#include "kernels/cpu/movement/transpose_tiles.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
 
 namespace plumb::cpu {
@@ -49,14 +50,55 @@ typename Op::Total total_of_run(const T* x, int64_t n) {
   return total;
 }
 
-/// The totals of kSide runs of n elements, `step` apart, each added in its order: for runs so short that adding up the
-/// lanes of one would take longer than reading it.
-template <class T, class Op, int64_t kSide>
+/// Runs that are looked at together, where they are so short that adding up the lanes of one would take longer than
+/// reading it.
+inline constexpr int64_t kSide = 16;
+
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+
+/// Calls take(i, row) for i = 0, ..., n - 1, where row[s] is element i of run s of kSide runs of n elements that are
+/// `step` apart.
+template <class T, class Take>
+void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
+  using Bits = BitsOf<T>;
+  constexpr int64_t kWidth = kTile<Bits>;
+  static_assert(kSide % kWidth == 0);
+  T rows[kWidth][kSide];
+  if (n < kWidth) {
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t s = 0; s < kSide; ++s) rows[0][s] = x[s * step + i];
+      take(i, rows[0]);
+    }
+    return;
+  }
+  int64_t of_runs[kWidth], of_rows[kWidth];
+  for (int64_t r = 0; r < kWidth; ++r) of_runs[r] = r * step, of_rows[r] = r * kSide;
+  for (int64_t begin = 0; begin < n; begin += kWidth) {
+    const int64_t at = std::min(begin, n - kWidth);  // the last tile overlaps the one before
+    for (int64_t s = 0; s < kSide; s += kWidth) {
+      tiles::transpose_tile(reinterpret_cast<const Bits*>(x + s * step + at), of_runs,
+                            reinterpret_cast<Bits*>(rows[0] + s), of_rows);
+    }
+    for (int64_t i = begin; i < std::min(begin + kWidth, n); ++i) take(i, rows[i - at]);
+  }
+}
+
+/// The totals of kSide runs, each added in its order.
+template <class T, class Op>
 void totals_of_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {
   std::fill_n(totals, kSide, Op::kStart);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t s = 0; s < kSide; ++s) totals[s] = Op::combine(totals[s], load(x + s * step + i));
-  }
+  side_by_side(x, step, n, [totals](int64_t, const T* row) {
+    for (int64_t s = 0; s < kSide; ++s) totals[s] = Op::combine(totals[s], load(row + s));
+  });
+}
+
+/// The total of one run in the same order.
+template <class T, class Op>
+Compute<T> total_in_order(const T* x, int64_t n) {
+  Compute<T> total = Op::kStart;
+  for (int64_t i = 0; i < n; ++i) total = Op::combine(total, load(x + i));
+  return total;
 }
 
 }  // namespace plumb::cpu
