@@ -69,7 +69,7 @@ def headlined(tmp_path):
     folder = tmp_path / "here"
     folder.mkdir()
     sides = [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.6), row("torch", "eager", 4.0), row("torch", "channels_last", 3.0),
-             row("torch", "compile", 2.0, trusted=False), row("jax", "jit", 0.8)]
+             row("torch", "compile", 3.5, trusted=False), row("jax", "jit", 0.8)]
     (folder / "records.jsonl").write_text("".join(json.dumps(recorded(r)) + "\n" for r in sides))
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- headline here -->\nold\n<!-- end of headline -->\n![](here/headline.svg)\n")
