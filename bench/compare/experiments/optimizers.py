@@ -41,7 +41,7 @@ def passes(record):
 
 
 def report(records):
-    measured = [r for r in records if verdict.counts(r) and r.get("roof_share")]
+    measured = [r for r in records if r["experiment"] == NAME and verdict.counts(r) and r.get("roof_share")]
     engines = list(dict.fromkeys(verdict.label(r) for r in measured))
     rows = {}
     for r in measured:

@@ -87,10 +87,13 @@ void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
 /// The totals of kSide runs, each added in its order.
 template <class T, class Op>
 void totals_of_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {
-  std::fill_n(totals, kSide, Op::kStart);
-  side_by_side(x, step, n, [totals](int64_t, const T* row) {
-    for (int64_t s = 0; s < kSide; ++s) totals[s] = Op::combine(totals[s], load(row + s));
+  Compute<T> now[kSide];  // of its own, so that it stays in registers
+  std::fill_n(now, kSide, Op::kStart);
+  side_by_side(x, step, n, [&now](int64_t, const T* row) {
+#pragma omp simd
+    for (int64_t s = 0; s < kSide; ++s) now[s] = Op::combine(now[s], load(row + s));
   });
+  std::copy_n(now, kSide, totals);
 }
 
 /// The total of one run in the same order.
