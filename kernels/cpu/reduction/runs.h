@@ -90,7 +90,7 @@ void totals_of_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {
   Compute<T> now[kSide];  // of its own, so that it stays in registers
   std::fill_n(now, kSide, Op::kStart);
   side_by_side(x, step, n, [&now](int64_t, const T* row) {
-#pragma omp simd
+#pragma GCC unroll 1  // or g++ 12 unrolls it before it looks for vectors, and does maxima one by one
     for (int64_t s = 0; s < kSide; ++s) now[s] = Op::combine(now[s], load(row + s));
   });
   std::copy_n(now, kSide, totals);
