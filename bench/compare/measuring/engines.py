@@ -64,8 +64,9 @@ class Engines:
         return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], environment
 
     def command(self, variant, device=None):
-        """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads sleep while they wait, and have a processor each: else the system runs two of
-        them on one now and then, for a whole turn. oneDNN tells the profiler the names of the code that it makes."""
+        """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads sleep while they wait,
+        and have a processor each: else the system runs two of them on one now and then, for a whole turn. oneDNN tells the profiler the
+        names of the code that it makes."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",
                        "OMP_PROC_BIND": "true", "ONEDNN_JIT_PROFILE": "2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         environment.update(self.settings)
