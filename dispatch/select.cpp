@@ -17,6 +17,9 @@ namespace plumb {
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+// How many plans of cuDNN are measured, of those that its heuristics put first: there are up to fifty of a convolution,
+// and some take half a second to make. PyTorch measures as many.
+constexpr int kMostPlans = 10;
 std::atomic<size_t> limit_of_workspace{kNoLimit};
 
 }  // namespace
@@ -76,6 +79,17 @@ class Maker {
   size_t limit_, least_beyond_ = kNoLimit;
 };
 
+// That a candidate took the device along when it was measured, among the results of measuring: no other process tries
+// it.
+constexpr char kLost[] = "lost";
+std::string loss_by(const std::string& algorithm, const PreparedKernel& p) {
+  return describe(p) + " takes the device along by " + algorithm;
+}
+bool is_lost_by(const std::string& algorithm, const PreparedKernel& p) {
+  const auto is_mark = [](const std::string& result) { return result == kLost; };
+  return !p.policy.device.is_cpu() && find_tuned(p.policy.device, loss_by(algorithm, p), is_mark);
+}
+
 size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
   Scratch scratch(p.in(), p.out(), {}, p.policy.device);
   std::vector<const Kernel*> kernels;
@@ -83,7 +97,14 @@ size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
   const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
   std::vector<Run> runs;
   for (const Trial& t : trials) runs.push_back([&t](Runtime::Stream stream) { t.run(stream); });
-  return fastest_of(p.policy.device, runs).index;
+  try {
+    return fastest_of(p.policy.device, runs).index;
+  } catch (const LostDevice& e) {
+    const std::string& algorithm = made[e.way].algorithm;
+    keep_tuned(p.policy.device, loss_by(algorithm, p), kLost);
+    fail("{} of {} was measured, and took the device along ({}); it is left out from now on: run this again", algorithm,
+         describe(p), e.what());
+  }
 }
 
 // Puts nondeterministic candidates last unless their whole name was asked for: otherwise a captured step could differ
@@ -131,10 +152,15 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
   };
   std::vector<Made> made;
   for (int r = 0; r < 4 && made.empty(); ++r) {
+    int plans = 0;
     for (const auto& c : order) {
+      if ((c.provider == Provider::kCudnn && plans == kMostPlans) || is_lost_by(c.algorithm, p)) continue;
       const bool is_last_resort = c.provider == Provider::kReference || (!c.deterministic && c.algorithm != family);
       if (rank(c) != r || (is_last_resort && !made.empty())) continue;
-      if (auto kernel = make(c)) made.push_back({c.algorithm, c.provider, std::move(kernel)});
+      if (auto kernel = make(c)) {
+        plans += c.provider == Provider::kCudnn;
+        made.push_back({c.algorithm, c.provider, std::move(kernel)});
+      }
     }
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);

@@ -23,6 +23,15 @@ size_t least_of(const std::vector<double>& seconds) {
   return static_cast<size_t>(std::ranges::min_element(seconds) - seconds.begin());
 }
 
+void refuse_lost(Device device, size_t way) {
+  Runtime& runtime = runtime_of(device);
+  try {
+    runtime.wait(runtime.stream());
+  } catch (const Error& e) {
+    throw LostDevice(way, e.what());
+  }
+}
+
 }  // namespace
 
 Timed::Timed(Device device, Run run, const TimedOptions& options)
@@ -99,6 +108,7 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
     } catch (const Error&) {  // a plan of a vendor's library may fail only when it runs
       if (device.is_cpu()) throw;
       why_not = std::current_exception();
+      refuse_lost(device, i);
     }
   }
   if (why_not && std::isinf(least[least_of(least)])) std::rethrow_exception(why_not);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "../core/error.h"
 #include "../core/runtime.h"
 #include "../core/timer.h"
 
@@ -67,7 +68,13 @@ struct Fastest {
 /// The fastest of these ways. Each is timed alone for a moment; then all take turns, so that a slow moment hits all
 /// alike, for a fifth of a second in all or for three rounds if these take longer. Ways that are far behind are
 /// dropped. The host gets no warm-up, since a way may take seconds. On a device, a way that throws Error is passed
-/// over, unless all throw.
+/// over, unless all throw, or it takes the device along (LostDevice).
 Fastest fastest_of(Device device, const std::vector<Run>& ways);
+
+/// A way that was timed wrote or read where no memory is: from then on the process has no device.
+struct LostDevice : Error {
+  LostDevice(size_t the_way, const std::string& why) : Error(why), way(the_way) {}
+  size_t way;
+};
 
 }  // namespace plumb::detail

@@ -37,12 +37,15 @@ struct Steps {
   }
   /// Adds the offsets of number i.
   __device__ void move(int64_t i, int64_t& at_x, int64_t& at_y) const {
-    for (int d = 0; d < rank; ++d) {
+    if (rank == 0) return;
+    for (int d = 0; d < rank - 1; ++d) {
       int64_t index = i;
       i = extent[d].divide(index);
       at_x += index * x[d];
       at_y += index * y[d];
     }
+    at_x += i * x[rank - 1];
+    at_y += i * y[rank - 1];
   }
   __device__ int64_t of_x(int64_t i) const {
     int64_t at = 0, unused = 0;

@@ -65,7 +65,7 @@ struct Sgd {
   static constexpr size_t kStates = kMomentum;
   enum { kKeras, kDecays, kNesterov };
   T rate, momentum, fresh, decay;
-  [[no_unique_address]] Switches is;
+  Switches is;
 
   PLUMB_HOST_DEVICE Sgd(const SgdParams& p, double learning_rate, int64_t step, Switches switches = {})
       : rate(static_cast<T>(learning_rate)),
@@ -95,7 +95,7 @@ struct Adam {
   static constexpr size_t kStates = 2;
   enum { kPyTorch, kDecays, kDecoupled };
   T rate, fresh1, fresh2, beta2, epsilon, decay, scale, root;
-  [[no_unique_address]] Switches is;
+  Switches is;
 
   PLUMB_HOST_DEVICE Adam(const AdamParams& p, double learning_rate, int64_t step, Switches switches = {})
       : rate(static_cast<T>(learning_rate)),
@@ -131,7 +131,7 @@ struct RmsProp {
   static constexpr size_t kStates = size_t{1} + kCentered + kMomentum, kVelocity = kStates - 1;
   enum { kPyTorch, kDecays };
   T rate, rho, fresh, epsilon, momentum, decay;
-  [[no_unique_address]] Switches is;
+  Switches is;
 
   PLUMB_HOST_DEVICE RmsProp(const RmsPropParams& p, double learning_rate, int64_t, Switches switches = {})
       : rate(static_cast<T>(learning_rate)),

@@ -23,44 +23,45 @@ constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
 inline constexpr std::string_view kStageSuffixes[] = {"",           "_backward",  "_backward_b", "_second",
                                                       "_second_ab", "_second_ba", "_second_bb"};
 
+// The functor is a base, so that a stage of one without attributes is empty as well. As a [[no_unique_address]] member
+// it would be too, but of such a struct nvcc has one layout on the host and another in kernels that take it.
+
 /// kBroadcasts: operands may be broadcast. kRare: second derivatives, one way of running which will do.
 template <class F, Stage S>
-struct UnaryStage {
+struct UnaryStage : F {
   static constexpr size_t kInputs = S == Stage::kForward ? 1 : (S == Stage::kBackward ? 2 : 3);
   static constexpr bool kBroadcasts = false, kRare = is_second(S);
-  [[no_unique_address]] F f;  // keeps attribute-free functors empty
   template <class C>
   constexpr C operator()(const std::array<C, kInputs>& in) const {
     if constexpr (S == Stage::kForward) {
-      return f.forward(in[0]);
+      return F::forward(in[0]);
     } else if constexpr (S == Stage::kBackward) {
-      return f.backward(in[0], in[1]);
+      return F::backward(in[0], in[1]);
     } else {
-      return in[0] * f.backward(functors::Dual<C>(in[1]), functors::Dual<C>(in[2], C(1))).d;
+      return in[0] * F::backward(functors::Dual<C>(in[1]), functors::Dual<C>(in[2], C(1))).d;
     }
   }
 };
 
 template <class F, Stage S>
-struct BinaryStage {
+struct BinaryStage : F {
   static constexpr size_t kInputs = S == Stage::kForward ? 2 : (is_second(S) ? 4 : 3);
   static constexpr bool kBroadcasts = true, kRare = is_second(S);
-  [[no_unique_address]] F f;  // keeps attribute-free functors empty
   template <class C>
   constexpr C operator()(const std::array<C, kInputs>& in) const {
     if constexpr (S == Stage::kForward) {
-      return f.forward(in[0], in[1]);
+      return F::forward(in[0], in[1]);
     } else if constexpr (S == Stage::kBackward) {
-      return f.backward_a(in[0], in[1], in[2]);
+      return F::backward_a(in[0], in[1], in[2]);
     } else if constexpr (S == Stage::kBackwardB) {
-      return f.backward_b(in[0], in[1], in[2]);
+      return F::backward_b(in[0], in[1], in[2]);
     } else {
       constexpr bool by_a = S == Stage::kSecond || S == Stage::kSecondBA;
       const functors::Dual<C> dy(in[1]), a(in[2], C(by_a ? 1 : 0)), b(in[3], C(by_a ? 0 : 1));
       if constexpr (S == Stage::kSecond || S == Stage::kSecondAB) {
-        return in[0] * f.backward_a(dy, a, b).d;
+        return in[0] * F::backward_a(dy, a, b).d;
       } else {
-        return in[0] * f.backward_b(dy, a, b).d;
+        return in[0] * F::backward_b(dy, a, b).d;
       }
     }
   }

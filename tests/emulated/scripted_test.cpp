@@ -5,6 +5,9 @@
 
 #include "data/loader.h"
 #include "data/synthetic.h"
+#include "dispatch/gate.h"
+#include "dispatch/policy.h"
+#include "kernels/cuda/launch.h"
 #include "models/network.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -40,6 +43,27 @@ class ScriptedTest : public testing::Test {
   const Device device_ = scripted().device;
   test::ScriptedRuntime& script_ = *scripted().runtime;
   const DeviceScope on_{device_};
+};
+
+struct NothingArgs {
+  int unused;
+};
+__global__ void nothing_kernel(const NothingArgs) {}
+
+// The first candidate writes where no memory is, which the device tells later.
+struct Perilous {
+  static constexpr char kName[] = "perilous";
+  using Params = NoParams;
+  static void cuda(const Problem<Params>& p, Candidates& candidates) {
+    cuda::offer(candidates, "harmful", "test:harmful", p.device, 1, [](const cuda::Queue& q, const Launch&) {
+      scripted().runtime->fault_at = 0;
+      q.launch<nothing_kernel>(cuda::Grid{{1}, {1}}, NothingArgs{});
+      fail("an event: an illegal memory access was encountered");
+    });
+    cuda::offer(candidates, "harmless", "test:harmless", p.device, 1, [](const cuda::Queue& q, const Launch&) {
+      q.launch<nothing_kernel>(cuda::Grid{{1}, {1}}, NothingArgs{});
+    });
+  }
 };
 
 double lenet_step() {
@@ -122,6 +146,19 @@ TEST_F(ScriptedTest, StagingIsWrittenAgainOnlyAfterItsCopy) {
     EXPECT_EQ(std::ranges::count(script_.log, "copy to_device"), i + 1);
     EXPECT_EQ(std::ranges::count(script_.log, "wait_for"), i);  // for the batch before
   }
+}
+
+TEST_F(ScriptedTest, ACandidateThatTakesTheDeviceAlongIsMeasuredOnce) {
+  Policy policy = detail::ctx.policy;
+  policy.search = Search::kMeasured;
+  const PolicyScope measured(policy);
+  const Tensor x = zeros(TensorSpec(Shape{8}));
+  const auto choose = [&] { run<Perilous>({}, {x}, TensorSpec(Shape{1})); };
+  EXPECT_TRUE(test::refused(choose, "harmful of perilous"));
+  script_.log.clear();
+  choose();
+  EXPECT_EQ(std::ranges::count(script_.log, "launch test:harmful"), 0);
+  EXPECT_EQ(std::ranges::count(script_.log, "launch test:harmless"), 1);
 }
 
 }  // namespace

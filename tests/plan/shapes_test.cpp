@@ -96,11 +96,12 @@ TEST(PlannedShapesTest, PoolingHasPlans) {
         const TensorSpec x(Shape{8, 16, 14, 15}, dtype);
         const TensorSpec y = pool2d_output("pool2d", p, x);
         EXPECT_GT(plans<MaxPool2dForward>(p, {x}, y), 0);
-        EXPECT_GT(plans<AvgPool2dForward>(p, {x}, y), 0);
-        EXPECT_GT(plans<AvgPool2dBackward>(p, {y}, x), 0);
-        const TensorSpec last = x.with(Layout::kNhwc);
-        EXPECT_GT(plans<MaxPool2dForward>(p, {last}, y.with(Layout::kNhwc)), 0);
-        EXPECT_GT(plans<AvgPool2dForward>(p, {last}, y.with(Layout::kNhwc)), 0);
+        // Of averages not what is known to be wrong.
+        const bool is_even = p.padding[0] == p.padding[1] && p.padding[2] == p.padding[3];
+        EXPECT_EQ(plans<AvgPool2dForward>(p, {x}, y) > 0, is_even);
+        const TensorSpec last = x.with(Layout::kNhwc), y_last = y.with(Layout::kNhwc);
+        EXPECT_GT(plans<MaxPool2dForward>(p, {last}, y_last), 0);
+        EXPECT_EQ(plans<AvgPool2dForward>(p, {last}, y_last) > 0, dtype == DType::kF32 || is_even);
       }
     }
   }

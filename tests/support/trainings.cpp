@@ -44,8 +44,10 @@ Trained train(const Training& run, Device device, bool is_captured) {
     if (i == run.steps / 2) optimizer->set_learning_rate(2e-4);
     const int64_t n = run.batch - (run.batch > 2 && i % 3 == 2);
     const auto seed = static_cast<uint64_t>(i);
-    const Tensor images =
-        to(uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, run.layout), 0, 1, seed), run.dtype);
+    // Drawn in one layout, for numbers are drawn in the order in which they lie.
+    const Tensor drawn =
+        uniform(TensorSpec(Shape{n, image[0], image[1], image[2]}, DType::kF32, Layout::kNhwc), 0, 1, seed);
+    const Tensor images = to(to(drawn, run.layout), run.dtype);
     const Tensor labels = uniform(TensorSpec(Shape{n}, DType::kI64), 0, 9, seed + 1000);
     const auto before = counts();
     t.losses.push_back(step(images, labels)[0].item());

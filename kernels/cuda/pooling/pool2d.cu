@@ -1,5 +1,6 @@
 // Pooling: a thread an element of the result, neighbours in memory by neighbouring threads. Gradients are gathered from
-// the windows that an element is in, so that no two threads add to one.
+// the windows that an element is in, so that no two threads add to one; where windows do not overlap, a thread writes
+// all that is in one.
 #include "kernels/pool2d.h"
 
 #include <limits>
@@ -156,6 +157,42 @@ __global__ void __launch_bounds__(256) max_backward_kernel(const PoolArgs<T> a) 
 }
 
 template <class T>
+struct CellArgs {
+  PoolArgs<T> pool;
+  Images cells;
+};
+
+// Windows that do not overlap: x in cells of a stride each, the first of which begins before it by the padding. The
+// cells past the last window are zeros.
+template <class T>
+__global__ void __launch_bounds__(256) max_backward_cells_kernel(const CellArgs<T> a) {
+  const Windows& w = a.pool.w;
+  const Images &x = w.x, &y = w.y;
+  for (int64_t i = cuda::thread_of_grid(); i < a.cells.count; i += cuda::threads_of_grid()) {
+    const Index o = a.cells.index_of(i);
+    int32_t place = -1;
+    Compute<T> dy = 0;
+    if (o.h < y.h && o.w < y.w) {
+      const int64_t from = y.plane(o) + o.h * y.stride[2] + o.w * y.stride[3];
+      place = position_at(a.pool, from);
+      dy = cuda::load(a.pool.in + from);
+    }
+    const int64_t plane = x.plane(o);
+    const int32_t top = o.h * w.stride[0] - w.before[0], left = o.w * w.stride[1] - w.before[1];
+    for (int32_t kh = 0; kh < w.stride[0]; ++kh) {
+      const int32_t ih = top + kh;
+      if (ih < 0 || ih >= x.h) continue;
+      for (int32_t kw = 0; kw < w.stride[1]; ++kw) {
+        const int32_t iw = left + kw;
+        if (iw < 0 || iw >= x.w) continue;
+        const bool is_largest = kh < w.kernel[0] && kw < w.kernel[1] && kh * w.kernel[1] + kw == place;
+        cuda::store(a.pool.out + plane + ih * x.stride[2] + iw * x.stride[3], is_largest ? dy : Compute<T>(0));
+      }
+    }
+  }
+}
+
+template <class T>
 __global__ void __launch_bounds__(256) max_gather_kernel(const PoolArgs<T> a) {
   const Images &x = a.w.x, &y = a.w.y;
   for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
@@ -200,6 +237,27 @@ void offer(const char* name, const Problem<Pool2dParams>& p, const Windows& w, C
   cuda::offer(candidates, "loop", name, p.device, 1, run);
 }
 
+// Whether no two windows overlap, and a stride is little work for a thread.
+bool has_cells(const Pool2dParams& p) {
+  constexpr int64_t kMost = 4;
+  return p.stride[0] >= p.kernel[0] && p.stride[1] >= p.kernel[1] && p.stride[0] <= kMost && p.stride[1] <= kMost;
+}
+template <class T>
+void offer_cells(const Problem<Pool2dParams>& p, const Windows& w, Candidates& candidates) {
+  const Shape& x = p.out[0].shape;
+  const auto cells_along = [&](int axis) {
+    const int64_t stride = p.params.stride[axis], before = p.params.padding[2 * axis];
+    return (x[2 + axis] + before + stride - 1) / stride;
+  };
+  const Images cells(p.out[0].with(Shape{x[0], x[1], cells_along(0), cells_along(1)}));
+  const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
+  const auto run = [=](const cuda::Queue& q, const Launch& l) {
+    const PoolArgs<T> pool{w, static_cast<const T*>(l.in[0]), static_cast<T*>(l.out[0]), l.in[1], is_wide};
+    q.launch<max_backward_cells_kernel<T>>(cuda::grid_over(q.runtime(), cells.count), CellArgs<T>{pool, cells});
+  };
+  cuda::offer(candidates, "cells", "plumb:max_pool2d_backward", p.device, 1, run);
+}
+
 }  // namespace
 
 void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
@@ -211,8 +269,10 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
-  cuda::dispatch_compute(p.in[0].dtype,
-                         [&]<class T>() { offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p, w, c); });
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
+    if (has_cells(p.params)) offer_cells<T>(p, w, c);
+    offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p, w, c);
+  });
 }
 
 void MaxPool2dGather::cuda(const Problem<Params>& p, Candidates& c) {
@@ -232,7 +292,6 @@ void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype,
                          [&]<class T>() { offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p, w, c); });
-  cuda::offer_cudnn_pool2d(cuda::PoolOperation::kAvgBackward, p, c);
 }
 
 }  // namespace plumb

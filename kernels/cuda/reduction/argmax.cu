@@ -20,10 +20,10 @@ struct ArgmaxFold {
   cuda::Steps logical;  // of the terms, as their numbers count; rank 0 where memory is in that order
 
   __device__ State start(int64_t) const { return {V(0), -1}; }
-  __device__ void add(State& s, int64_t at, int64_t i) const {
+  __device__ void add(State& s, V v, int64_t i) const {
     int64_t number = i;
     if (logical.rank > 0) number = logical.of_x(i);
-    s = merge(s, {cuda::load(x + at), number});
+    s = merge(s, {v, number});
   }
   // The one with more; of equals, the first. NaN is more than any number.
   __device__ State merge(const State& a, const State& b) const {

@@ -1,12 +1,14 @@
 // Lines of a tensor folded to one state each, in an order that does not change. A fold is plain bytes, with
 //   State                                 what a line comes to
+//   const T* x                            the tensor
 //   State start(int64_t y)                before its first term; y is the offset of the line in the result
-//   void add(State&, int64_t x, int64_t i)  term number i of the line, at offset x
+//   void add(State&, v, int64_t i)        term number i of the line, in the type that arithmetic is done in
 //   State merge(State, State)             of two parts of a line, the earlier one first
 //   State from_lane(State, int distance)  the state of another lane of the warp
 //   void finish(State, int64_t y)
 #pragma once
 
+#include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/lines.h"
 
@@ -31,11 +33,21 @@ __device__ void end_line(const FoldArgs<Fold>& a, const typename Fold::State& s,
   }
 }
 
-// The terms of a line from `first` on, `step` apart.
+// The terms of a line from `first` on, `step` apart. Several are under way from memory at a time: with one, a thread
+// would do nothing but wait.
 template <class Fold>
 __device__ typename Fold::State fold_terms(const FoldArgs<Fold>& a, int64_t x, int64_t y, int64_t first, int64_t step) {
+  constexpr int kUnderWay = 8;
+  const auto* const line = a.fold.x + x;
+  const Steps& terms = a.l.terms;
   auto s = a.fold.start(y);
-  for (int64_t i = first; i < a.l.terms.count; i += step) a.fold.add(s, x + a.l.terms.of_x(i), i);
+  int64_t i = first;
+  for (; i + (kUnderWay - 1) * step < terms.count; i += kUnderWay * step) {
+    decltype(load(line)) v[kUnderWay];
+    for (int j = 0; j < kUnderWay; ++j) v[j] = load(line + terms.of_x(i + j * step));
+    for (int j = 0; j < kUnderWay; ++j) a.fold.add(s, v[j], i + j * step);
+  }
+  for (; i < terms.count; i += step) a.fold.add(s, load(line + terms.of_x(i)), i);
   return s;
 }
 

@@ -22,7 +22,7 @@ struct CountFold {
   int64_t* counts;  // of y's shape
 
   __device__ State start(int64_t at) const { return {0, cuda::load(y + at)}; }
-  __device__ void add(State& s, int64_t at, int64_t) const { s.count += is_same(cuda::load(x + at), s.largest); }
+  __device__ void add(State& s, cuda::Compute<T> v, int64_t) const { s.count += is_same(v, s.largest); }
   __device__ State merge(const State& a, const State& b) const { return {a.count + b.count, a.largest}; }
   __device__ State from_lane(const State& s, int distance) const {
     return {static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.count), distance)),

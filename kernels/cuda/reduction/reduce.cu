@@ -19,7 +19,7 @@ struct ReduceFold {
   __device__ State start(int64_t) const {
     return what == Reduction::kMax ? -std::numeric_limits<State>::infinity() : State(0);
   }
-  __device__ void add(State& s, int64_t at, int64_t) const { s = merge(s, cuda::load(x + at)); }
+  __device__ void add(State& s, State v, int64_t) const { s = merge(s, v); }
   __device__ State merge(State a, State b) const { return what == Reduction::kMax ? cuda::Largest()(a, b) : a + b; }
   __device__ State from_lane(State s, int distance) const { return __shfl_xor_sync(cuda::kAllLanes, s, distance); }
   __device__ void finish(State s, int64_t at) const { cuda::store(y + at, what == Reduction::kMean ? s / terms : s); }

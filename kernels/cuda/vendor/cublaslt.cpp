@@ -128,15 +128,17 @@ Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
   return o;
 }
 
-std::vector<cublasLtMatmulHeuristicResult_t> proposals(const Operation& o, DType dtype, Device device) {
+std::vector<cublasLtMatmulHeuristicResult_t> proposals(const Operation& o, DType dtype, bool has_bias, Device device) {
   cublasLtMatmulPreferenceOpaque_t preference;
   check(cublaslt().init_preference(&preference, sizeof preference), "a preference");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
     check(cublaslt().set_preference(&preference, name, &value, sizeof value), "a preference");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_of(device));
-  if (dtype == DType::kBf16)  // sums in parts would be rounded to it
-    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  if (dtype == DType::kBf16) {  // sums in parts would be rounded to it, or else their sum before the bias is added
+    const auto scheme = has_bias ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(scheme));
+  }
   for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     prefer(name, uint32_t{16});
@@ -236,7 +238,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   }
   const Operation o = operation_of(p, dtype, math);
   std::set<std::string> names;
-  for (const auto& r : proposals(o, dtype, device)) {
+  for (const auto& r : proposals(o, dtype, p.bias >= 0, device)) {
     std::string name = name_of(r.algo);
     if (!names.insert(name).second) continue;  // one that differs in smaller things
     candidates.add(Provider::kCublasLt, name, [=] { return kernel_of(name, p, o, r, dtype, math, device); });

@@ -1,6 +1,7 @@
 // From a graph of cuDNN's operations to plans that run: what its heuristics propose, each proposal a candidate.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "core/per_thread.h"
@@ -12,6 +13,7 @@ namespace plumb::cuda {
 /// An engine with its settings, as a heuristic proposes it for a graph.
 struct EngineConfig {
   std::shared_ptr<const Descriptor> config;
+  int64_t engine = 0;     ///< the library's number of it
   std::string algorithm;  ///< "cudnn_e38", "cudnn_e38_1" for the same engine again, "cudnn_e1_fallback"
   std::string notes;      ///< what it says of its numbers and of itself: "tensor_core nondeterministic"
   bool is_deterministic = true;
@@ -22,7 +24,7 @@ class Graph {
  public:
   Graph(const Target& target, std::vector<Descriptor> operations);
   /// The configs of heuristic mode A, and then those of FALLBACK, that pass their support checks. Where `is_strict`,
-  /// not those that compute with fewer bits than f32 has.
+  /// not those that compute with fewer bits than f32 has, or leave fewer.
   std::vector<EngineConfig> configs(bool is_strict) const;
 
  private:
@@ -73,9 +75,12 @@ struct Binding {
 inline Binding in(size_t at, int64_t id) { return {Binding::kIn, at, id, 0}; }
 inline Binding out(size_t at, int64_t id) { return {Binding::kOut, at, id, 0}; }
 inline Binding value(float v, int64_t id) { return {Binding::kValue, 0, id, v}; }
-/// One candidate for each config of the graph, in the order of the heuristics. `zeros` is memory of the device, full of
-/// zeros, where a binding needs it.
+/// Whether a config is known to compute something else, though it passes its support check.
+using IsWrong = std::function<bool(const EngineConfig&)>;
+/// One candidate for each config of the graph but those that are wrong, in the order of the heuristics. `zeros` is
+/// memory of the device, full of zeros, where a binding needs it.
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
-                 bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros = nullptr);
+                 bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros = nullptr,
+                 const IsWrong& is_wrong = {});
 
 }  // namespace plumb::cuda

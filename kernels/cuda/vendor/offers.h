@@ -13,7 +13,7 @@ struct ConvSpecs {
 };
 
 /// Those poolings that cuDNN may have plans for.
-enum class PoolOperation { kMaxForward, kAvgForward, kAvgBackward };
+enum class PoolOperation { kMaxForward, kAvgForward };
 
 /// A matrix of a product as cuBLASLt sees it, columns one after another: what is row-major is transposed to it.
 struct LtMatrix {
