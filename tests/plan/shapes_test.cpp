@@ -101,7 +101,7 @@ TEST(PlannedShapesTest, PoolingHasPlans) {
         EXPECT_EQ(plans<AvgPool2dForward>(p, {x}, y) > 0, is_even);
         const TensorSpec last = x.with(Layout::kNhwc), y_last = y.with(Layout::kNhwc);
         EXPECT_GT(plans<MaxPool2dForward>(p, {last}, y_last), 0);
-        EXPECT_EQ(plans<AvgPool2dForward>(p, {last}, y_last) > 0, dtype == DType::kF32 || is_even);
+        EXPECT_GT(plans<AvgPool2dForward>(p, {last}, y_last), 0);
       }
     }
   }
