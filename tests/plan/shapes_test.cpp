@@ -1,6 +1,9 @@
 // Which shapes cuDNN has plans for, beyond those of the networks.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "app/device_description.h"
 #include "core/described.h"
 #include "core/print.h"
@@ -21,14 +24,30 @@ Device h200() {
   return d;
 }
 
+template <class K>
+Candidates candidates(const typename K::Params& params, const std::vector<TensorSpec>& in,
+                      const std::vector<TensorSpec>& out) {
+  Candidates all;
+  K::cuda({params, in, out, 1, MathMode::kStrict, h200()}, all);
+  return all;
+}
 // How many deterministic candidates are cuDNN's.
 template <class K>
 int plans(const typename K::Params& params, const std::vector<TensorSpec>& in, const std::vector<TensorSpec>& out) {
-  Candidates candidates;
-  K::cuda({params, in, out, 1, MathMode::kStrict, h200()}, candidates);
   int n = 0;
-  for (const auto& c : candidates.all()) n += c.algorithm.starts_with("cudnn_") && c.deterministic ? 1 : 0;
+  const Candidates offered = candidates<K>(params, in, out);
+  for (const auto& c : offered.all()) n += c.algorithm.starts_with("cudnn_") && c.deterministic ? 1 : 0;
   return n;
+}
+// The numbers of cuDNN's engines among the candidates.
+template <class K>
+std::set<int> engines(const typename K::Params& params, const std::vector<TensorSpec>& in, const TensorSpec& out) {
+  constexpr std::string_view kEngine = "cudnn_e";
+  std::set<int> all;
+  const Candidates offered = candidates<K>(params, in, {out});
+  for (const auto& c : offered.all())
+    if (c.algorithm.starts_with(kEngine)) all.insert(std::stoi(c.algorithm.substr(kEngine.size())));
+  return all;
 }
 template <class K>
 int plans(const typename K::Params& params, const std::vector<TensorSpec>& in, const TensorSpec& out) {
@@ -104,6 +123,28 @@ TEST(PlannedShapesTest, PoolingHasPlans) {
         EXPECT_GT(plans<AvgPool2dForward>(p, {last}, y_last), 0);
       }
     }
+  }
+}
+
+// What a GPU found wrong passes the library's support checks, here as there.
+TEST(PlannedShapesTest, EnginesThatAreKnownToBeWrongAreLeftOut) {
+  const auto by_weights = [](const Conv2dParams& p, DType dtype) {
+    const TensorSpec x(Shape{8, 16, 14, 14}, dtype), w(Shape{32, 16, 3, 3}, dtype);
+    return engines<Conv2dBackwardWeight>(p, {conv2d_output(p, x, w), x}, w);
+  };
+  const std::set<int> even = by_weights({.padding = 1}, DType::kF32),
+                      uneven = by_weights({.padding = {0, 1, 0, 1}}, DType::kF32);
+  EXPECT_TRUE(even.contains(1) && even.contains(20));
+  EXPECT_FALSE(uneven.empty() || uneven.contains(1) || uneven.contains(20));
+  EXPECT_FALSE(by_weights({.padding = 1}, DType::kBf16).contains(70));
+  const TensorSpec x(Shape{8, 16, 14, 14}, DType::kBf16), w(Shape{32, 16, 3, 3}, DType::kBf16);
+  const Conv2dParams same{.padding = 1};
+  EXPECT_FALSE(engines<Conv2dBackwardInput>(same, {conv2d_output(same, x, w), w}, x).contains(78));
+  const Pool2dParams pool{.kernel = 2, .stride = 2};
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    const TensorSpec last(Shape{8, 16, 14, 14}, dtype, Layout::kNhwc), y = pool2d_output("pool2d", pool, last);
+    EXPECT_EQ(engines<MaxPool2dForward>(pool, {last}, y).contains(3), dtype == DType::kF32);
+    EXPECT_EQ(engines<AvgPool2dForward>(pool, {last}, y).contains(3), dtype == DType::kF32);
   }
 }
 

@@ -33,12 +33,11 @@ Descriptor resample(PoolOperation o, const Pool2dParams& p) {
   return d;
 }
 
-// What an H100 found wrong with cuDNN 9.19's averages: in bf16 engine 3 writes past the end, and where padding differs
-// from side to side engine 1 divides by another number.
-bool is_wrong(const EngineConfig& c, PoolOperation o, const TensorSpec& from, const Padding2d& padding) {
-  if (o == PoolOperation::kMaxForward) return false;
+// What an H100 found wrong with cuDNN 9.19: in bf16 engine 3 reads and writes past the end, and where padding differs
+// from side to side engine 1 divides averages by another number.
+bool is_wrong(const EngineConfig& c, PoolOperation o, DType dtype, const Padding2d& padding) {
   const bool is_even = padding[0] == padding[1] && padding[2] == padding[3];
-  return (c.engine == 3 && from.dtype == DType::kBf16) || (c.engine == 1 && !is_even);
+  return (c.engine == 3 && dtype == DType::kBf16) || (c.engine == 1 && o == PoolOperation::kAvgForward && !is_even);
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ void offer_cudnn_pool2d(PoolOperation o, const Problem<Pool2dParams>& p, Candida
   op.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, y);
   op.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, window);
   op.finalize("a pooling of these shapes");
-  const auto leaves_out = [&](const EngineConfig& c) { return is_wrong(c, o, from, p.params.padding); };
+  const auto leaves_out = [&](const EngineConfig& c) { return is_wrong(c, o, from.dtype, p.params.padding); };
   offer_plans(*target, std::move(operations), {in(0, kX), out(0, kY)}, from.dtype == DType::kF32, candidates, nullptr,
               leaves_out);
 }
