@@ -52,6 +52,8 @@ def line_of(record):
 
 
 def table(records, experiment):
-    """A row a side that was logged; None if none was."""
-    lines = [line_of(r) for members in verdict.groups(records, experiment).values() for r in members if r.get("vendor_log")]
-    return Table("By the vendor's libraries' own logs", COLUMNS, lines, NOTE) if lines else None
+    """A row a side that was asked for its log; None if no side has one, as on a GPU."""
+    asked = [r for members in verdict.groups(records, experiment).values() for r in members if r.get("vendor_log")]
+    if not any("rows" in r["vendor_log"] for r in asked):
+        return None
+    return Table("By the vendor's libraries' own logs", COLUMNS, [line_of(r) for r in asked], NOTE)
