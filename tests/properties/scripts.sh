@@ -295,7 +295,11 @@ refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, o
 for program in plumb plumb_bench_ops plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
   stub $program '' && mv "$work/bin/$program" "$programs"
 done
-accepts_calling "a GPU" "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.json\$" gpu_suite out --programs programs
+stub plumb 'echo "finds $LD_LIBRARY_PATH" >>"$WORK/called"' && mv "$work/bin/plumb" "$programs"
+mkdir -p "$programs/lib" "$work/nvidia/cudnn/lib"
+stub python3 '[[ $* != *"import nvidia"* ]] || echo "$WORK/nvidia"'
+accepts_calling "a GPU" "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.0.json\$" gpu_suite out --programs programs
+check "a GPU" called "^finds $programs/lib:$work/nvidia/cudnn/lib"
 check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
 check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16_tf32.json "
 check "a GPU" grep -q "^status 0, [0-9]* s\$" "$work/out/golden.done"
