@@ -17,6 +17,7 @@ struct Sum {
   using Total = double;
   static constexpr Compute<T> kStart = 0;
   static constexpr int64_t kShortest = 32;  // the longest run that is added in its order
+  static constexpr bool kFolds = false;     // whether neither the order matters nor an element that counts twice
   static Compute<T> combine(Compute<T> a, Compute<T> v) { return a + v; }
   static Total total(Total a, Total v) { return a + v; }
 };
@@ -25,7 +26,11 @@ struct Max {
   using Total = Compute<T>;
   static constexpr Compute<T> kStart = -std::numeric_limits<Compute<T>>::infinity();
   static constexpr int64_t kShortest = 256;
-  static Compute<T> combine(Compute<T> a, Compute<T> v) { return (v > a) | (v != v) ? v : a; }  // without a branch
+  static constexpr bool kFolds = true;
+  static Compute<T> combine(Compute<T> a, Compute<T> v) {
+    const Compute<T> larger = v > a ? v : a;  // a, where that is NaN
+    return v != v ? v : larger;
+  }
   static Total total(Total a, Total v) { return combine(a, v); }
 };
 
@@ -56,7 +61,7 @@ class RunsKernel final : public Kernel {
       store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
     };
     parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
-      if (runs_ == 1 && run_ <= Op::kShortest && plan_.kept.size() == 1) return short_runs(x, begin, end, write);
+      if (runs_ == 1 && run_ <= Op::kShortest && plan_.kept.size() == 1) return short_runs(x, y, begin, end);
       for (int64_t i = begin; i < end; ++i) {
         if (pieces_ == 1) {
           write(i, piece(x + offset_of(plan_.kept, i, &Axis::x_stride), 0));
@@ -79,16 +84,27 @@ class RunsKernel final : public Kernel {
 
   // The outputs [begin, end), each of one short run. Where a thread begins changes no sum: all are added in the same
   // order.
-  template <class Write>
-  void short_runs(const T* x, int64_t begin, int64_t end, const Write& write) const {
-    const int64_t step = plan_.kept[0].x_stride;
-    Compute<T> totals[kSide];
+  void short_runs(const T* x, T* y, int64_t begin, int64_t end) const {
+    const int64_t step = plan_.kept[0].x_stride, y_step = plan_.kept[0].y_stride;
+    const auto divisor = static_cast<Total>(divisor_);
+    const auto finished = [divisor](Compute<T> t) { return static_cast<Compute<T>>(static_cast<Total>(t) / divisor); };
     int64_t i = begin;
     for (; i + kSide <= end; i += kSide) {
-      totals_of_runs<T, Op>(x + i * step, step, run_, totals);
-      for (int64_t s = 0; s < kSide; ++s) write(i + s, static_cast<Total>(totals[s]));
+      Compute<T> totals[kSide];
+      if (Op::kFolds && run_ > kSide) {
+        totals_of_folded_runs<T, Op>(x + i * step, step, run_, totals);
+      } else {
+        totals_of_runs<T, Op>(x + i * step, step, run_, totals);
+      }
+      for (int64_t s = 0; s < kSide; ++s) totals[s] = finished(totals[s]);
+      T* const to = y + i * y_step;
+      if (y_step == 1) {
+        for (int64_t s = 0; s < kSide; ++s) store(to + s, totals[s]);
+      } else {
+        for (int64_t s = 0; s < kSide; ++s) store(to + s * y_step, totals[s]);
+      }
     }
-    for (; i < end; ++i) write(i, static_cast<Total>(total_in_order<T, Op>(x + i * step, run_)));
+    for (; i < end; ++i) store(y + i * y_step, finished(total_in_order<T, Op>(x + i * step, run_)));
   }
 
   Total piece(const T* x, int64_t p) const {
@@ -164,8 +180,16 @@ class RowsKernel final : public Kernel {
       const int64_t stop = std::min(rows.end, rows.begin + kFew);
       C few[kTile];
       for (int64_t j = 0; j < n; ++j) few[j] = Op::kStart;
-      for (; rows.begin < stop; ++rows.begin) {
-        const T* row = from + offset_of(plan_.reduced, rows.begin, &Axis::x_stride);
+      const auto next = [&] { return from + offset_of(plan_.reduced, rows.begin++, &Axis::x_stride); };
+      while (rows.begin + 4 <= stop) {  // several at a time, so that `few` is read and written less often
+        const T *const a = next(), *const b = next(), *const c = next(), *const d = next();
+        for (int64_t j = 0; j < n; ++j) {
+          const C ab = Op::combine(load(a + j), load(b + j)), cd = Op::combine(load(c + j), load(d + j));
+          few[j] = Op::combine(few[j], Op::combine(ab, cd));
+        }
+      }
+      while (rows.begin < stop) {
+        const T* const row = next();
         for (int64_t j = 0; j < n; ++j) few[j] = Op::combine(few[j], load(row + j));
       }
       for (int64_t j = 0; j < n; ++j) total[j] = Op::combine(total[j], few[j]);

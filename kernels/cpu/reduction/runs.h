@@ -96,6 +96,25 @@ void totals_of_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {
   std::copy_n(now, kSide, totals);
 }
 
+/// The same for an Op that does not mind the order, nor an element twice, of n >= kSide elements: each run is read by
+/// itself, and kSide lanes of each are left to be looked at side by side.
+template <class T, class Op>
+void totals_of_folded_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {
+  Compute<T> folded[kSide][kSide];
+  for (int64_t s = 0; s < kSide; ++s) {
+    const T* const run = x + s * step;
+    Compute<T> now[kSide];
+    for (int64_t k = 0; k < kSide; ++k) now[k] = load(run + k);
+    for (int64_t i = kSide; i < n; i += kSide) {
+      const T* const from = run + std::min(i, n - kSide);  // the last lanes overlap those before
+#pragma GCC unroll 1
+      for (int64_t k = 0; k < kSide; ++k) now[k] = Op::combine(now[k], load(from + k));
+    }
+    std::copy_n(now, kSide, folded[s]);
+  }
+  totals_of_runs<Compute<T>, Op>(folded[0], kSide, kSide, totals);
+}
+
 /// The total of one run in the same order.
 template <class T, class Op>
 Compute<T> total_in_order(const T* x, int64_t n) {
