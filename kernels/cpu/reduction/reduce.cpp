@@ -96,7 +96,9 @@ class RunsKernel final : public Kernel {
       } else {
         totals_of_runs<T, Op>(x + i * step, step, run_, totals);
       }
-      for (int64_t s = 0; s < kSide; ++s) totals[s] = finished(totals[s]);
+      if (divisor != 1) {
+        for (int64_t s = 0; s < kSide; ++s) totals[s] = finished(totals[s]);
+      }
       T* const to = y + i * y_step;
       if (y_step == 1) {
         for (int64_t s = 0; s < kSide; ++s) store(to + s, totals[s]);
@@ -239,8 +241,10 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const double divisor = is_mean ? static_cast<double>(plan.terms) : 1.0;
   cpu::Offer vendor;
   if (!is_max && cpu::dnnl_has_sum(plan, x.dtype)) {
-    // oneDNN is faster on many contiguous runs (docs/measured.md); for everything else it has only plain loops.
-    const bool is_first = plan.outputs > 1 && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
+    // oneDNN is faster on many contiguous runs (docs/measured.md) but short ones; for everything else it has only plain
+    // loops.
+    const bool is_short = plan.inner_reduced && plan.reduced[0].extent <= cpu::Sum<float>::kShortest;
+    const bool is_first = plan.outputs > 1 && !is_short && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
     vendor = cpu::dnnl_offer(
         [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); },
         is_first ? cpu::Place::kFirst : cpu::Place::kListed);
