@@ -143,8 +143,11 @@ def name_of(subject):
     batch = f", batch {subject['batch']}" if subject.get("batch") else ""
     optimizer = f", {subject['optimizer']}" if subject.get("optimizer") else ""
     problem = "" if subject["kind"] == "network" and subject["problem"] == subject["name"] else f" {subject['problem']}"
-    steps = f", {subject['attributes']['steps']} steps" if subject["kind"] == "network" and subject.get("attributes") else ""
-    return f"{subject['name']}{problem} {subject['direction']}, {subject['dtype']}{batch}{optimizer}{steps}"
+    about = subject.get("attributes") or {} if subject["kind"] == "network" else {}
+    more = f", {about['steps']} steps" if "steps" in about else ""
+    if "initial" in about:  # a training by epochs
+        more = f", initial weights of {about['initial']}, pixels {about['pixels']}"
+    return f"{subject['name']}{problem} {subject['direction']}, {subject['dtype']}{batch}{optimizer}{more}"
 
 
 def times(ratio: Ratio):

@@ -9,6 +9,7 @@ from compare.experiments.bench import Bench
 from compare.measuring.engines import Variant
 from compare.problems import images
 from compare.records import Store
+from compare.report import verdict
 
 ENVIRONMENT = {"processor": "p", "threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
 RUN = {"id": "t", "started": "2026-01-01T00:00:00+00:00", "command": None}
@@ -87,6 +88,7 @@ def test_without_data_a_training_is_a_row_that_says_so(engines, tmp_path, monkey
     monkeypatch.delenv("PLUMB_DATA", raising=False)
     for r in trained(engines, tmp_path / "records.jsonl"):
         assert r["status"] == "not_available" and r["reason"].startswith("PLUMB_DATA is unset")
+        assert verdict.name_of(r["subject"]).endswith(", initial weights of pytorch, pixels 0 to 1")
 
 
 def test_keras_first_weights_are_others(engines, data, tmp_path):
