@@ -23,6 +23,7 @@ size_t least_of(const std::vector<double>& seconds) {
   return static_cast<size_t>(std::ranges::min_element(seconds) - seconds.begin());
 }
 
+// Throws LostDevice if the device fails after this way: every call of the process would, from then on.
 void refuse_lost(Device device, size_t way) {
   Runtime& runtime = runtime_of(device);
   try {

@@ -30,6 +30,8 @@ struct Sides {
   constexpr const T* end() const { return of + 4; }
   constexpr T* begin() { return of; }
   constexpr T* end() { return of + 4; }
+  /// Whether opposite sides are alike.
+  constexpr bool is_even() const { return of[0] == of[1] && of[2] == of[3]; }
   bool operator==(const Sides&) const = default;
 };
 using Padding2d = Sides<int32_t>;

@@ -169,6 +169,8 @@ def report(words):
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare/report.html"))
     a = parser.parse_args(words)
     records = [r for path in a.records for r in read(file_of(path))]
+    if not records:
+        raise BadInput(f"there is no whole record in {' or '.join(str(path) for path in a.records)}")
     write(a.out, page(records))
     print("\n".join(verdict.ten_lines(records, EXPERIMENTS)))
     return 0

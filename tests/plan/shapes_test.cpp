@@ -116,8 +116,7 @@ TEST(PlannedShapesTest, PoolingHasPlans) {
         const TensorSpec y = pool2d_output("pool2d", p, x);
         EXPECT_GT(plans<MaxPool2dForward>(p, {x}, y), 0);
         // Of averages not what is known to be wrong.
-        const bool is_even = p.padding[0] == p.padding[1] && p.padding[2] == p.padding[3];
-        EXPECT_EQ(plans<AvgPool2dForward>(p, {x}, y) > 0, is_even);
+        EXPECT_EQ(plans<AvgPool2dForward>(p, {x}, y) > 0, p.padding.is_even());
         const TensorSpec last = x.with(Layout::kNhwc), y_last = y.with(Layout::kNhwc);
         EXPECT_GT(plans<MaxPool2dForward>(p, {last}, y_last), 0);
         EXPECT_GT(plans<AvgPool2dForward>(p, {last}, y_last), 0);

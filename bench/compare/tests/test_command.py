@@ -96,6 +96,12 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare)
     assert done.returncode == 0 and records.read_text().count("\n") > kept
 
 
+def test_a_report_of_no_whole_record_is_a_sentence(tmp_path, compare):
+    (tmp_path / "records.jsonl").write_text('{"schema": 1, "experiment": "tr')
+    done = compare("report", tmp_path, "--out", tmp_path / "page.html")
+    assert done.returncode == 2 and f"there is no whole record in {tmp_path}" in done.stderr and not (tmp_path / "page.html").exists()
+
+
 def test_report_and_diff_of_the_records(measured, tmp_path, compare):
     folder, _ = measured
     done = compare("report", folder, folder / "records.jsonl", "--out", tmp_path / "page.html")

@@ -92,9 +92,8 @@ bool is_wrong(const EngineConfig& c, ConvDirection direction, const ConvSpecs& s
   const bool is_bf16_nchw = s.x.dtype == DType::kBf16 && s.x.layout == Layout::kNchw;
   if (direction == ConvDirection::kBackwardInput) return c.engine == 78 && is_bf16_nchw;
   if (direction != ConvDirection::kBackwardWeight) return false;
-  const bool is_even = padding[0] == padding[1] && padding[2] == padding[3];
   const bool is_3x3 = s.w.shape[2] == 3 && s.w.shape[3] == 3;
-  return (!is_even && (c.engine == 1 || c.engine == 20)) || (!is_3x3 && c.engine == 17) ||
+  return (!padding.is_even() && (c.engine == 1 || c.engine == 20)) || (!is_3x3 && c.engine == 17) ||
          (is_bf16_nchw && c.engine == 70);
 }
 

@@ -36,8 +36,7 @@ Descriptor resample(PoolOperation o, const Pool2dParams& p) {
 // What an H100 found wrong with cuDNN 9.19: in bf16 engine 3 reads and writes past the end, and where padding differs
 // from side to side engine 1 divides averages by another number.
 bool is_wrong(const EngineConfig& c, PoolOperation o, DType dtype, const Padding2d& padding) {
-  const bool is_even = padding[0] == padding[1] && padding[2] == padding[3];
-  return (c.engine == 3 && dtype == DType::kBf16) || (c.engine == 1 && o == PoolOperation::kAvgForward && !is_even);
+  return (c.engine == 3 && dtype == DType::kBf16) || (c.engine == 1 && o == PoolOperation::kAvgForward && !padding.is_even());
 }
 
 }  // namespace
