@@ -36,7 +36,8 @@ Descriptor resample(PoolOperation o, const Pool2dParams& p) {
 // What an H100 found wrong with cuDNN 9.19: in bf16 engine 3 reads and writes past the end, and where padding differs
 // from side to side engine 1 divides averages by another number.
 bool is_wrong(const EngineConfig& c, PoolOperation o, DType dtype, const Padding2d& padding) {
-  return (c.engine == 3 && dtype == DType::kBf16) || (c.engine == 1 && o == PoolOperation::kAvgForward && !padding.is_even());
+  return (c.engine == 3 && dtype == DType::kBf16) ||
+         (c.engine == 1 && o == PoolOperation::kAvgForward && !padding.is_even());
 }
 
 }  // namespace
