@@ -114,7 +114,7 @@ def measure(words):
                                                 f"{', '.join(COMMANDS)}."))
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a few minutes (the default)")
-    size.add_argument("--full", action="store_true", help="every op, mode, batch and dtype: hours; an interrupted run goes on")
+    size.add_argument("--full", action="store_true", help="every op, batch and dtype: a day; an interrupted run goes on")
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=list(FRAMEWORKS), help="of torch, tensorflow, jax; default all")
     parser.add_argument("--device", choices=DEVICES, default="cpu",
@@ -125,7 +125,7 @@ def measure(words):
                         help="of ops and networks, in ops and train; default 32, and with --full 32, 1 and 250")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
                         help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
-    parser.add_argument("--modes", choices=("usual", "all"), help="of the frameworks (default usual, and with --full all)")
+    parser.add_argument("--modes", choices=("usual", "all"), help="of the frameworks; default usual, and with --full all in the rows that the quick comparison has")
     parser.add_argument("--dtypes", nargs="+", metavar="DTYPE", default=[],
                         help="f32, bf16; default f32, and with --full both where the processor computes in bf16")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
@@ -145,7 +145,7 @@ def measure(words):
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)),
-                  networks, a.modes == "all" or (a.full and a.modes is None), dtypes)
+                  networks, a.modes == "all", dtypes)
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)
@@ -159,7 +159,9 @@ def foreseen_minutes(bench, names):
     """What is not in the records yet, as far as it can be told beforehand."""
     estimate = dataclasses.replace(bench, foreseen=[])
     for name in names:
-        EXPERIMENTS[name].run(estimate)
+        others = getattr(EXPERIMENTS[name], "MEASURED_BY", None)
+        if not others or not set(others) <= set(names):  # or it is foreseen already
+            EXPERIMENTS[name].run(estimate)
     return sum(estimate.foreseen) / 60
 
 

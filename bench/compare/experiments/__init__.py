@@ -1,8 +1,8 @@
 """One file an experiment: which problems, which engines, and what the report says that it shows.
 
 An experiment has NAME, SHOWS (a paragraph), and run(bench), which measures what is not in the records yet. It may have report(records),
-which gives a report.further.Further, COMPARES = False if it holds no framework against Plumbline, and READS = (NAME, ...) if it reports
-what others have measured.
+which gives a report.further.Further, COMPARES = False if it holds no framework against Plumbline, and MEASURED_BY = (NAME, ...) if it
+reports what others have measured.
 """
 
 from . import (algorithms, defaults, figures, input_pipeline, layouts, losses, odd_ops, ops, optimizers, synchronisation, table2, table3,

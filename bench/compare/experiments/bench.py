@@ -30,17 +30,23 @@ class Bench:
     shapes: object = None    # a file of the user's problems
     batches: tuple = ()      # that the user asks for, in the place of those of the comparison
     networks: tuple = ()     # the same
-    every_mode: bool = False  # of the frameworks, and not the usual ones alone
+    every_mode: bool = False  # of the frameworks, in every row
     asked_dtypes: tuple = ()  # as batches
     reference_flops: float = REFERENCE_FLOPS
     foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 
-    def variants_of_frameworks(self):
-        """Every framework in its modes, with tcmalloc and without."""
-        modes = MODES if self.every_mode else USUAL_MODES
+    def asked_often(self, problems):
+        """The ids of the rows that the quick comparison has too; `problems` is a function of a bench."""
+        return {p.id() for p in problems(dataclasses.replace(self, full=False))}
+
+    def variants_of_frameworks(self, asked_often=False):
+        """Every framework in its usual modes; in all, with tcmalloc and without, in those rows of a full comparison that are asked for
+        often: compiling each of some thousand ops by itself would take days."""
+        every_mode = self.every_mode or (self.full and asked_often)
+        modes = MODES if every_mode else USUAL_MODES
         others = ("tcmalloc",) if self.engines.tcmalloc else ()
         return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
-                for allocator in ("", *(others if self.every_mode or (f, mode) in USUAL_ALLOCATORS else ()))]
+                for allocator in ("", *(others if every_mode or (f, mode) in USUAL_ALLOCATORS else ()))]
 
     def dtypes(self):
         """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""

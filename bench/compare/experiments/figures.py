@@ -7,7 +7,7 @@ from . import table2, table3
 
 NAME = "figures"
 COMPARES = False
-READS = (table2.NAME, table3.NAME)  # it draws what these have measured
+MEASURED_BY = (table2.NAME, table3.NAME)  # it draws what these have measured
 SHOWS = ("The document's four figures, drawn from its tables (dashed) and from what was measured here for table2 and table3: 1 and 2, throughput by batch "
          "with SGD; 3, AlexNet by optimizer; 4, VGG16's accuracy by epoch with RMSProp at 0.0001.")
 

@@ -47,17 +47,17 @@ def why_not(problem, variants, free):
 
 
 def fitting(problems, variants, leave_out, free=None, smaller_batches=SMALLER, device="cpu"):
-    """[(problem, parties)] of those that fit. The others are handed to leave_out(problem, reason), and the largest smaller batch that
-    fits comes in the place of each."""
+    """[(problem, parties)] of those that fit; `variants` is a function of the problem. The others are handed to leave_out(problem, its
+    variants, reason), and the largest smaller batch that fits comes in the place of each."""
     free, chosen = free_bytes(device) if free is None else free, {}
     for problem in problems:
         smaller = [network_problem(problem.op, batch, problem.direction, problem.dtype, problem.optimizer, problem.learning_rate)
                    for batch in smaller_batches if batch < problem.batch]
         for candidate in (problem, *smaller):
-            found = of_variants(candidate, variants, free)
+            found = of_variants(candidate, variants(candidate), free)
             if found:
                 chosen.setdefault(candidate.id(), (candidate, found))
                 break
             if candidate is problem:
-                leave_out(problem, why_not(problem, variants, free))
+                leave_out(problem, variants(problem), why_not(problem, variants(problem), free))
     return list(chosen.values())

@@ -39,17 +39,17 @@ def problems(bench):
 
 def sides(bench):
     """The function of a problem that gives its variants: images in Plumbline in both layouts."""
-    frameworks = bench.variants_of_frameworks()
-    rows = list(dict.fromkeys(dataclasses.replace(v, mode=FLAT.get(v.mode, v.mode)) for v in frameworks))
+    often = bench.asked_often(problems)
     ours = [Variant("plumbline", mode) for mode in ("best nhwc", "best nchw", "vendor nhwc", "vendor nchw")]
     flat = [Variant("plumbline", mode) for mode in ("best", "vendor")]
 
     def variants(problem):
+        frameworks = bench.variants_of_frameworks(problem.id() in often)
         is_image = any(len(t.shape) == 4 for n, t in problem.inputs.items() if n != "w")
-        return ours + frameworks if is_image else flat + rows
+        return ours + frameworks if is_image else flat + list(dict.fromkeys(dataclasses.replace(v, mode=FLAT.get(v.mode, v.mode)) for v in frameworks))
     return variants
 
 
 def run(bench):
-    plan = Plan(rounds=9, patience=2, samples=3, least_s=0.002, most_s=2) if bench.full else Plan(rounds=5, patience=3, samples=2, least_s=0.001, most_s=0.3)
+    plan = Plan(rounds=7, patience=2, samples=2, least_s=0.001, most_s=1) if bench.full else Plan(rounds=5, patience=3, samples=2, least_s=0.001, most_s=0.3)
     bench.measure_all(NAME, list(problems(bench)), sides(bench), plan)

@@ -46,9 +46,9 @@ def megabytes(count):
 
 
 def run(bench):
-    variants = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto", "best captured auto")] + bench.variants_of_frameworks()
+    ours, often = [Variant("plumbline", mode) for mode in ("best auto", "vendor auto", "best captured auto")], bench.asked_often(problems)
     plan = (Plan(rounds=7, samples=1, least_s=0.0, most_s=8, apart_s=1.0, logged=3) if bench.full else
             Plan(rounds=5, samples=1, least_s=0.0, most_s=2, apart_s=0.5, logged=2, logs_compiled=False))
-    chosen = fitting(problems(bench), variants, lambda problem, reason: bench.leave_out(NAME, problem, variants, reason),
-                     device=bench.engines.device)
+    chosen = fitting(problems(bench), lambda problem: ours + bench.variants_of_frameworks(problem.id() in often),
+                     lambda problem, variants, reason: bench.leave_out(NAME, problem, variants, reason), device=bench.engines.device)
     bench.measure_parties(NAME, chosen, plan, alone=True)

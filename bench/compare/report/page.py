@@ -48,11 +48,12 @@ def throughputs(rows):
 
 def section(experiment, records):
     """A part of the page. An experiment may say by report(records) what it has beyond sides and their ratios."""
-    reads = getattr(experiment, "READS", (experiment.NAME,))
-    if not any(r["experiment"] in reads for r in records):
+    names = getattr(experiment, "MEASURED_BY", (experiment.NAME,))
+    own = [r for r in records if r["experiment"] in names]
+    if not own:
         return None
     rows = verdict.rows(records, experiment.NAME)
-    further = experiment.report([r for r in records if r["experiment"] in reads]) if hasattr(experiment, "report") else Further()
+    further = experiment.report(own) if hasattr(experiment, "report") else Further()
     compares = getattr(experiment, "COMPARES", True)
     names = sorted({n for r in rows for n in r.frameworks}) if compares else []
     drawn = [(verdict.name_of(r.subject), {n: r.ratios["best", n] for n in names if ("best", n) in r.ratios}) for r in rows]

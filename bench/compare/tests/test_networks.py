@@ -141,12 +141,16 @@ def test_modes_and_dtypes_may_be_asked_for_by_themselves():
     assert [v.name for v in ops.sides(every)(flat) if v.engine == "torch"] == ["torch eager", "torch eager + tcmalloc", "torch compile",
                                                                               "torch compile + tcmalloc"]
     assert len([v for v in ops.sides(every)(image) if v.engine == "torch"]) == 8
+    full = dataclasses.replace(bench, full=True)  # every mode in the rows of the quick comparison, the usual ones elsewhere
+    assert len(ops.sides(full)(flat)) == len(ops.sides(bench)(flat))
+    quick = next(p for p in ops.problems(bench) if p.op == "conv2d")
+    assert len([v for v in ops.sides(full)(quick) if v.engine == "torch"]) == 8
 
 
 def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():
     asked = [network_problem("resnet50", batch) for batch in (1, 250)] + [network_problem("resnet20", 250)]
     free, left_out = memory.needed_bytes(network_problem("resnet50", 64), VARIANTS), []
-    chosen = memory.fitting(asked, VARIANTS, lambda problem, reason: left_out.append((problem.batch, reason)), free)
+    chosen = memory.fitting(asked, lambda problem: VARIANTS, lambda problem, variants, reason: left_out.append((problem.batch, reason)), free)
     assert [(p.op, p.batch, parties) for p, parties in chosen] == [("resnet50", 1, [VARIANTS]), ("resnet50", 64, [VARIANTS]), ("resnet20", 250, [VARIANTS])]
     ((batch, reason),) = left_out
     assert batch == 250 and reason.startswith("two workers would take about") and "together at batch 250, and" in reason

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from compare.experiments import ALL as EXPERIMENTS
 from compare.ledger.parts import HOST, OWN, PARTS, VENDOR
 from compare.measuring.statistics import Ratio
 from compare.report import pictures, why
@@ -46,6 +47,11 @@ def test_the_answer_stands_above_everything_else():
     answer = text[:text.index('<h3 id="train-1">')]
     assert '<a href="#train-1">a training step</a>' in answer and "<b>3.00</b><small>vendor 2.00; slower in 1 of 1</small>" in answer
     assert "Why PyTorch takes longer" in answer
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_an_experiment_reports_what_an_experiment_has_measured(experiment):
+    assert set(getattr(experiment, "MEASURED_BY", (experiment.NAME,))) <= set(EXPERIMENTS)
 
 
 def smallest_letters(svg):

@@ -8,6 +8,7 @@ from compare.measuring.session import Plan
 from compare.measuring.worker import Refused
 from compare.problems.networks import network_problem
 from compare.records.of_measured import record_of
+from compare.report.page import section
 from compare.workers.serve import Repeated, repeated
 
 ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
@@ -62,7 +63,7 @@ def test_plumbline_is_measured_and_paired(session):
     (pair,) = synchronisation.pairs(records)
     assert pair[0] == "vgg16 train, f32, batch 1, sgd, 2 steps" and pair[1] == "plumbline heuristic nchw"
     assert 0.3 < pair[2].value < 3
-    assert synchronisation.report(records).tables[0].rows[0][0] == pair[0]
+    assert section(synchronisation, records)["tables"][0].rows[0][0] == pair[0]
 
 
 def test_plumbline_refuses_a_number_that_is_no_divisor(session):
