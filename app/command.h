@@ -12,5 +12,6 @@ void add_eval(const CommandLine& plumb);
 void add_info(const CommandLine& plumb);
 void add_layout(const CommandLine& plumb);
 void add_plan(const CommandLine& plumb);
+void add_audit(const CommandLine& plumb);
 
 }  // namespace plumb::app

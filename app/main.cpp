@@ -29,7 +29,9 @@ int run(int argc, char** argv) {
   plumb::app::add_info(line);
   plumb::app::add_layout(line);
   plumb::app::add_plan(line);
-  if (line.parse(argc, argv)) PLUMB_CHECK(line.called() == 1, "give a subcommand: train, eval, info, layout or plan");
+  plumb::app::add_audit(line);
+  if (line.parse(argc, argv))
+    PLUMB_CHECK(line.called() == 1, "give a subcommand: train, eval, info, layout, plan or audit");
   return 0;
 }
 

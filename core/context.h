@@ -21,7 +21,9 @@ enum class Search : uint8_t {
   kHeuristic,      ///< the first candidate that fits, in the order its author gave
   kMeasured,       ///< every candidate is timed once on this machine, and the result kept on disk
   kDeterministic,  ///< as kHeuristic, but only among candidates whose results have the same bits in every run; throws
-                   ///< if there are none. The other two prefer such candidates, unless Policy::algorithm names another
+                   ///< if there are none. The others prefer such candidates, unless Policy::algorithm names another
+  kHeuristicB,     ///< as kHeuristic, by the vendor's other heuristic, if it has one (cuDNN's mode B)
+  kFallback,       ///< as kHeuristic, but first what the vendor's library calls its fallbacks, which always work
 };
 
 /// Which of a backend's kernels may run, wherever there is a choice.

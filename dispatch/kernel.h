@@ -107,6 +107,7 @@ struct Problem {
   int threads;
   MathMode math;
   Device device{};
+  Search search{};  // for vendors whose libraries have an order of their own for each
 };
 
 /// A backend's candidates for one piece of work, in the order in which their author would try them.

@@ -45,7 +45,7 @@ constexpr size_t words_of_params() {
 template <class K>
 Problem<typename K::Params> problem_of(const void* params, KernelKind::Specs in, KernelKind::Specs out,
                                        const Policy& policy, int threads) {
-  return {*static_cast<const typename K::Params*>(params), in, out, threads, policy.math, policy.device};
+  return {*static_cast<const typename K::Params*>(params), in, out, threads, policy.math, policy.device, policy.search};
 }
 
 /// Whether a weakly referenced function (PLUMB_IN_CUDA) is linked in.

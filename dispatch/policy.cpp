@@ -90,7 +90,7 @@ std::string_view algorithm_name(uint16_t id) {
 }
 
 PolicyScope::PolicyScope(Policy c) : old_(detail::ctx.policy) {
-  PLUMB_CHECK(c.search <= Search::kDeterministic && c.kernels <= KernelSet::kVendor && c.math <= MathMode::kBf16,
+  PLUMB_CHECK(c.search <= Search::kFallback && c.kernels <= KernelSet::kVendor && c.math <= MathMode::kBf16,
               "policy: search {}, set of kernels {} or math mode {} is unknown; use one of the enumerators",
               static_cast<int>(c.search), static_cast<int>(c.kernels), static_cast<int>(c.math));
   if (c.algorithm) algorithm_name(c.algorithm);

@@ -9,6 +9,13 @@ if(TARGET plumb_app)
   add_dependencies(plumb_test_plan plumb)
 endif()
 
+# The machine code of the kernels, against the table of the compiler's version.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  add_test(NAME sass.table COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/sass_table --check --build ${CMAKE_BINARY_DIR})
+  set_tests_properties(sass.table PROPERTIES LABELS sass TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+endif()
+
 # The cases of all ops, and what PyTorch and TensorFlow computed, on a GPU. A program each, which says why it does nothing
 # where there is none.
 function(plumb_add_gpu_tests name)

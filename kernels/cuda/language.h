@@ -12,6 +12,9 @@ __device__ __forceinline__ T& shared() {
   __shared__ T memory;
   return memory;
 }
+/// For the emulated device.
+__device__ __forceinline__ void count_read(size_t) {}
+__device__ __forceinline__ void count_written(size_t) {}
 }  // namespace plumb::cuda
 #else
 #include "emulator/language.h"
@@ -22,7 +25,20 @@ __device__ __forceinline__ T& shared() {
 namespace plumb::cuda {
 
 constexpr unsigned kWarp = 32;
+/// Blocks that a multiprocessor holds at least, for launch bounds: the compiler puts registers into memory to make room
+/// for more of them, unless it is told how many will do.
+constexpr unsigned kLeastBlocks = 4, kFewBlocks = 3;
 constexpr unsigned kAllLanes = 0xffffffffu;
+
+/// The upper half of the 128 bits of a product.
+__device__ inline uint64_t high_half(uint64_t a, uint64_t b) {
+#ifdef __CUDACC__
+  return __umul64hi(a, b);
+#else
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>((Wide{a} * b) >> 64);
+#endif
+}
 
 /// The number of the thread in its grid along x, and how many there are.
 __device__ inline int64_t thread_of_grid() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }

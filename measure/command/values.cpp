@@ -66,22 +66,28 @@ std::vector<std::string> model_choices() {
 }
 
 const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> names{"measured", "heuristic", "direct",       "winograd",
-                                              "cudnn",    "cublaslt",  "deterministic"};
+  static const std::vector<std::string> names{"measured", "heuristic", "heuristic_b", "fallback", "deterministic",
+                                              "direct",   "winograd",  "cudnn",       "cublaslt"};
   return names;
 }
 
 namespace {
 bool is_engine(const std::string& algorithm) {
-  static const std::regex pattern("cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_fallback)?|cublaslt_a[0-9]+(_[a-z][0-9]+)*");
+  static const std::regex pattern("cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_b|_fallback)?|cublaslt_a[0-9]+(_[a-z][0-9]+)*");
   return std::regex_match(algorithm, pattern);
 }
 }  // namespace
 
 std::string to_string(const KernelChoice& c) {
   if (c.algorithm) return std::string(algorithm_name(c.algorithm));
-  if (c.search == Search::kMeasured) return "measured";
-  return c.search == Search::kHeuristic ? "heuristic" : "deterministic";
+  switch (c.search) {
+    case Search::kMeasured: return "measured";
+    case Search::kHeuristic: return "heuristic";
+    case Search::kHeuristicB: return "heuristic_b";
+    case Search::kFallback: return "fallback";
+    case Search::kDeterministic: return "deterministic";
+  }
+  return "";
 }
 
 std::string whose(const KernelChoice& c) { return message("{} kernels", c.set); }
@@ -89,7 +95,8 @@ std::string whose(const KernelChoice& c) { return message("{} kernels", c.set); 
 KernelChoice kernel_choice(const std::string& name) {
   PLUMB_CHECK(is_engine(name) || std::ranges::count(algorithm_names(), name),
               "{} is unknown; use {}, or an engine, cudnn_e38", in_quotes(name), any_of(algorithm_names()));
-  for (const Search search : {Search::kMeasured, Search::kHeuristic, Search::kDeterministic}) {
+  for (const Search search :
+       {Search::kMeasured, Search::kHeuristic, Search::kHeuristicB, Search::kFallback, Search::kDeterministic}) {
     if (name == to_string(KernelChoice{.search = search})) return {.search = search};
   }
   return {.algorithm = register_algorithm(name)};

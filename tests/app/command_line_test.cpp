@@ -47,7 +47,7 @@ TEST_F(CommandLineTest, ReportsBeginTheEnvironmentWithTheVersion) {
 
 TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
   refuse_all({
-      {"", "give a subcommand: train, eval, info, layout or plan"},
+      {"", "give a subcommand: train, eval, info, layout, plan or audit"},
       {"tarin", "tarin"},
       {"train", "model is required"},
       {"info --model lenet train lenet", "not expected"},

@@ -1,19 +1,27 @@
 // Every __global__ function of the sources runs on the emulated device: counted, by name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "dispatch/gate.h"
 #include "kernels/augment.h"
+#include "kernels/cuda/emulator/runtime.h"
 #include "kernels/cuda/emulator/threads.h"
 #include "ops/batch_norm.h"
 #include "ops/cross_entropy.h"
+#include "ops/dropout.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
+#include "ops/index_select.h"
+#include "ops/linear.h"
 #include "ops/pool2d.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
@@ -32,14 +40,57 @@ std::set<std::string> functions_of_sources() {
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     const std::string source = text.str();
-    static const std::regex function(R"(__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\()");
+    static const std::regex function(R"(__global__ void (?:__launch_bounds__\([\w:, ]+\) )?(\w+)\()");
     for (std::sregex_iterator it(source.begin(), source.end(), function), end; it != end; ++it) names.insert((*it)[1]);
   }
   return names;
 }
 
-// All cases once, and what no op does: what is met by gradients of gradients, and an optimizer.
-std::set<std::string> functions_that_run() {
+// What most cases do with a block or two, with `n` times some.
+void many_blocks(int64_t n) {
+  const auto tensor = [](const Shape& shape, Layout layout = Layout::kNchw) {
+    Tensor x = random_tensor(TensorSpec(shape, DType::kF32, layout), 2);
+    x.require_grad();
+    return x;
+  };
+  const GradOptions unused{.allow_unused = true};
+  const int64_t many = 3000 * n;
+  uniform(TensorSpec(Shape{many}), 0, 1, 1);
+  const Tensor x = tensor({many});
+  x.clone();
+  grad(sum(add(mul(x, x), x)), {x});
+  const Tensor pixels = zeros(Shape{n, 1, 64, 64}, DType::kU8), windows = zeros(Shape{n, 3}, DType::kI32);
+  const Tensor table = zeros(Shape{1, functors::kPixelValues}, DType::kF32), batch = zeros(Shape{n, 1, 64, 64});
+  update<Augment>({}, {pixels, windows, table, batch}, Writes{3, 1});
+  Tensor w = tensor({20000 * n});
+  optim::Adam(std::vector<Tensor>{w}, {}).step(std::vector<Tensor>{w.detached().clone()});
+  // Channels: with running statistics, and side by side in parts.
+  const auto normalised = [&](const Tensor& images, bool is_training) {
+    const Shape channels{images.shape()[1]};
+    Tensor mean = zeros(channels, DType::kF32), variance = ones(channels, DType::kF32);
+    return batch_norm(images, ones(channels), ones(channels), mean, variance, {.train = is_training});
+  };
+  normalised(tensor({1, 600 * n, 2, 2}), false);
+  const Tensor images = tensor({2, 64 * n, 16, 16}, Layout::kNhwc);
+  grad(sum(normalised(images, true)), {images});
+  Generator generator(1);
+  dropout(images, 0.5, generator);
+  // Lines that lie across memory, slices by their numbers, and rows with a mask of their ReLU.
+  const Tensor across = tensor({64, 70 * n});
+  grad(sum(softmax(across, 0)), {across});
+  const Tensor rows = tensor({600 * n, 4}), index = zeros(Shape{600 * n}, DType::kI64);
+  grad(sum(index_select(rows, 0, index)), {rows});
+  const Tensor a = tensor({4 * n, 16}), b = tensor({600, 16}), c = tensor({8, 600});
+  grad(sum(linear(linear(a, b, {}, Activation::kRelu), c)), {a, b, c}, unused);
+  const Tensor y = max_pool2d(images, {});
+  const GradOptions again{.create_graph = true};
+  const Tensor dx = grad(sum(mul(y, y)), {images}, again)[0];
+  grad(sum(mul(dx, dx)), {images});
+}
+
+// All cases once, and what no op does: what is met by gradients of gradients, and an optimizer. How often each template
+// was launched with another grid of more than one block.
+std::map<std::string, size_t> functions_that_run() {
   for (const OpCase& c : op_cases()) {
     for (const OpVariant& v : c.variants) {
       for (const Layout layout : layouts_of(v)) {
@@ -49,10 +100,12 @@ std::set<std::string> functions_that_run() {
       }
     }
   }
-  uniform(TensorSpec(Shape{9}), 0, 1, 1);
-  const Tensor pixels = zeros(Shape{1, 1, 2, 2}, DType::kU8), windows = zeros(Shape{1, 3}, DType::kI32);
-  const Tensor table = zeros(Shape{1, functors::kPixelValues}, DType::kF32), batch = zeros(Shape{1, 1, 2, 2});
-  update<Augment>({}, {pixels, windows, table, batch}, Writes{3, 1});
+  for (const int64_t n : {1, 2}) many_blocks(n);
+  {
+    static const Device larger = add_device(emulator::make_runtime(16));
+    const DeviceScope on(larger);  // on which few long lines are cut into parts
+    for (const int64_t n : {1, 2}) sum(random_tensor(TensorSpec(Shape{512, 256 * n + 16}), 4), {0});
+  }
   // More long rows, and more channels of many elements, than a grid has blocks: the loops around barriers go on.
   Tensor rows = random_tensor(TensorSpec(Shape{70, 1025}), 2),
          images = random_tensor(TensorSpec(Shape{2, 70, 23, 25}), 3);
@@ -69,16 +122,28 @@ std::set<std::string> functions_that_run() {
   const Tensor dw = grad(sum(mul(max_pool2d(w, {}), max_pool2d(w, {}))), {w}, again)[0];
   grad(sum(mul(dw, dw)), {w});
   optim::Adam(std::vector<Tensor>{w}, {}).step(std::vector<Tensor>{w.detached().clone()});
-  std::set<std::string> names;
-  for (const std::string& f : emulator::functions_run()) names.insert(f.substr(0, f.find('<')));
-  return names;
+  std::map<std::string, emulator::Grids> grids;
+  for (const auto& [function, of_it] : emulator::functions_run()) {
+    auto& all = grids[function.substr(0, function.find('<'))];
+    std::ranges::copy_if(of_it, std::inserter(all, all.end()), [](const auto& g) { return g[0] * g[1] * g[2] > 1; });
+  }
+  std::map<std::string, size_t> found;
+  for (const auto& [name, of_it] : grids) found[name] = of_it.size();
+  return found;
 }
 
 TEST(EveryKernelTest, RunsOnTheEmulatedDevice) {
-  const std::set<std::string> there = functions_of_sources(), ran = functions_that_run();
+  const std::set<std::string> there = functions_of_sources();
+  const std::set<std::string> of_one_block = {"count_step_kernel", "cross_entropy_sum_kernel",
+                                              "dropout_advance_kernel"};
+  const std::map<std::string, size_t> ran = functions_that_run();
   EXPECT_GT(there.size(), 30u);
-  for (const std::string& name : there) EXPECT_TRUE(ran.contains(name)) << name << " was never launched";
-  for (const std::string& name : ran) EXPECT_TRUE(there.contains(name)) << name << " is not found in the sources";
+  for (const std::string& name : there) {
+    ASSERT_TRUE(ran.contains(name)) << name << " was never launched";
+    const bool is_one_block = of_one_block.contains(name);
+    EXPECT_GE(ran.at(name), is_one_block ? 0u : 2u) << name << " has not run with two grids of more than one block";
+  }
+  for (const auto& [name, _] : ran) EXPECT_TRUE(there.contains(name)) << name << " is not found in the sources";
   std::printf("%zu __global__ functions, %zu instantiations run\n", there.size(), emulator::functions_run().size());
 }
 

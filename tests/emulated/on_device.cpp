@@ -1,11 +1,13 @@
 // The tests of this program work on the emulated device, whose memory the host does not reach: what would fail on a GPU
-// fails there.
+// fails there. Every kernel that is checked runs in each order of its threads.
 #include <gtest/gtest.h>
 
 #include <string_view>
 
 #include "core/context.h"
 #include "kernels/cuda/emulator/runtime.h"
+#include "kernels/cuda/emulator/threads.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb::test {
 namespace {
@@ -22,6 +24,10 @@ class OnDevice : public testing::Environment {
   void SetUp() override {
     detail::ctx.policy.device = device_from_string("cuda");
     testing::UnitTest::GetInstance()->listeners().Append(new Hidden);
+    using emulator::Order;
+    KernelCheck::runs().clear();
+    for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom, Order::kGreedy})
+      KernelCheck::runs().push_back([order] { emulator::set_order(order); });
   }
 };
 [[maybe_unused]] const testing::Environment* const on_device = testing::AddGlobalTestEnvironment(new OnDevice);

@@ -45,6 +45,30 @@ TEST_F(PlanCommandTest, RefusesInOneSentence) {
   EXPECT_TRUE(refuses("plan lenet --on h200 --dtype f16", "--dtype: \"f16\" is unknown"));
 }
 
+TEST_F(PlanCommandTest, AuditHoldsPoliciesAndProcessesAgainstEachOther) {
+  const auto j = report_of("audit plans vgg16 --on h200 --layout nchw --batch 32 --processes 2");
+  ASSERT_EQ(j["layouts"].size(), 1u);
+  const auto& kernels = j["layouts"][0]["kernels"];
+  int other_fallbacks = 0;
+  for (const auto& k : kernels) {
+    EXPECT_EQ(k["processes_alike"], 2) << k;
+    EXPECT_EQ(k["deterministic"]["notes"].get<std::string>().find("nondeterministic"), std::string::npos) << k;
+    for (const char* policy : {"heuristic", "heuristic_b", "fallback"}) EXPECT_NE(k[policy]["algorithm"], "") << k;
+    if (k["kernel"].get<std::string>().starts_with("conv2d_forward")) {
+      EXPECT_NE(k["fallback"]["algorithm"].get<std::string>().find("_fallback"), std::string::npos) << k;
+      other_fallbacks += k["fallback"]["algorithm"] != k["heuristic"]["algorithm"] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(kernels.size(), 20u);
+  EXPECT_GT(other_fallbacks, 5);
+  const test::Outcome o = run("audit plans lenet --on a100 --batch 8 --processes 0");
+  EXPECT_EQ(o.status, 0) << o;
+  EXPECT_THAT(o.out, testing::HasSubstr("fallback       largest workspace"));
+  EXPECT_TRUE(refuses("audit plan lenet --on h200", "audit: \"plan\" is unknown; use plans"));
+  EXPECT_TRUE(refuses("audit plans lenet --on h100", "\"h100\" is unknown; use a100 or h200"));
+  EXPECT_TRUE(refuses("audit plans lenet", "--on"));
+}
+
 TEST_F(PlanCommandTest, SaysWhatDeterminismCostsOnlyWhereItCosts) {
   const std::string line = "plan vgg16 --on h200 --layout nhwc --batch 32 ";
   const auto left_out = [&](const std::string& options) {

@@ -20,7 +20,7 @@ for script in "${scripts[@]}"; do bash -n "$script" || failures=$((failures + 1)
 if command -v shellcheck >/dev/null; then shellcheck -x -S warning "${scripts[@]}" || failures=$((failures + 1)); fi
 
 # ---- the machine that they see
-for tool in bash cat chmod cp dirname echo env grep gzip ln mkdir mktemp mv nproc realpath rm sed seq sort tar touch tr \
+for tool in bash cat chmod cp cut diff dirname echo env grep gzip head ln mkdir mktemp mv nproc realpath rm sed seq sort tar touch tr \
   wc xargs; do
   ln -s "$(type -P $tool)" "$work/bin/$tool"
 done
@@ -48,6 +48,9 @@ bare_machine() {
 }
 # What python3 makes of wheels: oneDNN 3.2, a CUDA toolkit, and a clang-format that notes its arguments.
 unpack='[[ $* = *zipfile* ]] || exit 0
+if [[ $* = *deps/cuda_tools* ]]; then
+  mkdir -p "${!#}/nvidia/cu13/bin" && touch "${!#}"/nvidia/cu13/bin/{cuobjdump,nvdisasm} && exit
+fi
 if [[ $* = *deps/cuda* ]]; then
   mkdir -p "${!#}"/nvidia/{cudnn/{include,lib},cu13/{bin,include,lib,nvvm/bin}}
   printf "#define CUDNN_%s\n" "MAJOR 9" "MINOR 19" >"${!#}/nvidia/cudnn/include/cudnn_version.h"
@@ -199,8 +202,9 @@ check "--cuda" says "fetching the CUDA toolkit 13.0 with cuDNN 9.19 (1.0 GB, whi
 check "--cuda" called "$fetched_cuda"
 check "--cuda" [ -x "$repo/build/deps/cuda/bin/nvcc" ]
 check "--cuda" [ "$(cd "$repo/build/deps/cuda/lib64" && echo *)" = "libcudnn.so libcudnn.so.9" ]
-check "--cuda" [ "$(cd "$repo/build/deps" && echo *)" = cuda ]
-accepts_without "--cuda, and there it is" "$fetched_cuda" setup --cuda
+check "--cuda" [ -x "$repo/build/deps/cuda_tools/nvdisasm" ]
+check "--cuda" [ "$(cd "$repo/build/deps" && echo *)" = "cuda cuda_tools" ]
+accepts_without "--cuda, and there it is" "pip download" setup --cuda
 check "--cuda, and there it is" says "taking the CUDA toolkit in $repo/build/deps/cuda"
 mv "$repo/build/deps/cuda" "$work/toolkit"
 export CUDACXX=$work/toolkit/bin/nvcc
@@ -287,7 +291,7 @@ ready_machine
 stub timeout '"${@:2}"' && stub tail '' && ln -sf "$(type -P basename)" "$work/bin"
 programs=$work/programs
 mkdir "$programs"
-where="say where to: scripts/gpu_suite OUT, or scripts/gpu_suite OUT --programs DIR"
+where="say where to: scripts/gpu_suite OUT, and --programs DIR or --rehearse if need be"
 refuses_at_once "no folder" "$where" gpu_suite
 refuses_at_once "another option" "$where" gpu_suite out --what x
 refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, or name a folder by --programs" gpu_suite out \
@@ -295,19 +299,31 @@ refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, o
 for program in plumb plumb_bench_ops plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
   stub $program '' && mv "$work/bin/$program" "$programs"
 done
-stub plumb 'echo "finds $LD_LIBRARY_PATH" >>"$WORK/called"' && mv "$work/bin/plumb" "$programs"
+# plumb trains twice alike.
+stub plumb 'echo "finds $LD_LIBRARY_PATH" >>"$WORK/called"
+while [ $# -gt 0 ]; do if [ "$1" = --csv ]; then echo "1,$RANDOM,0.5" >"$2"; fi; shift; done' && mv "$work/bin/plumb" "$programs"
 mkdir -p "$programs/lib" "$work/nvidia/cudnn/lib"
 stub python3 '[[ $* != *"import nvidia"* ]] || echo "$WORK/nvidia"'
 accepts_calling "a GPU" "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.0.json\$" gpu_suite out --programs programs
 check "a GPU" called "^finds $programs/lib:$work/nvidia/cudnn/lib"
 check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
+check "a GPU" called "^plumb train alexnet --device cuda .*--batch 5000 .*--json $work/out/"
 check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16_tf32.json "
+check "a GPU" says "sanitizer: left out: there is no compute-sanitizer on this machine"
 check "a GPU" grep -q "^status 0, [0-9]* s\$" "$work/out/golden.done"
 accepts_without "parts that are done" "^(timeout|plumb_test)" gpu_suite out --programs programs
 rm "$work/out/cases.done"
 stub plumb_test_gpu_cases 'exit 1' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
 refuses "a part that fails" "parts that failed: 1; their .log says why" gpu_suite out --programs programs
 check "a part that fails" grep -q "^status 1, [0-9]* s\$" "$work/out/cases.done"
+stub plumb_test_gpu_cases '' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
+stub nvidia-smi 'echo "another GPU"'
+refuses_at_once "results of another GPU" "out holds results of a GPU without a name, and this is another GPU; name another folder" gpu_suite out --programs programs
+stub plumb '[ -e "$WORK/seen" ] && exit 2; touch "$WORK/seen"' && mv "$work/bin/plumb" "$programs"
+refuses "a GPU that goes" "the GPU is gone after device; what was found until then is in $work/gone" gpu_suite gone --programs programs
+check "a GPU that goes" [ -e "$work/gone/device.done" ]
+check "a GPU that goes" [ ! -e "$work/gone/cases.done" ]
+remove nvidia-smi
 stub plumb 'exit 2' && mv "$work/bin/plumb" "$programs"
 refuses "no GPU" "there is no GPU to run on; the reason is above" gpu_suite elsewhere --programs programs
 check "no GPU" [ ! -e "$work/elsewhere" ]

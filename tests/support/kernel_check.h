@@ -49,9 +49,12 @@ class AfterEveryKernel final : public Observer {
 ///     Every kernel except a packer must have a reference;
 ///   - not touch what lies around its outputs, workspace and inputs, and give the same results if NaNs lie there;
 ///   - need no more than 64-byte alignment;
-///   - give the same bits twice, if it says so.
+///   - give the same bits in each of its runs, if it says so.
 class KernelCheck : public Observer {
  public:
+  /// What is done before each run of a candidate, one run after another: nothing, twice, unless a program of tests says
+  /// more. The emulated device runs its threads in another order.
+  static std::vector<std::function<void()>>& runs();
   explicit KernelCheck(double factor) : factor_(factor), scope_(this) {}
   void after(const PreparedKernel&, const Launch&) override;
   /// The checked kernels as "kind:algorithm".

@@ -18,7 +18,7 @@ constexpr int64_t kWords = 4;  // of a block of Philox
 
 template <class T>
 __device__ T scaled(T v, bool is_kept, Compute<T> scale) {
-  return cuda::rounded<T>(is_kept ? cuda::load(&v) * scale : Compute<T>(0));
+  return cuda::rounded<T>(is_kept ? cuda::wide(v) * scale : Compute<T>(0));
 }
 
 template <class T>
@@ -46,6 +46,7 @@ constexpr int kEachInOrder = std::max<int>(kWords, cuda::Vector<T>::kSize);
 template <class T>
 __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> a) {
   constexpr int kEach = kEachInOrder<T>;
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid() * kEach; i < a.n; i += cuda::threads_of_grid() * kEach) {
     const bool is_whole = i + kEach <= a.n;
     Piece<T, kEach> v{};
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> 
       v = cuda::load_piece<kEach>(a.x + i);
     } else {
       for (int j = 0; j < kEach; ++j) {
-        if (i + j < a.n) v.of[j] = a.x[i + j];
+        if (i + j < a.n) v.of[j] = cuda::get(a.x + i + j);
       }
     }
     Piece<uint8_t, kEach> kept;
@@ -72,8 +73,8 @@ __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> 
     }
     for (int j = 0; j < kEach; ++j) {
       if (i + j >= a.n) break;
-      a.y[i + j] = v.of[j];
-      if (a.mask) a.mask[i + j] = kept.of[j];
+      cuda::put(a.y + i + j, v.of[j]);
+      if (a.mask) cuda::put(a.mask + i + j, kept.of[j]);
     }
   }
 }
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> 
 // row need not begin with a block.
 template <class T>
 __global__ void __launch_bounds__(kThreads) dropout_transposed_kernel(const DropoutArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.pieces; i += cuda::threads_of_grid()) {
     int64_t row = i;
     int64_t number = a.rows.divide(row);
@@ -94,8 +96,8 @@ __global__ void __launch_bounds__(kThreads) dropout_transposed_kernel(const Drop
       if (column < 0 || column >= a.columns) continue;
       const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
       const int64_t at = memory + column * a.rows.by;
-      a.y[at] = scaled(a.x[at], is_kept, a.scale);
-      if (a.mask) a.mask[at] = is_kept;
+      cuda::put(a.y + at, scaled(cuda::get(a.x + at), is_kept, a.scale));
+      if (a.mask) cuda::put(a.mask + at, static_cast<uint8_t>(is_kept));
     }
   }
 }

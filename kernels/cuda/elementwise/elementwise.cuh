@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(256) dense_kernel(const DenseArgs<Op, T> a) {
     for (size_t k = 0; k < Op::kInputs; ++k) in[k] = load_piece<kEach>(a.in[k] + i);
     for (int j = 0; j < kEach; ++j) {
       std::array<Compute<T>, Op::kInputs> v;
-      for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(&in[k].of[j]);
+      for (size_t k = 0; k < Op::kInputs; ++k) v[k] = wide(in[k].of[j]);
       out.of[j] = rounded<T>(a.op(v));
     }
     store_piece(a.out + i, out);
@@ -44,8 +44,8 @@ struct StridedArgs {
 };
 
 template <class Op, class T>
-__global__ void __launch_bounds__(256) strided_kernel(const StridedArgs<Op, T> a) {
-  for (int64_t i = thread_of_grid(); i < a.n; i += threads_of_grid()) {
+__global__ void __launch_bounds__(256, kFewBlocks) strided_kernel(const StridedArgs<Op, T> a) {
+  const auto fetch = [&](int64_t i) {
     std::array<const T*, Op::kInputs> in = a.in;
     int64_t rest = i;
     for (int d = 0; d < a.rank; ++d) {
@@ -55,8 +55,9 @@ __global__ void __launch_bounds__(256) strided_kernel(const StridedArgs<Op, T> a
     }
     std::array<Compute<T>, Op::kInputs> v;
     for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k]);
-    store(a.out + i, a.op(v));
-  }
+    return v;
+  };
+  for_scattered<T>(a.n, fetch, [&](int64_t i, const auto& v) { store(a.out + i, a.op(v)); });
 }
 
 /// Op is a stage (kernels/functors/stages.h).

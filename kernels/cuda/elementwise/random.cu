@@ -19,6 +19,7 @@ struct RandomArgs {
 /// A counter a thread.
 template <class T>
 __global__ void __launch_bounds__(256) random_kernel(const RandomArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i * kWords < a.n; i += cuda::threads_of_grid()) {
     double v[kWords];
     a.distribution.numbers(Philox::block(a.seed, static_cast<uint64_t>(i), 0), v);
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(256) random_kernel(const RandomArgs<T> a) {
       cuda::store_piece(a.y + i * kWords, y);
       continue;
     }
-    for (int j = 0; i * kWords + j < a.n; ++j) a.y[i * kWords + j] = y.of[j];
+    for (int j = 0; i * kWords + j < a.n; ++j) cuda::put(a.y + i * kWords + j, y.of[j]);
   }
 }
 

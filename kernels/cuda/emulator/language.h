@@ -29,6 +29,8 @@ inline constinit Self self;
 void wait_for_block(const void* where);
 /// Waits for the lanes of `mask`, and returns what each of the 32 gave.
 const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where);
+/// Bytes that kernels say that they read from memory, and write to it.
+inline constinit int64_t read_bytes = 0, written_bytes = 0;
 /// The shared memory of the block, between zones that nobody may touch; full of NaNs before every block.
 void* shared_memory(size_t bytes);
 
@@ -83,6 +85,21 @@ T atomicCAS(T* to, T expected, T v) {
 }
 
 namespace plumb::cuda {
+// One thread runs at a time; ThreadSanitizer need not look at it.
+#if defined(__SANITIZE_THREAD__)
+[[gnu::no_sanitize("thread"), gnu::noinline]]
+#endif
+inline void
+count_read(size_t bytes) {
+  ::plumb::emulator::read_bytes += static_cast<int64_t>(bytes);
+}
+#if defined(__SANITIZE_THREAD__)
+[[gnu::no_sanitize("thread"), gnu::noinline]]
+#endif
+inline void
+count_written(size_t bytes) {
+  ::plumb::emulator::written_bytes += static_cast<int64_t>(bytes);
+}
 template <class T>
 T& shared() {
   return *static_cast<T*>(::plumb::emulator::shared_memory(sizeof(T)));

@@ -92,7 +92,7 @@ class Work {
 
 class EmulatedRuntime final : public Runtime {
  public:
-  EmulatedRuntime() : Runtime({"emulated", 90, 2, size_t{16} << 30, ""}) {}
+  explicit EmulatedRuntime(int multiprocessors) : Runtime({"emulated", 90, multiprocessors, size_t{16} << 30, ""}) {}
 
   // Every block ends where a page begins that nobody may touch, but for what alignment takes, which is looked at when
   // the block is given back.
@@ -187,7 +187,9 @@ class EmulatedRuntime final : public Runtime {
 
 void hide_memory(bool hidden) { is_hidden = hidden; }
 
-std::unique_ptr<Runtime> make_runtime() { return std::make_unique<EmulatedRuntime>(); }
+std::unique_ptr<Runtime> make_runtime(int multiprocessors) {
+  return std::make_unique<EmulatedRuntime>(multiprocessors);
+}
 
 }  // namespace plumb::emulator
 

@@ -7,8 +7,8 @@
 
 namespace plumb::emulator {
 
-/// One more, for add_device.
-std::unique_ptr<Runtime> make_runtime();
+/// One more, for add_device. Two multiprocessors make small grids, which go round their loops; many make large ones.
+std::unique_ptr<Runtime> make_runtime(int multiprocessors = 2);
 /// Whether the host reaches the devices' memory only while they work, as it never would a real one's: what reads
 /// through a pointer of theirs is seen, by a signal. A launch then takes some microseconds a block.
 void hide_memory(bool hidden);

@@ -63,7 +63,7 @@ class Scheduler {
     count_ = static_cast<int>(threads);
     const int64_t blocks = int64_t{call.blocks.x} * call.blocks.y * call.blocks.z;
     ++counts_.launches;
-    ran_.insert(call.name);
+    ran_[call.name].insert({call.blocks.x, call.blocks.y, call.blocks.z});
     counts_.blocks += blocks;
     counts_.threads += blocks * threads;
     set_up(blocks);
@@ -139,13 +139,14 @@ class Scheduler {
   }
   Counts counts() {
     const std::lock_guard lock(mutex_);
+    counts_.read = read_bytes, counts_.written = written_bytes;
     return counts_;
   }
-  std::set<std::string> functions_run() {
+  std::map<std::string, Grids> functions_run() {
     const std::lock_guard lock(mutex_);
-    std::set<std::string> names;
-    for (const char* name : ran_) names.insert(function_name(name));
-    return names;
+    std::map<std::string, Grids> all;
+    for (const auto& [name, grids] : ran_) all[function_name(name)].insert(grids.begin(), grids.end());
+    return all;
   }
 
  private:
@@ -324,7 +325,7 @@ class Scheduler {
   std::mutex mutex_;
   Order how_ = Order::kForward;
   Counts counts_;
-  std::set<const char*> ran_;  // their names, as literals
+  std::map<const char*, Grids> ran_;  // by their names, as literals
   std::mt19937 random_;
 
   const KernelCall* call_ = nullptr;
@@ -364,7 +365,7 @@ void* shared_memory(size_t bytes) { return Scheduler::get().shared_memory(bytes)
 
 void set_order(Order order) { Scheduler::get().set_order(order); }
 Counts counts() { return Scheduler::get().counts(); }
-std::set<std::string> functions_run() { return Scheduler::get().functions_run(); }
+std::map<std::string, Grids> functions_run() { return Scheduler::get().functions_run(); }
 void run_threads(const KernelCall& call, const void* arguments) { Scheduler::get().run(call, arguments); }
 
 }  // namespace plumb::emulator

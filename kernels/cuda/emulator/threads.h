@@ -1,6 +1,8 @@
 // Runs the threads of a launch on the host, block after block.
 #pragma once
 
+#include <array>
+#include <map>
 #include <set>
 #include <string>
 
@@ -14,13 +16,16 @@ enum class Order { kForward, kBackward, kRandom, kGreedy };
 /// From now on; kForward at first.
 void set_order(Order order);
 
-/// What was run so far.
+/// What was run so far, and the bytes that it read and wrote.
 struct Counts {
-  int64_t launches = 0, blocks = 0, threads = 0, switches = 0;
+  int64_t launches = 0, blocks = 0, threads = 0, switches = 0, read = 0, written = 0;
 };
 Counts counts();
-/// The functions that were launched so far: "softmax_by_warps_kernel<float, false>".
-std::set<std::string> functions_run();
+/// Grids of blocks.
+using Grids = std::set<std::array<unsigned, 3>>;
+/// The functions that were launched so far, "softmax_by_warps_kernel<float, false>", with the grids of blocks that they
+/// had.
+std::map<std::string, Grids> functions_run();
 
 /// Runs all threads of a launch. Throws Error where threads of a block wait at different barriers, or end while others
 /// wait for them.

@@ -31,6 +31,7 @@ constexpr int kThreads = 256;
 template <int kRowCount, int kColumnCount, int kRowsOfThread, int kColumnsOfThread>
 struct Tile {
   static constexpr int kRows = kRowCount, kColumns = kColumnCount, kM = kRowsOfThread, kN = kColumnsOfThread;
+  static constexpr int kBlocks = kM * kN > 4 ? 1 : 3;  // that a multiprocessor holds at least
   static_assert(kRows / kM * (kColumns / kN) == kThreads);
 };
 using Square = Tile<128, 64, 8, 4>;
@@ -53,7 +54,9 @@ struct GemmArgs {
   Compute<T>* parts;  // sums over parts of the depth, if it is split: (part, batch, row, column)
   int splits;
   int64_t tiles_of_part;  // of depth
-  int64_t column_tiles, tiles;
+  Divisor column_tiles;
+  int64_t tiles;
+  Divisor of_one, columns;  // elements of a product, and of its rows: for the parts
 };
 
 template <class C, class Tile, int kDepthOfTile>
@@ -162,15 +165,16 @@ __device__ void finish(const GemmArgs<T>& a, const Begin& at, int64_t row, int64
 }
 
 template <class T, class Tile>
-__global__ void __launch_bounds__(kThreads) gemm_kernel_of(const GemmArgs<T> args) {
+__global__ void __launch_bounds__(kThreads, Tile::kBlocks) gemm_kernel_of(const GemmArgs<T> args) {
   using C = Compute<T>;
   constexpr int kK = kDepth<T>, kM = Tile::kM, kN = Tile::kN;
   auto& s = shared<GemmShared<C, Tile, kK>>();
   const Gemm& g = args.g;
   const int thread_row = static_cast<int>(threadIdx.x) / (Tile::kColumns / kN) * kM;
   const int thread_column = static_cast<int>(threadIdx.x) % (Tile::kColumns / kN) * kN;
-  const int64_t first_row = int64_t{blockIdx.x} / args.column_tiles * Tile::kRows;
-  const int64_t first_column = int64_t{blockIdx.x} % args.column_tiles * Tile::kColumns;
+  int64_t column_tile = blockIdx.x;
+  const int64_t row_tile = args.column_tiles.divide(column_tile);
+  const int64_t first_row = row_tile * Tile::kRows, first_column = column_tile * Tile::kColumns;
   const int64_t first_tile = int64_t{blockIdx.y} * args.tiles_of_part;
   const int64_t end_tile = first_tile + args.tiles_of_part < args.tiles ? first_tile + args.tiles_of_part : args.tiles;
 
@@ -178,6 +182,7 @@ __global__ void __launch_bounds__(kThreads) gemm_kernel_of(const GemmArgs<T> arg
   Carrier<T, Tile::kColumns, kK> from_b;
   from_a.begin(g.a, first_row);
   from_b.begin(g.b, first_column);
+#pragma unroll 1
   for (int64_t batch = blockIdx.z; batch < g.batches.count; batch += gridDim.z) {
     const Begin at = begin_of(g.batches, batch);
     const T *const a = args.a + at.a + g.a.first, *const b = args.b + at.b + g.b.first;
@@ -219,7 +224,7 @@ __global__ void __launch_bounds__(kThreads) gemm_kernel_of(const GemmArgs<T> arg
           finish(args, at, row, column, sum[i][j]);
         } else {
           const int64_t part = int64_t{blockIdx.y} * g.batches.count + batch;
-          args.parts[(part * g.rows() + row) * g.columns() + column] = sum[i][j];
+          cuda::put(args.parts + (part * g.rows() + row) * g.columns() + column, sum[i][j]);
         }
       }
     }
@@ -230,12 +235,16 @@ __global__ void __launch_bounds__(kThreads) gemm_kernel_of(const GemmArgs<T> arg
 template <class T>
 __global__ void __launch_bounds__(kThreads) gemm_parts_kernel(const GemmArgs<T> a) {
   const Gemm& g = a.g;
-  const int64_t columns = g.columns(), of_one = g.rows() * columns, n = g.batches.count * of_one;
+  const int64_t n = g.batches.count * a.of_one.by;
+#pragma unroll 1
   for (int64_t i = thread_of_grid(); i < n; i += threads_of_grid()) {
-    Compute<T> sum = a.parts[i];
-    for (int part = 1; part < a.splits; ++part) sum += a.parts[part * n + i];
-    const int64_t batch = i / of_one, at = i % of_one;
-    finish(a, begin_of(g.batches, batch), at / columns, at % columns, sum);
+    Compute<T> sum = get(a.parts + i);
+    for (int part = 1; part < a.splits; ++part) sum += get(a.parts + part * n + i);
+    int64_t at = i;
+    const int64_t batch = a.of_one.divide(at);
+    int64_t column = at;
+    const int64_t row = a.columns.divide(column);
+    finish(a, begin_of(g.batches, batch), row, column, sum);
   }
 }
 
@@ -261,7 +270,9 @@ std::unique_ptr<Kernel> make(const char* name, Device device, const Gemm& gemm, 
   const Work work = work_of<Tile>(gemm, runtime.properties().multiprocessors);
   GemmArgs<T> args{};
   args.g = gemm;
-  args.column_tiles = work.column_tiles;
+  args.column_tiles = Divisor(work.column_tiles);
+  args.of_one = Divisor(gemm.rows() * gemm.columns());
+  args.columns = Divisor(gemm.columns());
   args.tiles = tiles_over(gemm.depth(), kDepth<T>);
   // Few tiles of a long sum would leave most of the device idle: it is split, and the parts are added in their order.
   constexpr int64_t kLeastTiles = 16, kMostSplits = 512;

@@ -22,26 +22,32 @@ struct MaskArgs {
 // A byte of the mask a thread.
 template <class T>
 __global__ void __launch_bounds__(kThreads) relu_mask_kernel(const MaskArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.count; i += cuda::threads_of_grid()) {
     int64_t byte = i;
     const int64_t row = a.row.divide(byte);
-    unsigned bits = 0;
+    cuda::Compute<T> v[8] = {};
     for (int j = 0; j < 8; ++j) {
       const int64_t column = byte * 8 + j;
-      if (column < a.columns && cuda::load(a.of + row * a.columns + column) > 0) bits |= 1u << j;
+      if (column < a.columns) v[j] = cuda::load(a.of + row * a.columns + column);
     }
-    a.mask[i] = static_cast<uint8_t>(bits);
+    unsigned bits = 0;
+    for (int j = 0; j < 8; ++j) bits |= (v[j] > 0 ? 1u : 0u) << j;
+    cuda::put(a.mask + i, static_cast<uint8_t>(bits));
   }
 }
 
 // An element a thread, which is not read.
 template <class T>
 __global__ void __launch_bounds__(kThreads) apply_mask_kernel(const MaskArgs<T> a) {
-  for (int64_t i = cuda::thread_of_grid(); i < a.count; i += cuda::threads_of_grid()) {
+  const auto is_kept = [&](int64_t i) {
     int64_t column = i;
     const int64_t row = a.row.divide(column);
-    if (!(a.mask[row * a.row_bytes + column / 8] >> column % 8 & 1)) cuda::store(a.of + i, cuda::Compute<T>(0));
-  }
+    return static_cast<uint8_t>(cuda::get(a.mask + row * a.row_bytes + column / 8) >> column % 8 & 1);
+  };
+  cuda::for_scattered<uint8_t>(a.count, is_kept, [&](int64_t i, uint8_t kept) {
+    if (!kept) cuda::store(a.of + i, cuda::Compute<T>(0));
+  });
 }
 
 }  // namespace

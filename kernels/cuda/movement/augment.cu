@@ -15,21 +15,21 @@ struct AugmentArgs {
   T* y;
   int64_t n;
   cuda::Divisor extent[4];  // of the dimensions of memory, the outermost first
-  int dim[4];               // which those are
+  int place[4];             // of n, c, h and w among these
   int64_t channels, height, width;
 
   __device__ T at(int64_t i) const {
-    int64_t index[4];  // (n, c, h, w)
-    for (int d = 3; d >= 0; --d) {
-      int64_t own = i;
-      i = extent[d].divide(own);
-      index[dim[d]] = own;
-    }
-    const functors::Window window = windows[index[0]];
-    const int64_t h = index[2] + window.dy, w = (window.flip ? width - 1 - index[3] : index[3]) + window.dx;
+    int64_t fourth = i, third = extent[3].divide(fourth), second = extent[2].divide(third);
+    const int64_t first = extent[1].divide(second);
+    // What an array would do that lies in memory.
+    const auto of = [&](int d) { return d < 2 ? (d == 0 ? first : second) : d == 2 ? third : fourth; };
+    const int64_t image = of(place[0]), channel = of(place[1]), row = of(place[2]), column = of(place[3]);
+    const functors::Window& window = windows[image];
+    const int64_t h = row + window.dy, w = (window.flip ? width - 1 - column : column) + window.dx;
     const bool is_inside = h >= 0 && h < height && w >= 0 && w < width;
-    const int pixel = is_inside ? pixels[((index[0] * channels + index[1]) * height + h) * width + w] : 0;
-    return cuda::rounded<T>(table[index[1] * functors::kPixelValues + pixel]);
+    int64_t pixel = 0;
+    if (is_inside) pixel = cuda::get(pixels + ((image * channels + channel) * height + h) * width + w);
+    return cuda::rounded<T>(table[channel * functors::kPixelValues + pixel]);
   }
 };
 
@@ -49,7 +49,7 @@ void offer(const Problem<NoParams>& p, Candidates& candidates) {
     args.n = y.numel();
     const DimOrder order = memory_order(y.layout, y.rank());
     for (int d = 0; d < 4; ++d) {
-      args.dim[d] = order[d];
+      args.place[order[d]] = d;
       args.extent[d] = cuda::Divisor(std::max<int64_t>(1, y.shape[order[d]]));
     }
     args.channels = y.shape[1], args.height = y.shape[2], args.width = y.shape[3];

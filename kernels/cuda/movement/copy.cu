@@ -15,10 +15,11 @@ struct CopyArgs {
 __global__ void __launch_bounds__(256) copy_kernel(const CopyArgs a) {
   using V = cuda::Vector<uint32_t>;
   const int64_t vectors = a.bytes / static_cast<int64_t>(sizeof(V));
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < vectors; i += cuda::threads_of_grid())
-    reinterpret_cast<V*>(a.y)[i] = reinterpret_cast<const V*>(a.x)[i];
+    cuda::put(reinterpret_cast<V*>(a.y) + i, cuda::get(reinterpret_cast<const V*>(a.x) + i));
   if (const int64_t i = vectors * static_cast<int64_t>(sizeof(V)) + cuda::thread_of_grid(); i < a.bytes)
-    a.y[i] = a.x[i];
+    cuda::put(a.y + i, cuda::get(a.x + i));
 }
 
 void offer(const TensorSpec& spec, Device device, bool is_into, Candidates& candidates) {

@@ -37,14 +37,15 @@ struct SelectArgs {
 };
 
 template <class Word>
-__global__ void __launch_bounds__(kThreads) index_select_kernel(const SelectArgs<Word> a) {
-  for (int64_t at = cuda::thread_of_grid(); at < a.count; at += cuda::threads_of_grid()) {
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) index_select_kernel(const SelectArgs<Word> a) {
+  const auto fetch = [&](int64_t at) {
     int64_t within = at, i = a.of_y.inner.divide(within);
-    const int64_t outer = a.of_y.extent.divide(i), from = a.index[i];
+    const int64_t outer = a.of_y.extent.divide(i), from = cuda::get(a.index + i);
     const bool is_good = from >= 0 && from < a.slices;
     if (!is_good && within == 0) cuda::report(a.fault, a.sentence, i, from, a.slices);
-    a.y[at] = is_good ? a.x[(outer * a.slices + from) * a.of_y.inner.by + within] : Word{};
-  }
+    return is_good ? cuda::get(a.x + (outer * a.slices + from) * a.of_y.inner.by + within) : Word{};
+  };
+  cuda::for_scattered<Word>(a.count, fetch, [&](int64_t at, const Word& v) { cuda::put(a.y + at, v); });
 }
 
 template <class Word>
@@ -78,11 +79,13 @@ struct ListArgs {
 __device__ bool is_inside(const ListArgs& a, int64_t slice) { return slice >= 0 && slice < a.slices; }
 
 __global__ void __launch_bounds__(kThreads) index_clear_kernel(const ListArgs a) {
+#pragma unroll 1
   for (int64_t k = cuda::thread_of_grid(); k < a.slices; k += cuda::threads_of_grid()) a.sizes[k] = a.filled[k] = 0;
   if (cuda::thread_of_grid() == 0) *a.taken = 0;
 }
 
 __global__ void __launch_bounds__(kThreads) index_count_kernel(const ListArgs a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.n; i += cuda::threads_of_grid()) {
     const int64_t slice = a.index[i];
     if (is_inside(a, slice)) {
@@ -95,11 +98,13 @@ __global__ void __launch_bounds__(kThreads) index_count_kernel(const ListArgs a)
 
 // Where a list lies may differ from run to run: no result depends on it.
 __global__ void __launch_bounds__(kThreads) index_place_kernel(const ListArgs a) {
+#pragma unroll 1
   for (int64_t k = cuda::thread_of_grid(); k < a.slices; k += cuda::threads_of_grid())
     a.begins[k] = a.sizes[k] > 0 ? atomicAdd(a.taken, a.sizes[k]) : 0;
 }
 
 __global__ void __launch_bounds__(kThreads) index_fill_kernel(const ListArgs a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.n; i += cuda::threads_of_grid()) {
     const int64_t slice = a.index[i];
     if (is_inside(a, slice)) a.places[a.begins[slice] + atomicAdd(&a.filled[slice], Count{1})] = static_cast<Count>(i);
@@ -133,6 +138,7 @@ struct SortShared {
 __global__ void __launch_bounds__(kThreads) index_sort_kernel(const ListArgs a) {
   constexpr Count kShort = 16;
   auto& s = cuda::shared<SortShared>();
+#pragma unroll 1
   for (int64_t first = int64_t{blockIdx.x} * kThreads; first < a.slices; first += int64_t{gridDim.x} * kThreads) {
     const int64_t slice = first + threadIdx.x;
     const Count size = slice < a.slices ? a.sizes[slice] : 0;
@@ -162,6 +168,7 @@ struct AddArgs {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) index_add_kernel(const AddArgs<T> a) {
+#pragma unroll 1
   for (int64_t at = cuda::thread_of_grid(); at < a.count; at += cuda::threads_of_grid()) {
     int64_t within = at, slice = a.of_dx.inner.divide(within);
     const int64_t outer = a.of_dx.extent.divide(slice), width = a.of_dx.inner.by;

@@ -23,8 +23,9 @@ struct GatherArgs {
 
 template <class Word>
 __global__ void __launch_bounds__(kThreads) gather_kernel(const GatherArgs<Word> a) {
-  for (int64_t i = cuda::thread_of_grid(); i < a.steps.count; i += cuda::threads_of_grid())
-    a.y[i] = a.x[a.steps.of_x(i)];
+  cuda::for_scattered<Word>(
+      a.steps.count, [&](int64_t i) { return cuda::get(a.x + a.steps.of_x(i)); },
+      [&](int64_t i, Word v) { cuda::put(a.y + i, v); });
 }
 
 // Matrices whose rows lie next to each other in y and whose columns do in x, and the other dimensions around them.
@@ -32,10 +33,11 @@ template <class Word>
 struct TransposeArgs {
   const Word* x;
   Word* y;
-  int64_t rows, columns;    // columns are next to each other in y, rows in x
-  int64_t column_x, row_y;  // what one more adds
-  int64_t row_tiles, column_tiles;
-  cuda::Steps others;  // with offsets in x and in y
+  int64_t rows, columns;              // columns are next to each other in y, rows in x
+  int64_t column_x, row_y;            // what one more adds
+  int64_t count;                      // of tiles
+  cuda::Divisor tiles, column_tiles;  // of a matrix, and of its rows
+  cuda::Steps others;                 // with offsets in x and in y
 };
 template <class Word>
 struct TransposeShared {
@@ -47,18 +49,25 @@ __global__ void __launch_bounds__(kThreads) transpose_kernel(const TransposeArgs
   auto& s = cuda::shared<TransposeShared<Word>>();
   const int lane = static_cast<int>(threadIdx.x % kTile), first = static_cast<int>(threadIdx.x / kTile);
   constexpr int kStep = static_cast<int>(kThreads) / kTile;
-  const int64_t tiles = a.row_tiles * a.column_tiles;
-  for (int64_t block = blockIdx.x; block < tiles * a.others.count; block += gridDim.x) {
+#pragma unroll 1
+  for (int64_t block = blockIdx.x; block < a.count; block += gridDim.x) {
     int64_t x = 0, y = 0;
-    a.others.move(block / tiles, x, y);
-    const int64_t row = block % tiles / a.column_tiles * kTile, column = block % a.column_tiles * kTile;
-    for (int i = first; i < kTile; i += kStep) {
+    int64_t tile = block;
+    a.others.move(a.tiles.divide(tile), x, y);
+    int64_t column_tile = tile;
+    const int64_t row = a.column_tiles.divide(column_tile) * kTile, column = column_tile * kTile;
+#pragma unroll
+    for (int k = 0; k < kTile / kStep; ++k) {
+      const int i = first + k * kStep;
       if (row + lane < a.rows && column + i < a.columns)
-        s.tile[i][lane] = a.x[x + row + lane + (column + i) * a.column_x];
+        s.tile[i][lane] = cuda::get(a.x + x + row + lane + (column + i) * a.column_x);
     }
     __syncthreads();
-    for (int i = first; i < kTile; i += kStep) {
-      if (row + i < a.rows && column + lane < a.columns) a.y[y + column + lane + (row + i) * a.row_y] = s.tile[lane][i];
+#pragma unroll
+    for (int k = 0; k < kTile / kStep; ++k) {
+      const int i = first + k * kStep;
+      if (row + i < a.rows && column + lane < a.columns)
+        cuda::put(a.y + y + column + lane + (row + i) * a.row_y, s.tile[lane][i]);
     }
     __syncthreads();
   }
@@ -79,8 +88,7 @@ void offer_transpose(const TransposeArgs<Word>& args, Device device, Candidates&
     TransposeArgs<Word> now = args;
     now.x = static_cast<const Word*>(l.in[0]);
     now.y = static_cast<Word*>(l.out[0]);
-    const int64_t blocks = now.row_tiles * now.column_tiles * now.others.count;
-    q.launch<transpose_kernel<Word>>(cuda::grid_of(q.runtime(), blocks, kThreads), now);
+    q.launch<transpose_kernel<Word>>(cuda::grid_of(q.runtime(), now.count, kThreads), now);
   });
 }
 
@@ -103,11 +111,13 @@ void offer(const Problem<PermuteParams>& p, Candidates& candidates) {
     args.columns = steps.extent[0].by;
     args.column_x = steps.x[0];
     args.row_y = steps.y[inner];
-    args.row_tiles = (args.rows + kTile - 1) / kTile;
-    args.column_tiles = (args.columns + kTile - 1) / kTile;
+    const int64_t row_tiles = (args.rows + kTile - 1) / kTile, column_tiles = (args.columns + kTile - 1) / kTile;
+    args.tiles = cuda::Divisor(row_tiles * column_tiles);
+    args.column_tiles = cuda::Divisor(column_tiles);
     for (int d = 1; d < steps.rank; ++d) {
       if (d != inner) args.others.add(steps.extent[d].by, steps.x[d], steps.y[d]);
     }
+    args.count = row_tiles * column_tiles * args.others.count;
     offer_transpose(args, p.device, candidates);
   }
   offer_gather<Word>("plumb:permute", steps, p.device, candidates);

@@ -2,6 +2,7 @@
 #include "kernels/slice.h"
 
 #include "kernels/cpu/movement/convert.h"
+#include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/lines.h"
 
@@ -20,11 +21,16 @@ struct BoxArgs {
 
 template <class Word>
 __global__ void __launch_bounds__(kThreads) box_kernel(const BoxArgs<Word> a) {
-  for (int64_t i = cuda::thread_of_grid(); i < a.steps.count; i += cuda::threads_of_grid()) {
+  struct Moved {
+    Word v;
+    int64_t to;
+  };
+  const auto fetch = [&](int64_t i) {
     int64_t x = 0, y = 0;
     a.steps.move(i, x, y);
-    a.y[y] = a.x[x];
-  }
+    return Moved{cuda::get(a.x + x), y};
+  };
+  cuda::for_scattered<Word>(a.steps.count, fetch, [&](int64_t, const Moved& m) { cuda::put(a.y + m.to, m.v); });
 }
 
 template <class Word>
@@ -39,8 +45,8 @@ struct PadArgs {
 };
 
 template <class Word>
-__global__ void __launch_bounds__(kThreads) pad_kernel(const PadArgs<Word> a) {
-  for (int64_t i = cuda::thread_of_grid(); i < a.count; i += cuda::threads_of_grid()) {
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) pad_kernel(const PadArgs<Word> a) {
+  const auto fetch = [&](int64_t i) {
     int64_t rest = i, at = 0;
     bool is_inside = true;
     for (int d = 0; d < a.rank; ++d) {
@@ -50,8 +56,9 @@ __global__ void __launch_bounds__(kThreads) pad_kernel(const PadArgs<Word> a) {
       is_inside &= index >= 0 && index < a.inside[d];
       at += index * a.stride[d];
     }
-    a.y[i] = is_inside ? a.x[at] : a.value;
-  }
+    return is_inside ? cuda::get(a.x + at) : a.value;
+  };
+  cuda::for_scattered<Word>(a.count, fetch, [&](int64_t i, Word v) { cuda::put(a.y + i, v); });
 }
 
 template <class Word>

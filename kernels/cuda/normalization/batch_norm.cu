@@ -31,6 +31,7 @@ struct EvalArgs {
 template <class T>
 __global__ void __launch_bounds__(kThreads) batch_norm_eval_kernel(const EvalArgs<T> a) {
   const Forward<T>& f = a.f;
+#pragma unroll 1
   for (int64_t c = cuda::thread_of_grid(); c < a.channels; c += cuda::threads_of_grid()) {
     const double inv_std = 1 / math::sqrt(static_cast<double>(f.running_var[c]) + f.epsilon);
     f.k[c] = cuda::norm::coefficients<Compute<T>>(static_cast<double>(f.running_mean[c]),
@@ -54,10 +55,10 @@ enum class Map { kForward, kBackward, kLinear };
 template <Map kMap, class T>
 __device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) {
   using C = Compute<T>;
-  if constexpr (kMap == Map::kLinear) return cuda::rounded<T>(cuda::load(&dy) * k.scale);
-  const C v = (cuda::load(&x) - k.centre) * k.slope + k.shift;
+  if constexpr (kMap == Map::kLinear) return cuda::rounded<T>(cuda::wide(dy) * k.scale);
+  const C v = (cuda::wide(x) - k.centre) * k.slope + k.shift;
   if constexpr (kMap == Map::kForward) return cuda::rounded<T>(v);
-  return cuda::rounded<T>(v + cuda::load(&dy) * k.scale);
+  return cuda::rounded<T>(v + cuda::wide(dy) * k.scale);
 }
 
 /// kOneChannel: no piece has elements of two channels.

@@ -50,7 +50,7 @@ struct Moments {
   }
   template <class Operands>
   __device__ void add(Chunk& chunk, const Operands& v, int j) const {
-    const C d = load(&v.of[j]) - chunk.pivot;
+    const C d = wide(v.of[j]) - chunk.pivot;
     chunk.sum += d;
     chunk.square += d * d;
   }
@@ -119,9 +119,9 @@ struct Gradients {
   __device__ Chunk begin(const State&, int64_t, int64_t c) const { return {b.mean[c], 0, 0}; }
   template <class Fetched>
   __device__ void add(Chunk& chunk, const Fetched& v, int j) const {
-    const C dy = load(&v.dy.of[j]);
+    const C dy = wide(v.dy.of[j]);
     chunk.sum += dy;
-    chunk.product += dy * (load(&v.x.of[j]) - chunk.mean);
+    chunk.product += dy * (wide(v.x.of[j]) - chunk.mean);
   }
   __device__ void end(State& s, const Chunk& chunk, int) const {
     s = merge(s, {static_cast<double>(chunk.sum), static_cast<double>(chunk.product)});

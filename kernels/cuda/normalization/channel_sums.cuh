@@ -51,7 +51,7 @@ __device__ void end_channel(const ChannelSumsArgs<Sums>& a, const typename Sums:
   if (a.cuts == 1) {
     a.sums.finish(s, channel);
   } else {
-    a.parts[int64_t{blockIdx.y} * a.channels + channel] = s;
+    put(a.parts + int64_t{blockIdx.y} * a.channels + channel, s);
   }
 }
 
@@ -82,7 +82,8 @@ __device__ typename Sums::State sum_of_runs(const ChannelSumsArgs<Sums>& a, int6
 
 /// Runs of a few elements: a warp a channel.
 template <class Sums, int kEach>
-__global__ void __launch_bounds__(kRowThreads) channel_sums_by_warps_kernel(const ChannelSumsArgs<Sums> a) {
+__global__ void __launch_bounds__(kRowThreads, kFewBlocks) channel_sums_by_warps_kernel(const ChannelSumsArgs<Sums> a) {
+#pragma unroll 1
   for (int64_t c = thread_of_grid() / kWarp; c < a.channels; c += threads_of_grid() / kWarp) {
     const auto s = merge_warp(a.sums, sum_of_runs<kEach>(a, c, threadIdx.x % kWarp, kWarp));
     if (threadIdx.x % kWarp == 0) a.sums.finish(s, c);
@@ -95,8 +96,10 @@ struct BlockSumsShared {
 };
 /// Runs of many: a block a channel, or a part of one.
 template <class Sums, int kEach>
-__global__ void __launch_bounds__(kRowThreads) channel_sums_by_blocks_kernel(const ChannelSumsArgs<Sums> a) {
+__global__ void __launch_bounds__(kRowThreads, kLeastBlocks)
+    channel_sums_by_blocks_kernel(const ChannelSumsArgs<Sums> a) {
   auto& shared_sums = shared<BlockSumsShared<Sums>>();
+#pragma unroll 1
   for (int64_t c = blockIdx.x; c < a.channels; c += gridDim.x) {
     const int64_t first = int64_t{blockIdx.y} * kRowThreads + threadIdx.x, step = int64_t{kRowThreads} * a.cuts;
     auto s = merge_warp(a.sums, sum_of_runs<kEach>(a, c, first, step));
@@ -121,6 +124,7 @@ __global__ void __launch_bounds__(kRowThreads) channel_sums_by_columns_kernel(co
   auto& shared_sums = shared<ColumnSumsShared<Sums, kEach>>();
   const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
   const int64_t groups = (a.channels / kEach + a.width - 1) / a.width;
+#pragma unroll 1
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
     const int64_t channel = (group * a.width + column) * kEach;
     const bool is_there = slot < a.slots && channel < a.channels;
@@ -160,10 +164,11 @@ __global__ void __launch_bounds__(kRowThreads) channel_sums_by_columns_kernel(co
 /// The parts of each channel: a warp each.
 template <class Sums>
 __global__ void __launch_bounds__(kRowThreads) channel_sums_parts_kernel(const ChannelSumsArgs<Sums> a) {
+#pragma unroll 1
   for (int64_t c = thread_of_grid() / kWarp; c < a.channels; c += threads_of_grid() / kWarp) {
     typename Sums::State s{};
     for (int part = static_cast<int>(threadIdx.x % kWarp); part < a.cuts; part += static_cast<int>(kWarp))
-      s = a.sums.merge(s, a.parts[int64_t{part} * a.channels + c]);
+      s = a.sums.merge(s, get(a.parts + int64_t{part} * a.channels + c));
     s = merge_warp(a.sums, s);
     if (threadIdx.x % kWarp == 0) a.sums.finish(s, c);
   }

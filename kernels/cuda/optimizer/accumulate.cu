@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(256) accumulate_kernel(const AccumulateArgs<T>
   cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
     auto total = cuda::load_piece<kEach>(a.total + i);
     const auto term = cuda::load_piece<kEach>(a.term + i);
-    for (int j = 0; j < kEach; ++j) cuda::store(&total.of[j], cuda::load(&total.of[j]) + cuda::load(&term.of[j]));
+    for (int j = 0; j < kEach; ++j) total.of[j] = cuda::rounded<T>(cuda::wide(total.of[j]) + cuda::wide(term.of[j]));
     cuda::store_piece(a.total + i, total);
   });
 }
@@ -31,7 +31,11 @@ void Accumulate::cuda(const Problem<NoParams>& p, Candidates& candidates) {
       q.launch<accumulate_kernel<T>>(cuda::grid_over(q.runtime(), n / cuda::Vector<T>::kSize + 1),
                                      AccumulateArgs<T>{static_cast<T*>(l.in[0]), static_cast<const T*>(l.in[1]), n});
     };
-    cuda::offer(candidates, "loop", "plumb:accumulate", p.device, 1, run);
+    candidates.add("loop", [=, device = p.device, written = static_cast<double>(p.in[0].bytes())] {
+      auto kernel = cuda::own("plumb:accumulate", device, 1, run);
+      kernel->info().bytes += written;  // the gate adds what is read
+      return kernel;
+    });
   });
 }
 

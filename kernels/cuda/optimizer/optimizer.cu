@@ -50,6 +50,7 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
   if (threadIdx.x == 0) *made = Rule(a.params, static_cast<double>(*a.rate), *a.step + 1, a.is);  // powers take long
   __syncthreads();
   const Rule rule = *made;
+#pragma unroll 1
   for (int64_t piece = blockIdx.x; piece < a.pieces; piece += gridDim.x) {
     int low = 0, high = a.count - 1;
     while (low < high) {
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
       for (int j = 0; j < kEach; ++j) {
         T one[kRoom];
         for (size_t k = 0; k < kStates; ++k) one[k] = state[k].of[j];
-        rule(w.of[j], cuda::load(&g.of[j]), one);
+        rule(w.of[j], cuda::wide(g.of[j]), one);
         for (size_t k = 0; k < kStates; ++k) state[k].of[j] = one[k];
       }
       for (size_t k = 0; k < kStates; ++k) cuda::store_piece(p.s[k] + i, state[k]);
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
         cuda::store_piece(p.copy + i, copy);
       }
     };
+#pragma unroll 1
     for (int64_t i = begin + threadIdx.x * kTogether; i < whole; i += kThreads * kTogether)
       update.template operator()<kTogether>(i);
     if (const int64_t i = whole + threadIdx.x; i < end) update.template operator()<1>(i);

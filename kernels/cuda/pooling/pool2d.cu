@@ -99,7 +99,8 @@ struct PoolArgs {
 
 template <class T>
 __device__ int32_t position_at(const PoolArgs<T>& a, int64_t i) {
-  return a.is_wide ? static_cast<const int32_t*>(a.index)[i] : static_cast<const uint8_t*>(a.index)[i];
+  return a.is_wide ? cuda::get(static_cast<const int32_t*>(a.index) + i)
+                   : cuda::get(static_cast<const uint8_t*>(a.index) + i);
 }
 
 // body(ih, iw, element) for the part inside x of the window of output `o`.
@@ -124,8 +125,9 @@ __device__ void for_covering(const Windows& w, const Index& at, const Body& body
 }
 
 template <class T>
-__global__ void __launch_bounds__(256) max_forward_kernel(const PoolArgs<T> a) {
+__global__ void __launch_bounds__(256, cuda::kLeastBlocks) max_forward_kernel(const PoolArgs<T> a) {
   const Windows& w = a.w;
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < w.y.count; i += cuda::threads_of_grid()) {
     const Index o = w.y.index_of(i);
     Compute<T> largest = -std::numeric_limits<Compute<T>>::infinity();
@@ -137,14 +139,15 @@ __global__ void __launch_bounds__(256) max_forward_kernel(const PoolArgs<T> a) {
       }
     });
     cuda::store(a.out + i, largest);
-    if (a.index && a.is_wide) static_cast<int32_t*>(a.index)[i] = place;
-    if (a.index && !a.is_wide) static_cast<uint8_t*>(a.index)[i] = static_cast<uint8_t>(place);
+    if (a.index && a.is_wide) cuda::put(static_cast<int32_t*>(a.index) + i, place);
+    if (a.index && !a.is_wide) cuda::put(static_cast<uint8_t*>(a.index) + i, static_cast<uint8_t>(place));
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(256) max_backward_kernel(const PoolArgs<T> a) {
   const Windows& w = a.w;
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < w.x.count; i += cuda::threads_of_grid()) {
     const Index at = w.x.index_of(i);
     Compute<T> sum = 0;
@@ -163,19 +166,24 @@ struct CellArgs {
 };
 
 // Windows that do not overlap: x in cells of a stride each, the first of which begins before it by the padding. The
-// cells past the last window are zeros.
-template <class T>
-__global__ void __launch_bounds__(256) max_backward_cells_kernel(const CellArgs<T> a) {
+// cells past the last window are zeros. Of a maximum one element of a cell has the gradient, of a mean each its share.
+template <class T, bool kMax>
+__global__ void __launch_bounds__(256) backward_cells_kernel(const CellArgs<T> a) {
   const Windows& w = a.pool.w;
   const Images &x = w.x, &y = w.y;
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.cells.count; i += cuda::threads_of_grid()) {
     const Index o = a.cells.index_of(i);
     int32_t place = -1;
     Compute<T> dy = 0;
     if (o.h < y.h && o.w < y.w) {
       const int64_t from = y.plane(o) + o.h * y.stride[2] + o.w * y.stride[3];
-      place = position_at(a.pool, from);
       dy = cuda::load(a.pool.in + from);
+      if constexpr (kMax) {
+        place = position_at(a.pool, from);
+      } else {
+        dy /= static_cast<Compute<T>>(divisor(w, o.h, o.w));
+      }
     }
     const int64_t plane = x.plane(o);
     const int32_t top = o.h * w.stride[0] - w.before[0], left = o.w * w.stride[1] - w.before[1];
@@ -185,8 +193,9 @@ __global__ void __launch_bounds__(256) max_backward_cells_kernel(const CellArgs<
       for (int32_t kw = 0; kw < w.stride[1]; ++kw) {
         const int32_t iw = left + kw;
         if (iw < 0 || iw >= x.w) continue;
-        const bool is_largest = kh < w.kernel[0] && kw < w.kernel[1] && kh * w.kernel[1] + kw == place;
-        cuda::store(a.pool.out + plane + ih * x.stride[2] + iw * x.stride[3], is_largest ? dy : Compute<T>(0));
+        const bool is_inside = kh < w.kernel[0] && kw < w.kernel[1];
+        const bool has_it = is_inside && (!kMax || kh * w.kernel[1] + kw == place);
+        cuda::store(a.pool.out + plane + ih * x.stride[2] + iw * x.stride[3], has_it ? dy : Compute<T>(0));
       }
     }
   }
@@ -195,17 +204,19 @@ __global__ void __launch_bounds__(256) max_backward_cells_kernel(const CellArgs<
 template <class T>
 __global__ void __launch_bounds__(256) max_gather_kernel(const PoolArgs<T> a) {
   const Images &x = a.w.x, &y = a.w.y;
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < y.count; i += cuda::threads_of_grid()) {
     const Index o = y.index_of(i);
     const int32_t place = position_at(a, i);
     const int32_t ih = o.h * a.w.stride[0] - a.w.before[0] + place / a.w.kernel[1];
     const int32_t iw = o.w * a.w.stride[1] - a.w.before[1] + place % a.w.kernel[1];
-    a.out[i] = a.in[x.plane(o) + ih * x.stride[2] + iw * x.stride[3]];
+    cuda::put(a.out + i, cuda::get(a.in + x.plane(o) + ih * x.stride[2] + iw * x.stride[3]));
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(256) avg_forward_kernel(const PoolArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.w.y.count; i += cuda::threads_of_grid()) {
     const Index o = a.w.y.index_of(i);
     Compute<T> sum = 0;
@@ -216,6 +227,7 @@ __global__ void __launch_bounds__(256) avg_forward_kernel(const PoolArgs<T> a) {
 
 template <class T>
 __global__ void __launch_bounds__(256) avg_backward_kernel(const PoolArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.w.x.count; i += cuda::threads_of_grid()) {
     Compute<T> sum = 0;
     for_covering(a.w, a.w.x.index_of(i), [&](int32_t oh, int32_t ow, int64_t from) {
@@ -242,8 +254,8 @@ bool has_cells(const Pool2dParams& p) {
   constexpr int64_t kMost = 4;
   return p.stride[0] >= p.kernel[0] && p.stride[1] >= p.kernel[1] && p.stride[0] <= kMost && p.stride[1] <= kMost;
 }
-template <class T>
-void offer_cells(const Problem<Pool2dParams>& p, const Windows& w, Candidates& candidates) {
+template <class T, bool kMax>
+void offer_cells(const char* name, const Problem<Pool2dParams>& p, const Windows& w, Candidates& candidates) {
   const Shape& x = p.out[0].shape;
   const auto cells_along = [&](int axis) {
     const int64_t stride = p.params.stride[axis], before = p.params.padding[2 * axis];
@@ -252,10 +264,11 @@ void offer_cells(const Problem<Pool2dParams>& p, const Windows& w, Candidates& c
   const Images cells(p.out[0].with(Shape{x[0], x[1], cells_along(0), cells_along(1)}));
   const bool is_wide = pool2d_index_dtype(p.params) == DType::kI32;
   const auto run = [=](const cuda::Queue& q, const Launch& l) {
-    const PoolArgs<T> pool{w, static_cast<const T*>(l.in[0]), static_cast<T*>(l.out[0]), l.in[1], is_wide};
-    q.launch<max_backward_cells_kernel<T>>(cuda::grid_over(q.runtime(), cells.count), CellArgs<T>{pool, cells});
+    const PoolArgs<T> pool{w, static_cast<const T*>(l.in[0]), static_cast<T*>(l.out[0]), kMax ? l.in[1] : nullptr,
+                           is_wide};
+    q.launch<backward_cells_kernel<T, kMax>>(cuda::grid_over(q.runtime(), cells.count), CellArgs<T>{pool, cells});
   };
-  cuda::offer(candidates, "cells", "plumb:max_pool2d_backward", p.device, 1, run);
+  cuda::offer(candidates, "cells", name, p.device, 1, run);
 }
 
 }  // namespace
@@ -270,7 +283,7 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    if (has_cells(p.params)) offer_cells<T>(p, w, c);
+    if (has_cells(p.params)) offer_cells<T, true>("plumb:max_pool2d_backward", p, w, c);
     offer<max_backward_kernel<T>, T>("plumb:max_pool2d_backward", p, w, c);
   });
 }
@@ -290,8 +303,10 @@ void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
   const Windows w(p.out[0], p.in[0], p.params);
-  cuda::dispatch_compute(p.in[0].dtype,
-                         [&]<class T>() { offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p, w, c); });
+  cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
+    if (has_cells(p.params)) offer_cells<T, false>("plumb:avg_pool2d_backward", p, w, c);
+    offer<avg_backward_kernel<T>, T>("plumb:avg_pool2d_backward", p, w, c);
+  });
 }
 
 }  // namespace plumb

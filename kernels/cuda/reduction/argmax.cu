@@ -38,7 +38,7 @@ struct ArgmaxFold {
     const V value = __shfl_xor_sync(cuda::kAllLanes, s.value, distance);
     return {value, static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.at), distance))};
   }
-  __device__ void finish(const State& s, int64_t at) const { y[at] = s.at; }
+  __device__ void finish(const State& s, int64_t at) const { cuda::put(y + at, s.at); }
 };
 
 // Where terms are met in another order than the row-major one, what each adds to its number there.

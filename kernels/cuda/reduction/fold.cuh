@@ -29,7 +29,7 @@ __device__ void end_line(const FoldArgs<Fold>& a, const typename Fold::State& s,
   if (a.cuts == 1) {
     a.fold.finish(s, y);
   } else {
-    a.parts[int64_t{blockIdx.y} * a.l.lines.count + line] = s;
+    put(a.parts + int64_t{blockIdx.y} * a.l.lines.count + line, s);
   }
 }
 
@@ -42,19 +42,24 @@ __device__ typename Fold::State fold_terms(const FoldArgs<Fold>& a, int64_t x, i
   const Steps& terms = a.l.terms;
   auto s = a.fold.start(y);
   int64_t i = first;
+#pragma unroll 1
   for (; i + (kUnderWay - 1) * step < terms.count; i += kUnderWay * step) {
     decltype(load(line)) v[kUnderWay];
+#pragma unroll
     for (int j = 0; j < kUnderWay; ++j) v[j] = load(line + terms.of_x(i + j * step));
+#pragma unroll
     for (int j = 0; j < kUnderWay; ++j) a.fold.add(s, v[j], i + j * step);
   }
+#pragma unroll 1
   for (; i < terms.count; i += step) a.fold.add(s, load(line + terms.of_x(i)), i);
   return s;
 }
 
 /// A warp a line.
 template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads) fold_by_warps_kernel(const FoldArgs<Fold> a) {
+__global__ void __launch_bounds__(kFoldThreads, kFewBlocks) fold_by_warps_kernel(const FoldArgs<Fold> a) {
   const int64_t warp = thread_of_grid() / kWarp, warps = threads_of_grid() / kWarp;
+#pragma unroll 1
   for (int64_t line = warp; line < a.l.lines.count; line += warps) {
     int64_t x = 0, y = 0;
     a.l.lines.move(line, x, y);
@@ -73,6 +78,7 @@ template <class Fold>
 __global__ void __launch_bounds__(kFoldThreads) fold_by_blocks_kernel(const FoldArgs<Fold> a) {
   auto& shared_states = shared<FoldShared<Fold>>();
   auto* const of_warps = shared_states.of_warps[0];
+#pragma unroll 1
   for (int64_t line = blockIdx.x; line < a.l.lines.count; line += gridDim.x) {
     int64_t x = 0, y = 0;
     a.l.lines.move(line, x, y);
@@ -93,6 +99,7 @@ template <class Fold>
 __global__ void __launch_bounds__(kFoldThreads) fold_across_kernel(const FoldArgs<Fold> a) {
   auto& s = shared<FoldShared<Fold>>();
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+#pragma unroll 1
   for (int64_t first = int64_t{blockIdx.x} * kWarp; first < a.l.lines.count; first += int64_t{gridDim.x} * kWarp) {
     const int64_t line = first + lane;
     const bool is_there = line < a.l.lines.count;
@@ -115,11 +122,13 @@ __global__ void __launch_bounds__(kFoldThreads) fold_across_kernel(const FoldArg
 /// The parts of each line.
 template <class Fold>
 __global__ void __launch_bounds__(kFoldThreads) fold_parts_kernel(const FoldArgs<Fold> a) {
+#pragma unroll 1
   for (int64_t line = thread_of_grid(); line < a.l.lines.count; line += threads_of_grid()) {
     int64_t x = 0, y = 0;
     a.l.lines.move(line, x, y);
-    auto s = a.parts[line];
-    for (int part = 1; part < a.cuts; ++part) s = a.fold.merge(s, a.parts[int64_t{part} * a.l.lines.count + line]);
+    auto s = get(a.parts + line);
+    for (int part = 1; part < a.cuts; ++part)
+      s = a.fold.merge(s, get(a.parts + int64_t{part} * a.l.lines.count + line));
     a.fold.finish(s, y);
   }
 }

@@ -28,7 +28,7 @@ struct CountFold {
     return {static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.count), distance)),
             s.largest};
   }
-  __device__ void finish(const State& s, int64_t at) const { counts[at] = s.count; }
+  __device__ void finish(const State& s, int64_t at) const { cuda::put(counts + at, s.count); }
 };
 
 template <class T>
@@ -42,11 +42,15 @@ struct ShareArgs {
 template <class T>
 __global__ void __launch_bounds__(256) max_share_kernel(const ShareArgs<T> a) {
   using C = cuda::Compute<T>;
-  for (int64_t i = cuda::thread_of_grid(); i < a.steps.count; i += cuda::threads_of_grid()) {
-    const int64_t at = a.steps.of_x(i);
-    const bool has_share = is_same(cuda::load(a.x + i), cuda::load(a.y + at));
-    cuda::store(a.dx + i, has_share ? cuda::load(a.dy + at) / static_cast<C>(a.counts[at]) : C(0));
-  }
+  struct Element {
+    C x;
+    int64_t at;  // in y
+  };
+  const auto fetch = [&](int64_t i) { return Element{cuda::load(a.x + i), a.steps.of_x(i)}; };
+  cuda::for_scattered<T>(a.steps.count, fetch, [&](int64_t i, const Element& e) {
+    const bool has_share = is_same(e.x, cuda::load(a.y + e.at));
+    cuda::store(a.dx + i, has_share ? cuda::load(a.dy + e.at) / static_cast<C>(cuda::get(a.counts + e.at)) : C(0));
+  });
 }
 
 }  // namespace

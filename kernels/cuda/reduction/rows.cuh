@@ -82,11 +82,11 @@ __device__ Exponentials<Compute<T>> exponentials(const T* x, int64_t terms, int6
   using C = Compute<T>;
   C largest = -std::numeric_limits<C>::infinity(), sum = 0;
   for_pieces<Who, kEach>(x, terms, stride, [&](int64_t, const Piece<T, kEach>& v) {
-    for (int j = 0; j < kEach; ++j) largest = Largest()(largest, load(&v.of[j]));
+    for (int j = 0; j < kEach; ++j) largest = Largest()(largest, wide(v.of[j]));
   });
   largest = Who::all(largest, s, Largest());
   for_pieces<Who, kEach>(x, terms, stride, [&](int64_t, const Piece<T, kEach>& v) {
-    for (int j = 0; j < kEach; ++j) sum += functors::math::exp(load(&v.of[j]) - largest);
+    for (int j = 0; j < kEach; ++j) sum += functors::math::exp(wide(v.of[j]) - largest);
   });
   return {largest, Who::all(sum, s, Sum())};
 }

@@ -72,7 +72,7 @@ __device__ void backward_row(const LossArgs<T>& a, int64_t row) {
   cuda::for_pieces<Who, kEach>(a.x + first, a.classes, 1, [&](int64_t i, const Piece<T, kEach>& x) {
     Piece<T, kEach> dx;
     for (int j = 0; j < kEach; ++j) {
-      const C softmax = math::exp((cuda::load(&x.of[j]) - largest) - log_sum);
+      const C softmax = math::exp((cuda::wide(x.of[j]) - largest) - log_sum);
       dx.of[j] = cuda::rounded<T>((i + j == label ? softmax - C(1) : softmax) * d);
     }
     cuda::store_piece(a.dx + first + i, dx);
@@ -80,7 +80,8 @@ __device__ void backward_row(const LossArgs<T>& a, int64_t row) {
 }
 
 template <class T, bool kBackward, int kEach>
-__global__ void __launch_bounds__(kRowThreads) cross_entropy_by_warps_kernel(const LossArgs<T> a) {
+__global__ void __launch_bounds__(kRowThreads, cuda::kFewBlocks) cross_entropy_by_warps_kernel(const LossArgs<T> a) {
+#pragma unroll 1
   for (int64_t row = cuda::thread_of_grid() / kWarp; row < a.rows; row += cuda::threads_of_grid() / kWarp) {
     if constexpr (kBackward) {
       backward_row<cuda::ByWarp, kEach>(a, row);
@@ -90,11 +91,13 @@ __global__ void __launch_bounds__(kRowThreads) cross_entropy_by_warps_kernel(con
   }
 }
 template <class T, bool kBackward, int kEach>
-__global__ void __launch_bounds__(kRowThreads) cross_entropy_by_blocks_kernel(const LossArgs<T> a) {
+__global__ void __launch_bounds__(kRowThreads, cuda::kFewBlocks) cross_entropy_by_blocks_kernel(const LossArgs<T> a) {
   if constexpr (kBackward) {
+#pragma unroll 1
     for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) backward_row<cuda::ByBlock, kEach>(a, row);
   } else {
     auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
+#pragma unroll 1
     for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) forward_row<cuda::ByBlock, kEach>(a, row, &s);
   }
 }

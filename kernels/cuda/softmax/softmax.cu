@@ -32,7 +32,7 @@ __device__ void forward_line(const SoftmaxArgs<T>& a, int64_t at, int64_t terms,
   cuda::for_pieces<Who, kEach>(a.x + at, terms, a.stride, [&](int64_t i, const Piece<T, kEach>& x) {
     Piece<T, kEach> y;
     for (int j = 0; j < kEach; ++j) {
-      const C v = cuda::load(&x.of[j]) - largest;
+      const C v = cuda::wide(x.of[j]) - largest;
       y.of[j] = cuda::rounded<T>(a.is_log ? v - log_sum : math::exp(v) * scale);
     }
     cuda::store_piece(a.out + at + i, y);
@@ -46,14 +46,14 @@ __device__ void backward_line(const SoftmaxArgs<T>& a, int64_t at, int64_t terms
   cuda::for_pieces<Who, kEach>(a.dy + at, terms, a.stride, [&](int64_t i, const Piece<T, kEach>& dy) {
     Piece<T, kEach> y{};
     if (!a.is_log) y = cuda::load_piece<kEach>(a.x + at + i);
-    for (int j = 0; j < kEach; ++j) sum += cuda::load(&dy.of[j]) * (a.is_log ? C(1) : cuda::load(&y.of[j]));
+    for (int j = 0; j < kEach; ++j) sum += cuda::wide(dy.of[j]) * (a.is_log ? C(1) : cuda::wide(y.of[j]));
   });
   sum = Who::all(sum, s, cuda::Sum());
   cuda::for_pieces<Who, kEach>(a.dy + at, terms, a.stride, [&](int64_t i, const Piece<T, kEach>& dy) {
     const auto y = cuda::load_piece<kEach>(a.x + at + i);
     Piece<T, kEach> dx;
     for (int j = 0; j < kEach; ++j) {
-      const C d = cuda::load(&dy.of[j]), v = cuda::load(&y.of[j]);
+      const C d = cuda::wide(dy.of[j]), v = cuda::wide(y.of[j]);
       dx.of[j] = cuda::rounded<T>(a.is_log ? d - math::exp(v) * sum : v * (d - sum));
     }
     cuda::store_piece(a.out + at + i, dx);
@@ -72,12 +72,14 @@ __device__ void line(const SoftmaxArgs<T>& a, int64_t number, int64_t terms, cud
 
 template <class T, bool kBackward>
 __global__ void __launch_bounds__(kRowThreads) softmax_by_threads_kernel(const SoftmaxArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.lines.count; i += cuda::threads_of_grid())
     line<cuda::Alone, kBackward, 1>(a, i, a.terms, static_cast<cuda::RowShared<Compute<T>>*>(nullptr));
 }
 template <class T, bool kBackward>
 __global__ void __launch_bounds__(kRowThreads) softmax_by_lanes_kernel(const SoftmaxArgs<T> a) {
   auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
+#pragma unroll 1
   for (int64_t first = int64_t{blockIdx.x} * kWarp; first < a.lines.count; first += int64_t{gridDim.x} * kWarp) {
     const int64_t i = first + threadIdx.x % kWarp;
     const bool is_there = i < a.lines.count;  // or it only waits with the others
@@ -86,12 +88,14 @@ __global__ void __launch_bounds__(kRowThreads) softmax_by_lanes_kernel(const Sof
 }
 template <class T, bool kBackward, int kEach>
 __global__ void __launch_bounds__(kRowThreads) softmax_by_warps_kernel(const SoftmaxArgs<T> a) {
+#pragma unroll 1
   for (int64_t i = cuda::thread_of_grid() / kWarp; i < a.lines.count; i += cuda::threads_of_grid() / kWarp)
     line<cuda::ByWarp, kBackward, kEach>(a, i, a.terms, static_cast<cuda::RowShared<Compute<T>>*>(nullptr));
 }
 template <class T, bool kBackward, int kEach>
 __global__ void __launch_bounds__(kRowThreads) softmax_by_blocks_kernel(const SoftmaxArgs<T> a) {
   auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
+#pragma unroll 1
   for (int64_t i = blockIdx.x; i < a.lines.count; i += gridDim.x)
     line<cuda::ByBlock, kBackward, kEach>(a, i, a.terms, &s);
 }

@@ -73,7 +73,7 @@ void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates& candi
                                          out(2, kInvStd),
                                          value(static_cast<float>(double{p.params.epsilon}), kEpsilon),
                                          value(static_cast<float>(double{p.params.momentum}), kMomentum)};
-  offer_plans(*target, std::move(operations), bindings, x.dtype == DType::kF32, candidates);
+  offer_plans(*target, std::move(operations), bindings, x.dtype == DType::kF32, p.search, candidates);
 }
 
 void offer_cudnn_batch_norm_backward(const Problem<BatchNormParams>& p, Candidates& candidates) {
@@ -95,7 +95,7 @@ void offer_cudnn_batch_norm_backward(const Problem<BatchNormParams>& p, Candidat
   op.finalize("the gradient of a batch normalisation of this shape");
   const std::vector<Binding> bindings = {in(0, kDy),     in(1, kX),       in(2, kScale),   in(3, kMean),
                                          in(4, kInvStd), out(0, kDscale), out(1, kDshift), out(2, kDx)};
-  offer_plans(*target, std::move(operations), bindings, x.dtype == DType::kF32, candidates);
+  offer_plans(*target, std::move(operations), bindings, x.dtype == DType::kF32, p.search, candidates);
 }
 
 }  // namespace plumb::cuda

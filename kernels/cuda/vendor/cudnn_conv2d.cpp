@@ -140,7 +140,7 @@ void offer_cudnn_conv2d(ConvDirection direction, const ConvSpecs& s, const Probl
   }
   const bool is_strict = s.x.dtype == DType::kF32 && p.math != MathMode::kTf32;
   const auto leaves_out = [&](const EngineConfig& c) { return is_wrong(c, direction, s, p.params.padding); };
-  offer_plans(*target, std::move(operations), bindings, is_strict, candidates, std::move(zeros), leaves_out);
+  offer_plans(*target, std::move(operations), bindings, is_strict, p.search, candidates, std::move(zeros), leaves_out);
 }
 
 }  // namespace plumb::cuda

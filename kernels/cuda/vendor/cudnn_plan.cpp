@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <tuple>
 
 #include "core/error.h"
 
@@ -68,6 +70,40 @@ std::vector<std::shared_ptr<Descriptor>> proposals(const Target& target, const D
   return configs;
 }
 
+// The engine that a proposal is of.
+Descriptor engine_of(const Descriptor& config) {
+  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t e = engine.get();
+  int64_t n = 0;
+  check(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &e),
+        "to name an engine");
+  return engine;
+}
+
+// The number of an engine and of each choice that it leaves open: "38 2=5 4=1".
+std::string settings_of(const EngineConfig& c) {
+  std::string text = std::to_string(c.engine);
+  int64_t count = 0;
+  const auto read = [&](int64_t most, cudnnBackendDescriptor_t* to) {
+    return cudnn().get_attribute(c.config->get(), CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                 most, &count, to) == CUDNN_STATUS_SUCCESS;
+  };
+  if (!read(0, nullptr)) return text;
+  std::vector<Descriptor> choices;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < count; ++i) raw.push_back(choices.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR).get());
+  if (!read(count, raw.data())) return text;
+  for (int64_t i = 0; i < count; ++i) {
+    cudnnBackendKnobType_t type{};
+    int64_t n = 0;
+    cudnn().get_attribute(raw[static_cast<size_t>(i)], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &n,
+                          &type);
+    const int64_t value = choices[static_cast<size_t>(i)].number(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+    text += message(" {}={}", static_cast<int>(type), value);
+  }
+  return text;
+}
+
 }  // namespace
 
 Graph::Graph(const Target& target, std::vector<Descriptor> operations)
@@ -77,35 +113,52 @@ Graph::Graph(const Target& target, std::vector<Descriptor> operations)
   graph_.finalize("a graph of operations");
 }
 
-std::vector<EngineConfig> Graph::configs(bool is_strict) const {
+std::vector<EngineConfig> Graph::proposed(cudnnBackendHeurMode_t mode) const {
   std::vector<EngineConfig> all;
-  std::map<int64_t, int> times;  // that an engine was proposed so far
-  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (auto& config : proposals(target_, graph_, mode)) {
-      const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-      cudnnBackendDescriptor_t e = engine.get();
-      int64_t n = 0;
-      check(cudnn().get_attribute(config->get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &e),
-            "to name an engine");
-      auto notes = notes_of(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, kNumerical);
-      const auto has = [&](const char* note) { return std::find(notes.begin(), notes.end(), note) != notes.end(); };
-      EngineConfig c;
-      c.engine = engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-      c.algorithm = message("cudnn_e{}", c.engine);
-      if (const int again = times[c.engine]++) c.algorithm += message("_{}", again);
-      if (mode == CUDNN_HEUR_MODE_FALLBACK) c.algorithm += "_fallback";
-      c.is_deterministic = !has("nondeterministic");
-      // A tile of 13x13 amplifies rounding until three digits are left.
-      if (is_strict && (has("tensor_core") || has("down_convert") || has("reduced_precision") || has("winograd_13x13")))
-        continue;
-      for (auto& b : notes_of(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, kBehavior))
-        notes.push_back(std::move(b));
-      for (const std::string& note : notes) c.notes += (c.notes.empty() ? "" : " ") + note;
-      c.config = std::move(config);
-      all.push_back(std::move(c));
-    }
+  for (auto& config : proposals(target_, graph_, mode)) {
+    const Descriptor engine = engine_of(*config);
+    EngineConfig c;
+    c.engine = engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+    auto notes = notes_of(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, kNumerical);
+    const auto has = [&](const char* note) { return std::find(notes.begin(), notes.end(), note) != notes.end(); };
+    c.is_deterministic = !has("nondeterministic");
+    // A tile of 13x13 amplifies rounding until three digits are left.
+    c.is_narrow = has("tensor_core") || has("down_convert") || has("reduced_precision") || has("winograd_13x13");
+    for (auto& b : notes_of(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, kBehavior))
+      notes.push_back(std::move(b));
+    for (const std::string& note : notes) c.notes += (c.notes.empty() ? "" : " ") + note;
+    c.config = std::move(config);
+    all.push_back(std::move(c));
   }
   return all;
+}
+
+std::vector<EngineConfig> Graph::configs(bool is_strict, Search search) const {
+  std::map<int64_t, int> times;  // that an engine was proposed so far
+  const auto name = [&](std::vector<EngineConfig>& proposed, const char* suffix) {
+    for (EngineConfig& c : proposed) {
+      c.algorithm = message("cudnn_e{}", c.engine);
+      if (const int again = times[c.engine]++) c.algorithm += message("_{}", again);
+      c.algorithm += suffix;
+    }
+  };
+  std::vector<EngineConfig> first = proposed(CUDNN_HEUR_MODE_A), fallbacks = proposed(CUDNN_HEUR_MODE_FALLBACK);
+  name(first, "");
+  name(fallbacks, "_fallback");
+  if (search == Search::kHeuristicB) {  // the same settings of an engine have the same name
+    std::map<std::string, std::string> names;
+    for (const EngineConfig& c : first) names.emplace(settings_of(c), c.algorithm);
+    times.clear();
+    first = proposed(CUDNN_HEUR_MODE_B);
+    name(first, "_b");
+    for (EngineConfig& c : first) {
+      if (const auto known = names.find(settings_of(c)); known != names.end()) c.algorithm = known->second;
+    }
+  }
+  auto [front, back] = search == Search::kFallback ? std::tie(fallbacks, first) : std::tie(first, fallbacks);
+  std::ranges::move(back, std::back_inserter(front));
+  if (is_strict) std::erase_if(front, [](const EngineConfig& c) { return c.is_narrow; });
+  return std::move(front);
 }
 
 Plan::Plan(const Target& target, std::shared_ptr<const Graph> graph, EngineConfig config, std::vector<int64_t> ids)
@@ -171,12 +224,13 @@ std::unique_ptr<Kernel> kernel_of(const std::shared_ptr<const Plan>& plan, const
 }  // namespace
 
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
-                 bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros, const IsWrong& is_wrong) {
+                 bool is_strict, Search search, Candidates& candidates, std::shared_ptr<void> zeros,
+                 const IsWrong& is_wrong) {
   PLUMB_CHECK(bindings.size() <= kMost, "cuDNN: a graph has {} tensors; {} at most", bindings.size(), kMost);
   const auto graph = std::make_shared<const Graph>(target, std::move(operations));
   std::vector<int64_t> ids;
   for (const Binding& b : bindings) ids.push_back(b.id);
-  std::vector<EngineConfig> configs = graph->configs(is_strict);
+  std::vector<EngineConfig> configs = graph->configs(is_strict, search);
   if (is_wrong) std::erase_if(configs, is_wrong);
   for (const EngineConfig& config : configs) {
     candidates.add(

@@ -14,20 +14,24 @@ namespace plumb::cuda {
 struct EngineConfig {
   std::shared_ptr<const Descriptor> config;
   int64_t engine = 0;     ///< the library's number of it
-  std::string algorithm;  ///< "cudnn_e38", "cudnn_e38_1" for the same engine again, "cudnn_e1_fallback"
+  std::string algorithm;  ///< "cudnn_e38", "cudnn_e38_1" for the same engine again, "cudnn_e1_fallback", or
+                          ///< "cudnn_e38_b", a setting of it that only mode B proposes
   std::string notes;      ///< what it says of its numbers and of itself: "tensor_core nondeterministic"
   bool is_deterministic = true;
+  bool is_narrow = false;  ///< it computes with fewer bits than f32 has, or leaves fewer
 };
 
 /// Operations that are connected by their tensors.
 class Graph {
  public:
   Graph(const Target& target, std::vector<Descriptor> operations);
-  /// The configs of heuristic mode A, and then those of FALLBACK, that pass their support checks. Where `is_strict`,
-  /// not those that compute with fewer bits than f32 has, or leave fewer.
-  std::vector<EngineConfig> configs(bool is_strict) const;
+  /// The configs of heuristic mode A, and then those of FALLBACK, that pass their support checks; by kHeuristicB those
+  /// of mode B in the place of A's, and by kFallback the latter first. Where `is_strict`, not those that compute with
+  /// fewer bits than f32 has, or leave fewer.
+  std::vector<EngineConfig> configs(bool is_strict, Search search = Search::kHeuristic) const;
 
  private:
+  std::vector<EngineConfig> proposed(cudnnBackendHeurMode_t mode) const;
   const Target& target_;
   std::vector<Descriptor> operations_;
   Descriptor graph_;
@@ -80,7 +84,7 @@ using IsWrong = std::function<bool(const EngineConfig&)>;
 /// One candidate for each config of the graph but those that are wrong, in the order of the heuristics. `zeros` is
 /// memory of the device, full of zeros, where a binding needs it.
 void offer_plans(const Target& target, std::vector<Descriptor> operations, const std::vector<Binding>& bindings,
-                 bool is_strict, Candidates& candidates, std::shared_ptr<void> zeros = nullptr,
+                 bool is_strict, Search search, Candidates& candidates, std::shared_ptr<void> zeros = nullptr,
                  const IsWrong& is_wrong = {});
 
 }  // namespace plumb::cuda

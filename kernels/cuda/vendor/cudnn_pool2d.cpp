@@ -55,8 +55,8 @@ void offer_cudnn_pool2d(PoolOperation o, const Problem<Pool2dParams>& p, Candida
   op.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, window);
   op.finalize("a pooling of these shapes");
   const auto leaves_out = [&](const EngineConfig& c) { return is_wrong(c, o, from.dtype, p.params.padding); };
-  offer_plans(*target, std::move(operations), {in(0, kX), out(0, kY)}, from.dtype == DType::kF32, candidates, nullptr,
-              leaves_out);
+  offer_plans(*target, std::move(operations), {in(0, kX), out(0, kY)}, from.dtype == DType::kF32, p.search, candidates,
+              nullptr, leaves_out);
 }
 
 }  // namespace plumb::cuda

@@ -1,0 +1,262 @@
+// plumb audit plans: what each policy would choose for a training step on a GPU that need not be there, and whether
+// every process chooses alike.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "app/command.h"
+#include "app/device_description.h"
+#include "app/plan_step.h"
+#include "app/planning_driver.h"
+#include "core/described.h"
+#include "core/runtime.h"
+#include "dispatch/kernel_cache.h"
+#include "dispatch/machine.h"
+#include "dispatch/policy.h"
+#include "measure/command/options.h"
+#include "measure/command/report.h"
+
+namespace plumb::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+struct Config : PlanConfig {
+  std::string on, json;
+  std::optional<Layout> layout;
+  int64_t processes = 20;
+};
+
+constexpr std::array kPolicies = {Search::kHeuristic, Search::kHeuristicB, Search::kFallback, Search::kDeterministic};
+
+/// A kernel for which the vendor's library has plans, with what each policy chooses.
+struct Row {
+  std::string kind, shapes;
+  std::array<PlannedKernel, kPolicies.size()> by;
+  int alike = 0;  // processes that choose as this one
+};
+
+bool is_of(const PlannedKernel& k, const Row& r) { return k.kind == r.kind && k.shapes == r.shapes; }
+
+std::vector<Row> rows_of(const Config& c, Layout layout, Device device, const measure::DeviceRoofs& roofs) {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < kPolicies.size(); ++i) {
+    PlanConfig config = c;
+    config.kernels = {.search = kPolicies[i], .set = c.kernels.set};
+    for (const PlannedKernel& k : plan_step(config, layout, device, roofs).kernels) {
+      auto row = std::ranges::find_if(rows, [&](const Row& r) { return is_of(k, r); });
+      if (row == rows.end()) {
+        if (i > 0 || !k.is_offered_by_vendor || k.notes.find("only_a_device_tells") != std::string::npos) continue;
+        row = rows.insert(rows.end(), {k.kind, k.shapes, {}, 0});
+      }
+      row->by[i] = k;
+    }
+  }
+  return rows;
+}
+
+/// A folder that is gone at the end.
+class Folder {
+ public:
+  Folder() : path_((fs::temp_directory_path() / "plumb-audit-XXXXXX").string()) {
+    PLUMB_CHECK(mkdtemp(path_.data()), "audit plans: no folder can be made in {}", fs::temp_directory_path().string());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  fs::path file(const std::string& name) const { return fs::path(path_) / name; }
+
+ private:
+  std::string path_;
+};
+
+/// What another process of this program plans, as plumb plan writes it.
+Json plan_of_a_process(const Config& c, Layout layout, const Folder& folder) {
+  const std::string json = folder.file("plan.json").string();
+  std::vector<std::string> words = {"plumb",
+                                    "plan",
+                                    c.model,
+                                    "--on",
+                                    c.on,
+                                    "--layout",
+                                    to_string(layout),
+                                    "--dtype",
+                                    to_string(c.precision),
+                                    "--batch",
+                                    std::to_string(c.batch),
+                                    "--algorithm",
+                                    "heuristic",
+                                    "--kernels",
+                                    to_string(c.kernels.set),
+                                    "--json",
+                                    json};
+  if (const size_t limit = workspace_limit(Device()); limit != std::numeric_limits<size_t>::max())
+    words.insert(words.end(), {"--workspace", std::to_string(limit / 1000000)});
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t pid = 0;
+  const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  PLUMB_CHECK(failed == 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+              "audit plans: another process could not plan the same; --processes 0 leaves that out");
+  return Json::parse(std::ifstream(json));
+}
+
+void count_alike(const Config& c, Layout layout, std::vector<Row>& rows) {
+  const Folder folder;
+  for (int64_t i = 0; i < c.processes; ++i) {
+    const Json plan = plan_of_a_process(c, layout, folder);
+    for (Row& r : rows) {
+      for (const Json& k : plan["steps"][0]["kernels"]) {
+        if (k["kernel"] != r.kind || k["shapes"] != r.shapes) continue;
+        r.alike += k["algorithm"] == r.by[0].algorithm ? 1 : 0;
+        break;
+      }
+    }
+  }
+}
+
+std::string flags_of(const PlannedKernel& k) {
+  std::string flags;
+  for (const auto& [note, flag] :
+       {std::pair{"nondeterministic", 'N'}, {"tensor_core", 'T'}, {"runtime_compiled", 'R'}, {"winograd", 'W'}}) {
+    if (k.notes.find(note) != std::string::npos) flags += flag;
+  }
+  return flags;
+}
+
+std::string cell(const PlannedKernel& k) {
+  const std::string name = k.provider == Provider::kCudnn ? k.algorithm.substr(sizeof("cudnn_") - 1) : k.algorithm;
+  return fmt::format("{:<15}{:>7.1f} {:<2}", name, static_cast<double>(k.workspace_bytes) / 1e6, flags_of(k));
+}
+
+void print(const Config& c, Layout layout, const std::vector<Row>& rows) {
+  fmt::print("\n{}\n{:<27} {:<33}", to_string(layout), "kernel", "shapes");
+  for (const Search s : kPolicies) fmt::print(" {:<25}", to_string(KernelChoice{.search = s}));
+  fmt::print("{}\n", c.processes ? "  alike" : "");
+  for (const Row& r : rows) {
+    fmt::print("{:<27} {:<33}", r.kind, r.shapes);
+    for (const PlannedKernel& k : r.by) fmt::print(" {}", cell(k));
+    if (c.processes) fmt::print(" {:>3}/{}", r.alike, c.processes);
+    fmt::print("\n");
+  }
+  fmt::print("\n");
+  for (size_t i = 0; i < kPolicies.size(); ++i) {
+    size_t most = 0, other = 0, nondeterministic = 0, without = 0;
+    for (const Row& r : rows) {
+      most = std::max(most, r.by[i].workspace_bytes);
+      other += r.by[i].algorithm != r.by[0].algorithm;
+      nondeterministic += r.by[i].notes.find("nondeterministic") != std::string::npos;
+      without += r.by[i].provider != Provider::kCudnn;
+    }
+    fmt::print(
+        "{:<14} largest workspace {:>7.1f} MB; {} of {} kernels by another engine than heuristic's; {} "
+        "nondeterministic; "
+        "{} by our own\n",
+        to_string(KernelChoice{.search = kPolicies[i]}), static_cast<double>(most) / 1e6, other, rows.size(),
+        nondeterministic, without);
+  }
+  if (c.processes) {
+    const auto unstable = std::ranges::count_if(rows, [&](const Row& r) { return r.alike != c.processes; });
+    fmt::print("{} processes choose {} by the heuristic\n", c.processes,
+               unstable ? fmt::format("otherwise in {} of {} kernels", unstable, rows.size()) : "alike");
+  }
+}
+
+Json json_of(const PlannedKernel& k) {
+  return {{"provider", to_string(k.provider)},
+          {"algorithm", k.algorithm},
+          {"notes", k.notes},
+          {"workspace_bytes", k.workspace_bytes}};
+}
+
+Json json_of(Layout layout, const std::vector<Row>& rows) {
+  Json all = Json::array();
+  for (const Row& r : rows) {
+    Json j{{"kernel", r.kind}, {"shapes", r.shapes}};
+    for (size_t i = 0; i < kPolicies.size(); ++i) j[to_string(KernelChoice{.search = kPolicies[i]})] = json_of(r.by[i]);
+    j["processes_alike"] = r.alike;
+    all.push_back(std::move(j));
+  }
+  return {{"layout", to_string(layout)}, {"kernels", all}};
+}
+
+void audit(Config c) {
+  check_outputs({{"--json", c.json}}, {{"--on", c.on.ends_with(".json") ? c.on : ""}});
+  if (c.model == "vgg") c.model = "vgg16";
+  const std::string description = device_description(c.on);
+  const Device device = describe_device(description);
+  const char* const driver = open_planning_driver();
+  const measure::DeviceRoofs roofs = roofs_of(description);
+  const std::vector<std::string> libraries = device_library_versions(device);
+  PLUMB_CHECK(!libraries.empty(),
+              "audit plans: this program was built without cuDNN; build preset cuda (scripts/setup --cuda brings the "
+              "toolkit)");
+  fmt::print("{}, a training step, batch {}, {}, {}, on {} (described: nothing runs, so that nothing is measured)\n",
+             c.model, c.batch, to_string(c.precision), whose(c.kernels), runtime_of(device).properties().name);
+  for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
+  fmt::print(
+      "driver: {}\nMB of workspace; N: nondeterministic, T: tensor cores, R: compiled at run time, W: Winograd\n",
+      driver);
+  Json layouts = Json::array();
+  for (const Layout layout : c.layout ? std::vector{*c.layout} : std::vector{Layout::kNchw, Layout::kNhwc}) {
+    std::vector<Row> rows = rows_of(c, layout, device, roofs);
+    if (c.processes) count_alike(c, layout, rows);
+    print(c, layout, rows);
+    layouts.push_back(json_of(layout, rows));
+  }
+  if (c.json.empty()) return;
+  Json j = environment_json(device);
+  j["libraries"] = libraries, j["driver"] = driver;
+  j["model"] = c.model, j["batch"] = c.batch, j["dtype"] = to_string(c.precision),
+  j["kernels"] = to_string(c.kernels.set);
+  j["processes"] = c.processes, j["layouts"] = layouts;
+  write_json(c.json, j);
+}
+
+}  // namespace
+
+void add_audit(const CommandLine& plumb) {
+  const CommandLine cmd = plumb.subcommand("audit", "Audit what policies choose: audit plans MODEL --on GPU");
+  auto c = std::make_shared<Config>();
+  auto what = std::make_shared<std::string>();
+  cmd.add("what", *what, {.text = "plans", .is_required = true});
+  add_model_option(cmd, c->model);
+  cmd.add("--on", c->on,
+          {.text = "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it",
+           .is_required = true});
+  add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of the images, [nchw, then nhwc]: "});
+  add_dtype_option(cmd, c->precision);
+  add_batch_option(cmd, c->batch, "Images of a step");
+  add_choice(cmd, "--kernels", c->kernels.set, kKernelSets, {"Whose kernels may run: "});
+  add_workspace_option(cmd);
+  add_whole<int64_t>(cmd, "--processes", c->processes,
+                     "How many choose by the heuristic, to be held against each other", 0, 1000);
+  cmd.add("--json", c->json, {"Write all of it to this file"});
+  cmd.calls([c, what] {
+    PLUMB_CHECK(*what == "plans", "audit: {} is unknown; use plans", plumb::detail::in_quotes(*what));
+    audit(*c);
+  });
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,147 @@
+// What kernels move by their code, counted on the emulated device, beside what they must: every operand once. Where it
+// is more, the caches of a GPU have to serve the rest, and the reason stands here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dispatch/policy.h"
+#include "kernels/cuda/emulator/threads.h"
+#include "ops/batch_norm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/convert.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/elementwise.h"
+#include "ops/fill.h"
+#include "ops/grad.h"
+#include "ops/index_select.h"
+#include "ops/linear.h"
+#include "ops/permute.h"
+#include "ops/pool2d.h"
+#include "ops/reduce.h"
+#include "ops/slice.h"
+#include "ops/softmax.h"
+#include "optim/adam.h"
+#include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
+
+namespace plumb {
+namespace {
+
+constexpr Device kEmulated{DeviceType::kCuda, 0};
+
+// Times as many bytes as must be moved, at most, by what was launched. All others: once.
+struct Expected {
+  const char* kernel;
+  double times;
+  const char* why;
+};
+constexpr char kBroadcast[] = "a broadcast operand is read again for every element, of the caches";
+constexpr char kWindows[] = "windows overlap: neighbours' come from the caches";
+constexpr char kTiles[] = "a tile of one operand meets all tiles of the other";
+constexpr char kTwice[] = "a first pass takes statistics, which the second needs";
+const std::vector<Expected> kMore = {
+    {"add:loop", 1.5, kBroadcast},
+    {"expand:loop", 2, kBroadcast},
+    {"index_select:loop", 1.25, "the number of a slice is read for each of its pieces"},
+    {"avg_pool2d_forward:loop", 5.4, kWindows},
+    {"avg_pool2d_backward:loop", 4.5, kWindows},
+    {"max_pool2d_forward:loop", 4, kWindows},
+    {"max_pool2d_backward:loop", 1.8, kWindows},
+    {"softmax_forward:rows", 2, "largest, sum and quotients: lines stay in the caches meanwhile"},
+    {"softmax_backward:rows", 1.67, "as forward"},
+    {"cross_entropy_forward:loop", 2, "largest and sum: rows stay in the caches meanwhile"},
+    {"max_backward:rows", 2, "how many are the largest, and then their shares"},
+    {"batch_norm_forward:loop", 1.6, kTwice},
+    {"batch_norm_backward:loop", 1.7, kTwice},
+    {"conv2d_forward:direct", 8.6, kTiles},
+    {"conv2d_backward_input:direct", 8.6, kTiles},
+    {"conv2d_backward_weight:direct", 8.2, kTiles},
+    {"linear_forward:gemm", 1.32, kTiles},
+    {"linear_backward_input:gemm", 3.6, kTiles},
+    {"linear_backward_weight:gemm", 2.2, kTiles},
+};
+
+class Traffic {
+ public:
+  Traffic() : watch_([this](const PreparedKernel& p, const Launch&) { note(p); }) { last_ = now(); }
+  const std::map<std::string, double>& times() const { return times_; }
+
+ private:
+  static int64_t now() { return emulator::counts().read + emulator::counts().written; }
+  void note(const PreparedKernel& p) {
+    const int64_t moved = now() - last_;
+    const KernelInfo& info = p.kernel->info();
+    last_ = now();
+    if (info.bytes <= 0 || p.policy.device.is_cpu()) return;
+    double& most = times_[std::string(p.kind->name) + ":" + info.algorithm];
+    most = std::max(most, static_cast<double>(moved) / info.bytes);
+  }
+  test::AfterEveryKernel watch_;
+  std::map<std::string, double> times_;
+  int64_t last_ = 0;
+};
+
+TEST(TrafficTest, WhatIsMovedMoreThanOnceHasAReason) {
+  const DeviceScope on(kEmulated);
+  Traffic traffic;
+  const auto tensor = [](Shape shape, Layout layout = Layout::kNchw) {
+    Tensor x = test::random_tensor(TensorSpec(shape, DType::kF32, layout), 1);
+    x.require_grad();
+    return x;
+  };
+  const auto back = [](const Tensor& y, TensorList leaves) { grad(sum(y), leaves); };
+
+  Generator generator(1);
+  const Tensor a = tensor({64, 1000}), b = tensor({64, 1000}), row = tensor({1000}), wide = tensor({8, 4096});
+  back(relu(add(mul(a, b), row)), {a, b, row});
+  back(softmax(a), {a});
+  back(softmax(wide), {wide});
+  back(log_softmax(permute(a, {1, 0}), 0), {a});
+  const Tensor labels = to(full(Shape{64}, 3, DType::kI64), kEmulated);
+  back(cross_entropy(a, labels), {a});
+  back(max(a, {1}), {a});
+  argmax(a, {1});
+  mean(a, {0});
+  to(a, DType::kBf16);
+  back(slice(a, {1, 2}, {60, 900}), {a});
+  back(pad(a, {1, 2}, {66, 1004}), {a});
+  back(concat({a, b}, 1), {a, b});
+  back(index_select(a, 0, labels), {a});
+  back(dropout(a, 0.5, generator), {a});
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+    const Tensor x = tensor({8, 32, 16, 16}, layout), w = tensor({32, 32, 3, 3}), of_channels = tensor({32});
+    back(max_pool2d(x, {.kernel = {2, 2}, .stride = {2, 2}}), {x});
+    back(max_pool2d(x, {.kernel = {3, 3}, .stride = {1, 1}}), {x});
+    back(avg_pool2d(x, {.kernel = {2, 2}, .stride = {2, 2}}), {x});
+    back(avg_pool2d(x, {.kernel = {3, 3}, .stride = {1, 1}}), {x});
+    Tensor running_mean = zeros(Shape{32}, DType::kF32), running_var = ones(Shape{32}, DType::kF32);
+    back(batch_norm(x, of_channels, of_channels, running_mean, running_var, {}), {x});
+    back(conv2d(x, w, {.padding = {1, 1}}), {x, w});
+    to(x, layout == Layout::kNchw ? Layout::kNhwc : Layout::kNchw);
+  }
+  const Tensor w = tensor({512, 1000});
+  back(linear(a, w), {a, w});
+  optim::Adam(std::vector<Tensor>{w}, {}).step(std::vector<Tensor>{w.detached().clone()});
+
+  for (const auto& [kernel, times] : traffic.times()) {
+    const auto known = std::ranges::find_if(kMore, [&, name = kernel](const Expected& e) { return name == e.kernel; });
+    const bool is_more = known != kMore.end();
+    const double most = is_more ? known->times : 1;
+    std::printf("%-40s %6.2f times what it must move%s%s\n", kernel.c_str(), times, is_more ? ": " : "",
+                is_more ? known->why : "");
+    EXPECT_LE(times, most * 1.02) << kernel;
+  }
+  for (const Expected& e : kMore) {
+    ASSERT_TRUE(traffic.times().contains(e.kernel)) << e.kernel << " has not run";
+    EXPECT_GT(traffic.times().at(e.kernel), e.times * 0.8) << e.kernel << " moves less than it did";
+  }
+}
+
+}  // namespace
+}  // namespace plumb
