@@ -66,10 +66,11 @@ void Queue::launch(const Grid& g, const Args& args) const {
                   stream_);
 }
 
-/// As many blocks as `pieces` need, but no more than the device has use for: kernels stride over the grid. By the
-/// device's size, so that on a small one (the emulated) they go round their loops more than once.
+/// As many blocks as `pieces` need, but no more than the device has use for: kernels stride over the grid. What is no
+/// GPU (the emulated device) has use for few, so that small tensors, too, go round the loops more than once.
 inline Grid grid_of(const Runtime& r, int64_t pieces, unsigned threads) {
-  const int64_t most = int64_t{32} * r.properties().multiprocessors;
+  const int64_t of_multiprocessor = r.properties().is_gpu() ? 32 : 2;
+  const int64_t most = of_multiprocessor * r.properties().multiprocessors;
   return {{static_cast<unsigned>(std::min(pieces, most))}, {threads}};
 }
 /// The same for `elements`, a thread each.

@@ -40,7 +40,7 @@ std::set<std::string> functions_of_sources() {
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     const std::string source = text.str();
-    static const std::regex function(R"(__global__ void (?:__launch_bounds__\([\w:, ]+\) )?(\w+)\()");
+    static const std::regex function(R"(__global__ void\s+(?:__launch_bounds__\([\w:, ]+\)\s+)?(\w+)\()");
     for (std::sregex_iterator it(source.begin(), source.end(), function), end; it != end; ++it) names.insert((*it)[1]);
   }
   return names;
@@ -88,6 +88,23 @@ void many_blocks(int64_t n) {
   grad(sum(mul(dx, dx)), {images});
 }
 
+// More long rows, and more channels of many elements, than a grid has blocks: the loops around barriers go on.
+void long_rows(int64_t n) {
+  Tensor rows = random_tensor(TensorSpec(Shape{35 * n, 1025}), 2),
+         images = random_tensor(TensorSpec(Shape{2, 35 * n, 23, 25}), 3);
+  rows.require_grad(), images.require_grad();
+  const Tensor labels = zeros(Shape{35 * n}, DType::kI64), of_channels = ones(Shape{35 * n}, DType::kF32);
+  Tensor mean = zeros(Shape{35 * n}, DType::kF32), variance = ones(Shape{35 * n}, DType::kF32);
+  const Tensor loss = add(add(sum(softmax(rows)), sum(max(rows, {1}))), cross_entropy(rows, labels));
+  grad(loss, {rows});
+  argmax(rows, {1});
+  grad(sum(batch_norm(images, of_channels, of_channels, mean, variance, {})), {images});
+  Tensor short_rows = random_tensor(TensorSpec(Shape{35 * n, 33}), 2);
+  short_rows.require_grad();
+  grad(add(sum(softmax(short_rows)), cross_entropy(short_rows, labels)), {short_rows});
+  sum(random_tensor(TensorSpec(Shape{512, 256 * n + 16}), 4), {0});
+}
+
 // All cases once, and what no op does: what is met by gradients of gradients, and an optimizer. How often each template
 // was launched with another grid of more than one block.
 std::map<std::string, size_t> functions_that_run() {
@@ -100,22 +117,11 @@ std::map<std::string, size_t> functions_that_run() {
       }
     }
   }
-  for (const int64_t n : {1, 2}) many_blocks(n);
-  {
-    static const Device larger = add_device(emulator::make_runtime(16));
-    const DeviceScope on(larger);  // on which few long lines are cut into parts
-    for (const int64_t n : {1, 2}) sum(random_tensor(TensorSpec(Shape{512, 256 * n + 16}), 4), {0});
+  static const Device larger = add_device(emulator::make_runtime(16));  // on which few long lines are cut into parts
+  for (const Device device : {detail::ctx.policy.device, larger}) {
+    const DeviceScope on(device);
+    for (const int64_t n : {1, 2}) many_blocks(n), long_rows(n);
   }
-  // More long rows, and more channels of many elements, than a grid has blocks: the loops around barriers go on.
-  Tensor rows = random_tensor(TensorSpec(Shape{70, 1025}), 2),
-         images = random_tensor(TensorSpec(Shape{2, 70, 23, 25}), 3);
-  rows.require_grad(), images.require_grad();
-  const Tensor labels = zeros(Shape{70}, DType::kI64), of_channels = ones(Shape{70}, DType::kF32);
-  Tensor mean = zeros(Shape{70}, DType::kF32), variance = ones(Shape{70}, DType::kF32);
-  const Tensor loss = add(add(sum(softmax(rows)), sum(max(rows, {1}))), cross_entropy(rows, labels));
-  grad(loss, {rows});
-  argmax(rows, {1});
-  grad(sum(batch_norm(images, of_channels, of_channels, mean, variance, {})), {images});
   Tensor w = random_tensor(TensorSpec(Shape{1, 1, 4, 4}), 1);
   w.require_grad();
   const GradOptions again{.create_graph = true};

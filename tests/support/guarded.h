@@ -10,7 +10,8 @@
 namespace plumb::test {
 
 /// `bytes` bytes of a device, aligned to 64 but not to 128 bytes: kernels may rely on no more. The zones around them
-/// are filled with NaNs of every dtype, so that reading them gives NaN, and writing them is noticed.
+/// are filled with NaNs of every dtype, so that reading them gives NaN, and writing them is noticed. Those of what was
+/// copied there are other NaNs, so that a kernel is noticed which copies a zone to a zone.
 class Guarded {
  public:
   explicit Guarded(size_t bytes, Device device = {}) : Guarded(nullptr, bytes, device) {}
@@ -27,8 +28,10 @@ class Guarded {
     std::vector<unsigned char> all(size_);
     detail::copy_bytes(all.data(), {}, block_.get(), device_, size_);
     const auto untouched = [&](size_t from, size_t to) {
-      return std::all_of(all.begin() + static_cast<std::ptrdiff_t>(from), all.begin() + static_cast<std::ptrdiff_t>(to),
-                         [](unsigned char b) { return b == 0xff; });
+      for (size_t i = from; i < to; ++i) {
+        if (all[i] != of_zone(i)) return false;
+      }
+      return true;
     };
     return untouched(0, zone_) && untouched(zone_ + bytes_, size_);
   }
@@ -39,13 +42,18 @@ class Guarded {
         bytes_(bytes),
         size_((bytes + 2 * zone + 255) / 256 * 256),
         device_(device),
+        is_copy_(from != nullptr),
         block_(detail::block_of(size_, MemoryClass::kWorkspace, device)) {
-    std::vector<unsigned char> all(size_, 0xff);
+    std::vector<unsigned char> all(size_);
+    for (size_t i = 0; i < size_; ++i) all[i] = i < zone_ || i >= zone_ + bytes_ ? of_zone(i) : 0xff;
     if (from && bytes) std::memcpy(all.data() + zone_, from, bytes);
     detail::copy_bytes(block_.get(), device_, all.data(), {}, size_);
   }
+  // 0xffff..., or 0x7fff...
+  unsigned char of_zone(size_t i) const { return is_copy_ && i % 2 == 1 ? 0x7f : 0xff; }
   size_t zone_, bytes_, size_;
   Device device_;
+  bool is_copy_;
   detail::Block block_;
 };
 
