@@ -71,8 +71,8 @@ TEST_F(CommandLineTest, RefusesWhatItDoesNotKnow) {
           {"lenet --convention jax", "--convention: \"jax\" is unknown; use pytorch, keras or tensorflow1"},
           {"lenet --layout nhcw", "--layout: \"nhcw\" is unknown; use auto, nchw, nhwc or chwn"},
           {"lenet --algorithm fft",
-           "--algorithm: \"fft\" is unknown; use measured, heuristic, direct, winograd, cudnn, cublaslt or "
-           "deterministic"},
+           "--algorithm: \"fft\" is unknown; use measured, heuristic, heuristic_b, fallback, deterministic, direct, "
+           "winograd, cudnn or cublaslt"},
           {"lenet --algorithm cudnn_e38", "--algorithm cudnn_e38: cpu has no such kernels; they are a GPU's"},
           {"lenet --workspace much", "--workspace: \"much\" is not a whole number of at least 0"},
           {"lenet --dtype f99", "--dtype: \"f99\" is unknown; use f32, tf32 or bf16"},
@@ -156,7 +156,8 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   for (const char* choices :
        {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56, resnet50 or vgg",
         "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
-        "f32, tf32 or bf16", "measured, heuristic, direct, winograd, cudnn, cublaslt or deterministic",
+        "f32, tf32 or bf16",
+        "measured, heuristic, heuristic_b, fallback, deterministic, direct, winograd, cudnn or cublaslt",
         "where FRAMEWORK is ref, this one"}) {
     EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;
   }
