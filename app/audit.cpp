@@ -18,8 +18,6 @@
 #include "app/command.h"
 #include "app/device_description.h"
 #include "app/plan_step.h"
-#include "app/planning_driver.h"
-#include "core/described.h"
 #include "core/runtime.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/machine.h"
@@ -204,14 +202,7 @@ Json json_of(Layout layout, const std::vector<Row>& rows) {
 void audit(Config c) {
   check_outputs({{"--json", c.json}}, {{"--on", c.on.ends_with(".json") ? c.on : ""}});
   if (c.model == "vgg") c.model = "vgg16";
-  const std::string description = device_description(c.on);
-  const Device device = describe_device(description);
-  const char* const driver = open_planning_driver();
-  const measure::DeviceRoofs roofs = roofs_of(description);
-  const std::vector<std::string> libraries = device_library_versions(device);
-  PLUMB_CHECK(!libraries.empty(),
-              "audit plans: this program was built without cuDNN; build preset cuda (scripts/setup --cuda brings the "
-              "toolkit)");
+  const auto [device, driver, roofs, libraries] = planning_on(c.on, "audit plans");
   fmt::print("{}, a training step, batch {}, {}, {}, on {} (described: nothing runs, so that nothing is measured)\n",
              c.model, c.batch, to_string(c.precision), whose(c.kernels), runtime_of(device).properties().name);
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);

@@ -8,8 +8,6 @@
 #include "app/command.h"
 #include "app/device_description.h"
 #include "app/plan_step.h"
-#include "app/planning_driver.h"
-#include "core/described.h"
 #include "core/runtime.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/machine.h"
@@ -230,15 +228,8 @@ void check_is_used(const Config& c, const PlannedStep& s, Device device) {
 void plan(Config c) {
   check_outputs({{"--json", c.json}}, {{"--on", c.on.ends_with(".json") ? c.on : ""}});
   if (c.model == "vgg") c.model = "vgg16";
-  const std::string description = device_description(c.on);
-  const Device device = describe_device(description);
-  const char* const driver = open_planning_driver();
-  const measure::DeviceRoofs roofs = roofs_of(description);
+  const auto [device, driver, roofs, libraries] = planning_on(c.on, "plan");
   const DeviceProperties& p = runtime_of(device).properties();
-  const std::vector<std::string> libraries = device_library_versions(device);
-  PLUMB_CHECK(
-      !libraries.empty(),
-      "plan: this program was built without cuDNN; build preset cuda (scripts/setup --cuda brings the toolkit)");
   std::vector<PlannedStep> steps;
   for (const Layout layout : layouts_of(c)) {
     steps.push_back(plan_step(c, layout, device, roofs));

@@ -1,8 +1,13 @@
 #include "app/plan_step.h"
 
+#include "app/device_description.h"
+#include "app/planning_driver.h"
+#include "core/described.h"
+#include "core/error.h"
 #include "core/runtime.h"
 #include "core/stopwatch.h"
 #include "dispatch/kernel_cache.h"
+#include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "optim/make.h"
 #include "train/training_step.h"
@@ -61,6 +66,18 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
 }
 
 }  // namespace
+
+Planning planning_on(const std::string& on, const char* command) {
+  const std::string description = device_description(on);
+  const Device device = describe_device(description);
+  const char* const driver = open_planning_driver();
+  const measure::DeviceRoofs roofs = roofs_of(description);
+  const std::vector<std::string> libraries = device_library_versions(device);
+  PLUMB_CHECK(!libraries.empty(),
+              "{}: this program was built without cuDNN; build preset cuda (scripts/setup --cuda brings the toolkit)",
+              command);
+  return {device, driver, roofs, libraries};
+}
 
 PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const measure::DeviceRoofs& roofs) {
   const detail::Stopwatch watch;

@@ -44,6 +44,16 @@ struct PlanConfig {
   optim::Kind optimizer = optim::Kind::kSgd;
   int64_t batch = 250;
 };
+/// A GPU that is only described, and what its plans are made by.
+struct Planning {
+  Device device;
+  const char* driver;  ///< whose (open_planning_driver)
+  measure::DeviceRoofs roofs;
+  std::vector<std::string> libraries;
+};
+/// `on` names or describes it. Throws where this program has no cuDNN, in a sentence that begins with the command.
+Planning planning_on(const std::string& on, const char* command);
+
 /// Captures a step of training on the device: forward, loss, gradients, update.
 PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const measure::DeviceRoofs& roofs);
 

@@ -90,16 +90,11 @@ namespace plumb::cuda {
 [[gnu::no_sanitize("thread"), gnu::noinline]]
 #endif
 inline void
-count_read(size_t bytes) {
-  ::plumb::emulator::read_bytes += static_cast<int64_t>(bytes);
+count(int64_t& total, size_t bytes) {
+  total += static_cast<int64_t>(bytes);
 }
-#if defined(__SANITIZE_THREAD__)
-[[gnu::no_sanitize("thread"), gnu::noinline]]
-#endif
-inline void
-count_written(size_t bytes) {
-  ::plumb::emulator::written_bytes += static_cast<int64_t>(bytes);
-}
+inline void count_read(size_t bytes) { count(::plumb::emulator::read_bytes, bytes); }
+inline void count_written(size_t bytes) { count(::plumb::emulator::written_bytes, bytes); }
 template <class T>
 T& shared() {
   return *static_cast<T*>(::plumb::emulator::shared_memory(sizeof(T)));
