@@ -49,11 +49,18 @@ Runtime::~Runtime() = default;
 
 void Runtime::copy(void* to, const void* from, size_t bytes, Direction direction, Stream stream) {
   if (bytes == 0) return;
-  if (stream != this->stream()) return do_copy(to, from, bytes, direction, stream);  // captured, and no event is
+  const auto copy_now = [&] { do_copy(to, from, bytes, direction, stream); };
+  if (stream != this->stream() && stream != copy_stream()) return copy_now();  // captured, and no event is
   const std::lock_guard lock(mutex_);
-  Transfers& sum = direction == Direction::kToDevice ? counts_.to_device
-                   : direction == Direction::kToHost ? counts_.to_host
-                                                     : counts_.within;
+  counted(direction == Direction::kToDevice ? counts_.to_device
+          : direction == Direction::kToHost ? counts_.to_host
+                                            : counts_.within,
+          bytes, stream, copy_now);
+}
+
+// Under the lock.
+template <class Copy>
+void Runtime::counted(Transfers& sum, size_t bytes, Stream stream, const Copy& copy) {
   Timed& t = timed_[next_timed_++ % timed_.size()];
   if (!t.from) t.from = make_event(), t.to = make_event();
   if (!t.seconds || is_done(*t.to)) {
@@ -62,11 +69,30 @@ void Runtime::copy(void* to, const void* from, size_t bytes, Direction direction
     t.seconds = nullptr;  // nothing waits for a clock
   }
   record(*t.from, stream);
-  do_copy(to, from, bytes, direction, stream);
+  copy();
   record(*t.to, stream);
   t.seconds = &sum.seconds;
   ++sum.count;
   sum.bytes += static_cast<int64_t>(bytes);
+}
+
+bool Runtime::copy_from(void* to, Runtime& source, const void* from, size_t bytes) {
+  if (!is_peer(source)) return false;
+  if (bytes == 0) return true;
+  static std::mutex of_peers;  // events are recorded and followed in pairs
+  const std::lock_guard one_at_a_time(of_peers);
+  const auto pass = [](Runtime& first, Runtime& second) {
+    if (!first.handed_over_) first.handed_over_ = first.make_event();
+    first.record(*first.handed_over_, first.stream());
+    second.follow(second.stream(), *first.handed_over_);
+  };
+  pass(source, *this);
+  {
+    const std::lock_guard lock(mutex_);
+    counted(counts_.from_peer, bytes, stream(), [&] { do_copy_from(to, source, from, bytes, stream()); });
+  }
+  pass(*this, source);  // which may then write over what was read
+  return true;
 }
 
 void Runtime::take_time(Timed& t) {
@@ -204,7 +230,7 @@ void detail::copy_bytes(void* to, Device to_device, const void* from, Device fro
                                                        : Direction::kWithin;
     r.copy(to, from, bytes, direction, r.stream());
     if (to_device.is_cpu()) r.wait(r.stream());
-  } else {
+  } else if (!runtime_of(to_device).copy_from(to, runtime_of(from_device), from, bytes)) {
     const Block between = block_of(bytes);
     copy_bytes(between.get(), {}, from, from_device, bytes);
     copy_bytes(to, to_device, between.get(), {}, bytes);

@@ -80,7 +80,7 @@ struct Transfers {
 };
 /// What a device has done so far.
 struct DeviceCounts {
-  Transfers to_device, to_host, within;
+  Transfers to_device, to_host, within, from_peer;
   int64_t waits = 0;     ///< times that the host waited for the device
   int64_t launches = 0;  ///< of single kernels
   int64_t replays = 0;   ///< of captured graphs
@@ -93,15 +93,16 @@ inline Transfers operator+(const Transfers& a, const Transfers& b) {
 }
 /// What the device did between `before` and `now`.
 inline DeviceCounts operator-(const DeviceCounts& now, const DeviceCounts& before) {
-  return {now.to_device - before.to_device, now.to_host - before.to_host,   now.within - before.within,
-          now.waits - before.waits,         now.launches - before.launches, now.replays - before.replays};
+  return {now.to_device - before.to_device, now.to_host - before.to_host, now.within - before.within,
+          now.from_peer - before.from_peer, now.waits - before.waits,     now.launches - before.launches,
+          now.replays - before.replays};
 }
 inline DeviceCounts operator+(const DeviceCounts& a, const DeviceCounts& b) {
-  return {a.to_device + b.to_device, a.to_host + b.to_host,   a.within + b.within,
+  return {a.to_device + b.to_device, a.to_host + b.to_host,   a.within + b.within,  a.from_peer + b.from_peer,
           a.waits + b.waits,         a.launches + b.launches, a.replays + b.replays};
 }
 
-/// One per device. Everything but waits is asynchronous, in the order of the stream. Any thread may call it.
+/// One per device. Everything but waits is asynchronous, in the order of its stream. Any thread may call it.
 class Runtime {
  public:
   using Stream = void*;
@@ -117,9 +118,12 @@ class Runtime {
   virtual bool is_present() const { return true; }
   /// The allocator of the device.
   Allocator& memory() { return memory_; }
-  /// The only stream of the device in this process. Work runs in the order of the calls, whichever thread makes them,
-  /// so memory that is put back can be reused at once.
+  /// The stream of the device in this process on which kernels run. Work runs in the order of the calls, whichever
+  /// thread makes them, so memory that is put back can be reused at once.
   virtual Stream stream() { return nullptr; }
+  /// A second one, for copies beside kernels. Neither stream waits for the other but by follow(): memory that is used
+  /// on this one is kept until both are done with it.
+  virtual Stream copy_stream() { return stream(); }
   /// Makes this the calling thread's current device, for libraries that ask CUDA for the current one.
   virtual void make_current() {}
 
@@ -136,6 +140,9 @@ class Runtime {
   /// memory is read before this returns. After a copy to the host, wait before reading. Captured copies are not
   /// counted.
   void copy(void* to, const void* from, size_t bytes, Direction, Stream);
+  /// Copies bytes from another device's memory to this one's: after what was asked of either so far, and before what is
+  /// asked of either from now on. The host does not wait. Returns false, and does nothing, if the two are no peers.
+  bool copy_from(void* to, Runtime& source, const void* from, size_t bytes);
   void launch(const KernelCall&, Stream);
   /// Counts a launch that a vendor's library makes.
   void count_launch() { launches_.fetch_add(1, std::memory_order_relaxed); }
@@ -145,6 +152,9 @@ class Runtime {
   virtual std::unique_ptr<RuntimeEvent> make_event() = 0;
   virtual void record(RuntimeEvent&, Stream) = 0;
   virtual bool is_done(const RuntimeEvent&) = 0;
+  /// What is asked of the stream from now on begins when the event's stream, of this device or a peer, has passed the
+  /// event as it was last recorded. The host does not wait. On devices of one stream there is nothing to do.
+  virtual void follow(Stream, const RuntimeEvent&) {}
   /// Waits until the stream has passed the event.
   void wait_for(const RuntimeEvent&);
   /// The time from one event to the other; waits for both.
@@ -166,6 +176,9 @@ class Runtime {
 
  protected:
   virtual void do_copy(void* to, const void* from, size_t bytes, Direction, Stream) = 0;
+  /// Whether copies from the other device need not pass the host, and what makes one.
+  virtual bool is_peer(const Runtime&) const { return false; }
+  virtual void do_copy_from(void*, Runtime&, const void*, size_t, Stream) {}
   virtual void do_launch(const KernelCall&, Stream) = 0;
   virtual void do_wait(Stream) = 0;
   virtual void do_wait_for(const RuntimeEvent&) = 0;
@@ -178,6 +191,8 @@ class Runtime {
   };
   struct Workspace;
   Workspace& workspace_of_thread();
+  template <class Copy>
+  void counted(Transfers& sum, size_t bytes, Stream stream, const Copy& copy);
   void take_time(Timed& t);
   void throw_fault();
 
@@ -188,6 +203,7 @@ class Runtime {
   Fault* fault_ = nullptr;
   DeviceCounts counts_;
   std::array<Timed, 8> timed_;
+  std::unique_ptr<RuntimeEvent> handed_over_;  // where a peer's stream and this one meet; under the lock of peers
   size_t next_timed_ = 0;
   std::atomic<int64_t> launches_{0}, waits_{0};
 };
@@ -216,7 +232,8 @@ inline bool has_cuda_kernels() {
   return &make_runtimes != nullptr;
 #endif
 }
-/// Copies memory between any two devices. A copy to the host waits; one between two devices goes through the host.
+/// Copies memory between any two devices. A copy to the host waits; one between devices that are no peers goes through
+/// the host.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
 }  // namespace detail
 

@@ -42,7 +42,7 @@ Loader::Loader(const Dataset& data, const LoaderOptions& options)
     const Tensor table = Tensor::from(converter_.table(), Shape{data.channels(), functors::kPixelValues});
     table_ = Tensor::empty(table.spec(), MemoryClass::kInput, options_.device);
     detail::copy_bytes(table_.value->data, options_.device, table.value->data, {}, table.bytes());
-    for (const Slot& s : slots_) make_on_device(s.count);
+    for (Slot& s : slots_) make_there(s);
   }
   claimed_ = handed_out_ = batches_;                        // nothing to do before an epoch is started
   threads_.reserve(static_cast<size_t>(options_.workers));  // a thread that has no place to go would end the program
@@ -93,26 +93,27 @@ Loader::Slot Loader::make_slot(int64_t count) const {
               bytes);
   s.staged = Tensor::wrap(memory, {Shape{static_cast<int64_t>(bytes)}, DType::kU8},
                           [r = runtime_, bytes](void* p) { r->release_pinned(p, bytes); });
-  s.copied = runtime_->make_event();
   return s;
 }
 
-void Loader::make_on_device(int64_t count) {
-  const auto is_same = [&](const OnDevice& d) { return d.batch.count == count; };
-  if (std::ranges::any_of(on_device_, is_same)) return;
+void Loader::make_there(Slot& slot) {
   const Device device = options_.device;
-  const Parts at = parts(count);
-  OnDevice d;
-  d.staged = Tensor::empty({Shape{static_cast<int64_t>(at.bytes)}, DType::kU8}, MemoryClass::kInput, device);
+  const Parts at = parts(slot.count);
+  slot.there = Tensor::empty({Shape{static_cast<int64_t>(at.bytes)}, DType::kU8}, MemoryClass::kInput, device);
   const auto part = [&](size_t begin, const TensorSpec& spec) {
     return Tensor::wrap(
-        static_cast<char*>(d.staged.value->data) + begin, spec, [keep = d.staged](void*) {}, device);
+        static_cast<char*>(slot.there.value->data) + begin, spec, [keep = slot.there](void*) {}, device);
   };
-  d.windows = part(at.windows, {Shape{count, 3}, DType::kI32});
-  d.pixels = part(at.pixels, {converter_.spec(count).shape, DType::kU8});
-  d.batch = {Tensor::empty(converter_.spec(count), MemoryClass::kInput, device), part(0, {Shape{count}, DType::kI64}),
-             count};
-  on_device_.push_back(std::move(d));
+  slot.labels_there = part(0, {Shape{slot.count}, DType::kI64});
+  slot.windows = part(at.windows, {Shape{slot.count, 3}, DType::kI32});
+  slot.pixels = part(at.pixels, {converter_.spec(slot.count).shape, DType::kU8});
+  slot.copied = runtime_->make_event();
+  slot.used = runtime_->make_event();
+  runtime_->record(*slot.used, runtime_->stream());  // by those who had this memory before
+  const auto is_same = [&](const Batch& b) { return b.count == slot.count; };
+  if (std::ranges::any_of(on_device_, is_same)) return;
+  on_device_.push_back({Tensor::empty(converter_.spec(slot.count), MemoryClass::kInput, device),
+                        Tensor::empty(slot.labels_there.spec(), MemoryClass::kInput, device), slot.count});
 }
 
 Loader::Slot& Loader::slot_of(int64_t batch) {
@@ -131,13 +132,15 @@ void Loader::take_back(Slot& slot) const {
 
 Batch Loader::hand_out(Slot& slot) const {
   if (!runtime_) return {slot.images, slot.labels, slot.count};
-  const OnDevice& d = *std::ranges::find_if(on_device_, [&](const OnDevice& o) { return o.batch.count == slot.count; });
-  runtime_->copy(d.staged.value->data, slot.staged.value->data, slot.staged.bytes(), Runtime::Direction::kToDevice,
-                 runtime_->stream());
-  runtime_->record(*slot.copied, runtime_->stream());
-  d.batch.labels.value->bump_version();
-  update<Augment>({}, {d.pixels, d.windows, table_, d.batch.images}, Writes{3, 1});
-  return d.batch;
+  const Batch& b = *std::ranges::find_if(on_device_, [&](const Batch& o) { return o.count == slot.count; });
+  const Runtime::Stream stream = runtime_->stream();
+  runtime_->follow(stream, *slot.copied);
+  runtime_->copy(b.labels.value->data, slot.labels_there.value->data, b.labels.bytes(), Runtime::Direction::kWithin,
+                 stream);
+  b.labels.value->bump_version();
+  update<Augment>({}, {slot.pixels, slot.windows, table_, b.images}, Writes{3, 1});
+  runtime_->record(*slot.used, stream);
+  return b;
 }
 
 void Loader::prepare(int64_t batch, Slot& slot) const {
@@ -155,6 +158,15 @@ void Loader::prepare(int64_t batch, Slot& slot) const {
   const Parts at = parts(slot.count);
   converter_.stage(images, epoch_, reinterpret_cast<uint8_t*>(staged + at.pixels),
                    reinterpret_cast<functors::Window*>(staged + at.windows));
+  copy_there(slot);
+}
+
+void Loader::copy_there(Slot& slot) const {
+  const Runtime::Stream stream = runtime_->copy_stream();
+  runtime_->follow(stream, *slot.used);
+  runtime_->copy(slot.there.value->data, slot.staged.value->data, slot.staged.bytes(), Runtime::Direction::kToDevice,
+                 stream);
+  runtime_->record(*slot.copied, stream);
 }
 
 void Loader::work() {

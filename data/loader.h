@@ -37,8 +37,9 @@ struct Batch {
 /// Goes through a data set in batches. What a batch holds is fixed by the seed, the epoch and its place in it, whatever
 /// the number of workers. Buffers are made once: `prefetch` + 1 (without workers: one, so that the addresses never
 /// change), and one for the short last batch. For another device than the host these are pinned and hold the images'
-/// bytes, which next() has copied there in one piece, to be cropped, flipped and normalised there; they are prepared
-/// anew once the copy is done. One thread at a time may use a loader.
+/// bytes, each with memory on the device, to which it is copied in one piece when it is prepared, on the device's
+/// second stream, while kernels run; next() has them cropped, flipped and normalised there, into tensors whose
+/// addresses never change. One thread at a time may use a loader.
 class Loader {
  public:
   /// Keeps a reference to `data`, which must outlive the loader and not change while an epoch is under way. Throws on
@@ -61,31 +62,30 @@ class Loader {
   bool next(Batch& batch);
 
  private:
-  // What is prepared of a batch on the host: the tensors, or for a device one piece of memory.
+  // What is prepared of a batch on the host: the tensors, or for a device one piece of memory, and its copy there, in
+  // which the parts lie.
   struct Slot {
     Tensor images, labels;
-    Tensor staged;
+    Tensor staged, there;
+    Tensor labels_there, windows, pixels;
     int64_t count = 0;
     bool ready = false;
     std::exception_ptr error;
-    std::unique_ptr<RuntimeEvent> copied;  // to the device
+    std::unique_ptr<RuntimeEvent> copied;  // to the device, where its kernels may read it now
+    std::unique_ptr<RuntimeEvent> used;    // by the kernels, so that the next may be copied there
   };
   // Where labels, windows and pixels of a batch begin in that memory.
   struct Parts {
     size_t windows, pixels, bytes;
   };
-  // A batch on the device; `staged` is what the others but the images lie in.
-  struct OnDevice {
-    Batch batch;
-    Tensor staged, windows, pixels;
-  };
   Slot make_slot(int64_t count) const;
   Parts parts(int64_t count) const;
-  void make_on_device(int64_t count);
+  void make_there(Slot& slot);
   Slot& slot_of(int64_t batch);
   void take_back(Slot& slot) const;
   Batch hand_out(Slot& slot) const;
   void prepare(int64_t batch, Slot& slot) const;
+  void copy_there(Slot& slot) const;
   void work();
   void stop() noexcept;
 
@@ -95,10 +95,10 @@ class Loader {
   int64_t batches_ = 0, epoch_ = -1;
   int64_t handed_out_ = 0;  // batches that next() has returned
   std::vector<int64_t> order_;
-  std::vector<Slot> slots_;                  // the ring, and at the end the slot of the short batch
-  Runtime* runtime_ = nullptr;               // of the device, if it is not the host
-  Tensor table_;                             // of the converter, on the device
-  mutable std::vector<OnDevice> on_device_;  // one a size of batch
+  std::vector<Slot> slots_;       // the ring, and at the end the slot of the short batch
+  Runtime* runtime_ = nullptr;    // of the device, if it is not the host
+  Tensor table_;                  // of the converter, on the device
+  std::vector<Batch> on_device_;  // that are handed out, one a size of batch
   int64_t ring_ = 1;
 
   std::mutex mutex_;  // guards what follows, and `ready` and `error` of the slots

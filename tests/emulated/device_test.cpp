@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include <cmath>
 
 #include "core/print.h"
@@ -13,6 +15,7 @@
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
+#include "tests/support/trainings.h"
 
 namespace plumb {
 namespace {
@@ -64,6 +67,18 @@ TEST(DeviceTest, CopiesGoFromAnyDeviceToAny) {
       test::refused([&] { capture([&] {
                             return TensorList{add(y, y), add(x, x)};
                           }); }, "a program is of one device"));
+}
+
+TEST(DeviceTest, TwoOfThemTrainAtTheSameTime) {
+  const Device other = add_device(emulator::make_runtime());
+  const test::Training run{"lenet", "adam", 4, 4};
+  const test::Trained alone = test::train(run, kDevice, false);
+  test::Trained first, second;
+  std::thread there([&] { second = test::train(run, other, true); });
+  first = test::train(run, kDevice, true);
+  there.join();
+  test::expect_same(first, alone);
+  test::expect_same(second, alone);
 }
 
 TEST(DeviceTest, ALabelOutOfRangeIsToldAtTheNextWait) {

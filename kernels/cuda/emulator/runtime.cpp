@@ -1,4 +1,4 @@
-// A device whose kernels run on the host, at once, when they are launched: for checking, and not for speed.
+// A device whose kernels run on the host, mostly at once, when they are launched: for checking, and not for speed.
 #include "kernels/cuda/emulator/runtime.h"
 
 #include <sys/mman.h>
@@ -12,30 +12,20 @@
 
 #include "core/error.h"
 #include "core/runtime.h"
+#include "kernels/cuda/emulator/streams.h"
 #include "kernels/cuda/emulator/threads.h"
 
 namespace plumb::emulator {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr size_t kPage = 4096;
 constexpr unsigned char kUnwritten = 0xff;  // as floats these are NaNs: what reads before it writes is seen
 
-struct Event final : RuntimeEvent {
-  Clock::time_point at;
-};
-Clock::time_point time_of(const RuntimeEvent& e) { return static_cast<const Event&>(e).at; }
+const std::shared_ptr<Point>& point_of(const RuntimeEvent& e) { return static_cast<const Event&>(e).point; }
 
 // What a capture keeps: launches with the arguments that they had, and copies.
-struct Node {
-  KernelCall call{};
-  std::vector<std::max_align_t> arguments;
-  void* to = nullptr;
-  const void* from = nullptr;
-  size_t bytes = 0;
-};
 struct Graph final : RuntimeGraph {
-  std::vector<Node> nodes;
+  std::shared_ptr<std::vector<Task>> tasks = std::make_shared<std::vector<Task>>();
 };
 
 std::atomic<bool> is_hidden{false};
@@ -90,13 +80,20 @@ class Work {
   Pages& pages_;
 };
 
+// Of all devices, for one may read another's.
+Pages& device_pages() {
+  static Pages* all = new Pages;
+  return *all;
+}
+
 class EmulatedRuntime final : public Runtime {
  public:
-  explicit EmulatedRuntime(int multiprocessors) : Runtime({"emulated", 90, multiprocessors, size_t{16} << 30, ""}) {}
+  EmulatedRuntime(int multiprocessors, Pace pace)
+      : Runtime({"emulated", 90, multiprocessors, size_t{16} << 30, ""}), streams_(pace, &EmulatedRuntime::run) {}
 
   // Every block ends where a page begins that nobody may touch, but for what alignment takes, which is looked at when
-  // the block is given back.
-  bool keeps_blocks() const override { return false; }
+  // the block is given back. One that works late keeps blocks, as a GPU does: there may be work on them.
+  bool keeps_blocks() const override { return streams_.pace() != Pace::kAtOnce; }
   void* allocate(size_t bytes) override {
     const size_t pages = pages_of(bytes);
     auto* const memory = static_cast<char*>(
@@ -108,26 +105,42 @@ class EmulatedRuntime final : public Runtime {
     }
     char* const block = memory + kPage + pages - aligned(bytes);
     std::memset(block, kUnwritten, aligned(bytes));
-    pages_.add(memory + kPage, pages);
+    device_pages().add(memory + kPage, pages);
     return block;
   }
   void release(void* block, size_t bytes) noexcept override {
+    streams_.drain();
     const size_t pages = pages_of(bytes);
     char* const begin = static_cast<char*>(block) + aligned(bytes) - pages;
-    pages_.take(begin);
+    device_pages().take(begin);
     const auto* const end = static_cast<unsigned char*>(block) + aligned(bytes);
     for (const unsigned char* p = static_cast<unsigned char*>(block) + bytes; p < end; ++p)
       if (*p != kUnwritten) was_overrun_ = true;
     munmap(begin - kPage, pages + 2 * kPage);
   }
-  void* allocate_pinned(size_t bytes) override { return std::malloc(bytes); }
-  void release_pinned(void* block, size_t) noexcept override { std::free(block); }
+  void* allocate_pinned(size_t bytes) override {
+    void* const block = std::malloc(bytes);
+    const std::lock_guard lock(pinned_mutex_);
+    if (block) pinned_[static_cast<const char*>(block)] = bytes;
+    return block;
+  }
+  void release_pinned(void* block, size_t) noexcept override {
+    streams_.drain();
+    {
+      const std::lock_guard lock(pinned_mutex_);
+      pinned_.erase(static_cast<const char*>(block));
+    }
+    std::free(block);
+  }
 
+  Stream copy_stream() override { return &streams_; }
   std::unique_ptr<RuntimeEvent> make_event() override { return std::make_unique<Event>(); }
-  void record(RuntimeEvent& e, Stream) override { static_cast<Event&>(e).at = Clock::now(); }
-  bool is_done(const RuntimeEvent&) override { return true; }
+  void record(RuntimeEvent& e, Stream s) override { streams_.record(which(s), point_of(e)); }
+  void follow(Stream s, const RuntimeEvent& e) override { streams_.follow(which(s), point_of(e)); }
+  bool is_done(const RuntimeEvent& e) override { return Streams::is_done(*point_of(e)); }
   double seconds_between(const RuntimeEvent& from, const RuntimeEvent& to) override {
-    return std::chrono::duration<double>(time_of(to) - time_of(from)).count();
+    for (const RuntimeEvent* e : {&from, &to}) Streams::finish(*point_of(*e));
+    return std::chrono::duration<double>(point_of(to)->at - point_of(from)->at).count();
   }
 
   Stream begin_capture() override {
@@ -138,57 +151,86 @@ class EmulatedRuntime final : public Runtime {
   std::unique_ptr<RuntimeGraph> end_capture() override { return std::move(capturing()); }
 
  protected:
-  void do_copy(void* to, const void* from, size_t bytes, Direction, Stream s) override {
-    if (!s) {
-      const Work work(pages_);
-      std::memcpy(to, from, bytes);
-      return;
+  void do_copy(void* to, const void* from, size_t bytes, Direction direction, Stream s) override {
+    Task t;
+    t.to = to, t.from = from, t.bytes = bytes;
+    if (is_captured(s)) return static_cast<Graph*>(s)->tasks->push_back(std::move(t));
+    if (direction == Direction::kToDevice && streams_.pace() != Pace::kAtOnce &&
+        !is_pinned(from)) {  // it is read before this returns
+      t.taken.assign(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+      t.from = nullptr;
     }
-    Node& n = static_cast<Graph*>(s)->nodes.emplace_back();
-    n.to = to, n.from = from, n.bytes = bytes;
+    streams_.add(which(s), std::move(t));
+    if (direction == Direction::kToHost && !is_pinned(to)) streams_.finish(which(s));
+  }
+  bool is_peer(const Runtime& other) const override {
+    return &other != this && dynamic_cast<const EmulatedRuntime*>(&other) != nullptr;
+  }
+  void do_copy_from(void* to, Runtime&, const void* from, size_t bytes, Stream s) override {
+    Task t;
+    t.to = to, t.from = from, t.bytes = bytes;
+    streams_.add(which(s), std::move(t));
   }
   void do_launch(const KernelCall& call, Stream s) override {
-    if (!s) {
-      const Work work(pages_);
+    if (!is_captured(s) && streams_.pace() == Pace::kAtOnce) {
+      const Work work(device_pages());
       return run_threads(call, call.arguments);
     }
-    Node& n = static_cast<Graph*>(s)->nodes.emplace_back();
-    n.call = call;
-    n.arguments.resize((call.argument_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
-    std::memcpy(n.arguments.data(), call.arguments, call.argument_bytes);
+    Task t;
+    t.call = call;
+    t.arguments.resize((call.argument_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+    std::memcpy(t.arguments.data(), call.arguments, call.argument_bytes);
+    if (is_captured(s)) return static_cast<Graph*>(s)->tasks->push_back(std::move(t));
+    streams_.add(which(s), std::move(t));
   }
-  void do_wait(Stream) override {
+  void do_wait(Stream s) override {
+    streams_.finish(which(s));
     PLUMB_CHECK(!was_overrun_.exchange(false), "emulator: a kernel wrote beyond the end of a block of memory");
   }
-  void do_wait_for(const RuntimeEvent&) override {}
-  void do_replay(const RuntimeGraph& graph, Stream) override {
-    const Work work(pages_);
-    for (const Node& n : static_cast<const Graph&>(graph).nodes) {
-      if (n.call.kernel) {
-        run_threads(n.call, n.arguments.data());
-      } else {
-        std::memcpy(n.to, n.from, n.bytes);
-      }
-    }
+  void do_wait_for(const RuntimeEvent& e) override { Streams::finish(*point_of(e)); }
+  void do_replay(const RuntimeGraph& graph, Stream s) override {
+    Task t;
+    t.replay = static_cast<const Graph&>(graph).tasks;
+    streams_.add(which(s), std::move(t));
   }
 
  private:
   static size_t aligned(size_t bytes) { return std::max(plumb::detail::aligned(bytes), kAlignment); }
   static size_t pages_of(size_t bytes) { return (aligned(bytes) + kPage - 1) / kPage * kPage; }
-  Pages pages_;
+  static void run(const Task& t) {
+    const Work work(device_pages());
+    if (t.call.kernel) {
+      run_threads(t.call, t.arguments.data());
+    } else if (t.replay) {
+      for (const Task& of_graph : *t.replay) run(of_graph);
+    } else if (t.bytes > 0) {
+      std::memcpy(t.to, t.from ? t.from : t.taken.data(), t.bytes);
+    }
+  }
+  // Streams are nothing, the streams, or a graph that is being captured.
+  bool is_captured(Stream s) { return s && s != &streams_; }
+  Streams::Which which(Stream s) { return s == &streams_ ? Streams::kCopies : Streams::kKernels; }
+  bool is_pinned(const void* memory) {
+    const std::lock_guard lock(pinned_mutex_);
+    const auto after = pinned_.upper_bound(static_cast<const char*>(memory));
+    return after != pinned_.begin() && std::prev(after)->first + std::prev(after)->second > memory;
+  }
   std::unique_ptr<Graph>& capturing() {
     return capturing_.get([] { return std::make_unique<std::unique_ptr<Graph>>(); });
   }
   plumb::detail::PerThread<std::unique_ptr<Graph>> capturing_;  // what the thread captures
   std::atomic<bool> was_overrun_{false};
+  std::mutex pinned_mutex_;
+  std::map<const char*, size_t> pinned_;
+  Streams streams_;
 };
 
 }  // namespace
 
 void hide_memory(bool hidden) { is_hidden = hidden; }
 
-std::unique_ptr<Runtime> make_runtime(int multiprocessors) {
-  return std::make_unique<EmulatedRuntime>(multiprocessors);
+std::unique_ptr<Runtime> make_runtime(int multiprocessors, Pace pace) {
+  return std::make_unique<EmulatedRuntime>(multiprocessors, pace);
 }
 
 }  // namespace plumb::emulator

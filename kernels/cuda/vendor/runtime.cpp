@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "core/error.h"
 #include "kernels/cuda/vendor/cublaslt.h"
@@ -44,6 +45,12 @@ class CudaRuntime final : public Runtime {
     return stream_;
   }
 
+  Stream copy_stream() override {
+    if (!copy_stream_) [[unlikely]]
+      open();
+    return copy_stream_;
+  }
+
   void make_current() override { select(); }
 
   void* allocate(size_t bytes) override {
@@ -81,6 +88,10 @@ class CudaRuntime final : public Runtime {
     check(status, "work on the device");
     return true;
   }
+  void follow(Stream s, const RuntimeEvent& e) override {
+    select();
+    check(cudaStreamWaitEvent(static_cast<cudaStream_t>(s), event_of(e), 0), "cudaStreamWaitEvent");
+  }
   double seconds_between(const RuntimeEvent& from, const RuntimeEvent& to) override {
     float milliseconds = 0;
     check(cudaEventSynchronize(event_of(to)), "work on the device");
@@ -111,6 +122,21 @@ class CudaRuntime final : public Runtime {
     check(cudaMemcpyAsync(to, from, bytes, kKinds[static_cast<int>(direction)], static_cast<cudaStream_t>(s)),
           "a copy");
   }
+  // Copies go by themselves where the one device may read the other's memory, and otherwise through the host, by CUDA.
+  bool is_peer(const Runtime& other) const override {
+    return &other != this && dynamic_cast<const CudaRuntime*>(&other) != nullptr;
+  }
+  void do_copy_from(void* to, Runtime& source, const void* from, size_t bytes, Stream s) override {
+    select();
+    const int peer = source.properties().ordinal;
+    if (asked_.insert(peer).second) {
+      int can = 0;
+      check(cudaDeviceCanAccessPeer(&can, properties().ordinal, peer), "cudaDeviceCanAccessPeer");
+      if (can && cudaDeviceEnablePeerAccess(peer, 0) != cudaSuccess) cudaGetLastError();  // the program itself did
+    }
+    check(cudaMemcpyPeerAsync(to, properties().ordinal, from, peer, bytes, static_cast<cudaStream_t>(s)),
+          "a copy from another device");
+  }
   void do_launch(const KernelCall& c, Stream s) override {
     select();
     void* arguments[] = {const_cast<void*>(c.arguments)};
@@ -135,11 +161,12 @@ class CudaRuntime final : public Runtime {
   }
   [[gnu::noinline, gnu::cold]] void open() {
     const std::lock_guard lock(opening_);
-    if (stream_) return;
     select();
-    cudaStream_t made = nullptr;
-    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
-    stream_ = made;
+    for (std::atomic<void*>* s : {&stream_, &copy_stream_}) {
+      cudaStream_t made = nullptr;
+      if (!*s) check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+      if (made) *s = made;
+    }
   }
   // A thread's own: a stream takes one capture at a time.
   struct Capturing {
@@ -158,7 +185,8 @@ class CudaRuntime final : public Runtime {
         .stream;
   }
   std::mutex opening_;
-  std::atomic<void*> stream_{nullptr};
+  std::atomic<void*> stream_{nullptr}, copy_stream_{nullptr};
+  std::set<int> asked_;  // peers, whether this device reaches them; one copy at a time comes from one
   plumb::detail::PerThread<Capturing> capturing_;
 };
 
