@@ -118,7 +118,8 @@ class Candidates {
     Provider provider;
     std::string algorithm;
     Make make;
-    bool deterministic;  // the same bits in every run, for a fixed number of threads
+    bool deterministic;     // the same bits in every run, for a fixed number of threads
+    bool is_aside = false;  // beside others of the same library that promise more: few are measured
   };
   /// `algorithm` names the candidate within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes
   /// the whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
@@ -128,6 +129,25 @@ class Candidates {
   /// The same for one of Plumbline's own kernels.
   void add(std::string algorithm, Make make, bool deterministic = true) {
     add(Provider::kPlumbline, std::move(algorithm), std::move(make), deterministic);
+  }
+  using Change = std::function<std::unique_ptr<Kernel>(std::unique_ptr<Kernel>)>;
+  /// What `others` has, under names with `suffix`, each kernel changed once it is made.
+  void add_changed(const Candidates& others, const std::string& suffix, const Change& change) {
+    for (Candidate c : others.all_) {
+      c.algorithm += suffix;
+      c.make = [make = std::move(c.make), change]() -> std::unique_ptr<Kernel> {
+        auto kernel = make();
+        return kernel ? change(std::move(kernel)) : nullptr;
+      };
+      all_.push_back(std::move(c));
+    }
+  }
+  /// What `others` has, as it is or aside.
+  void add(const Candidates& others) { all_.insert(all_.end(), others.all_.begin(), others.all_.end()); }
+  void add_aside(const Candidates& others) {
+    const size_t first = all_.size();
+    add(others);
+    for (size_t i = first; i < all_.size(); ++i) all_[i].is_aside = true;
   }
   const std::vector<Candidate>& all() const { return all_; }
 

@@ -89,6 +89,8 @@ void Repack::cpu(const Problem<NoParams>& p, Candidates& candidates) {
                  [plain = p.in[0], pack = p.out[0].layout] { return detail::make_packer(plain, pack); });
 }
 
+void Repack::cuda(const Problem<NoParams>& p, Candidates& candidates) { cpu(p, candidates); }
+
 Ref<Value> detail::packed(Value* plain, Layout pack) {
   TensorSpec spec = plain->spec;
   spec.layout = pack;

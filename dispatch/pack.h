@@ -39,6 +39,7 @@ struct Repack {
   static constexpr char kName[] = "repack";
   using Params = NoParams;
   static void cpu(const Problem<NoParams>&, Candidates&);
+  static void cuda(const Problem<NoParams>&, Candidates&);
 };
 
 /// `plain` in the format `pack`. The value keeps the pack; it is renewed if the value was written since.

@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "dispatch/gate.h"
+#include "kernels/relu_bias.h"
 #include "ops/activation.h"
+#include "ops/elementwise.h"
 #include "ops/reduce.h"
 
 namespace plumb {
@@ -51,6 +53,30 @@ void check_gradient(const char* op, const Tensor& dy, const Conv2dParams& p, con
   PLUMB_CHECK(dy.spec() == expected, "{}: dy is {}; for x {} and w {} it must be {}", op, dy.spec(), x, w, expected);
 }
 
+constexpr char kName[] = "conv2d";
+
+// y = relu(conv2d(x, w, b)) on a device: one pass makes of dy what is left behind the ReLU, and sums it for the bias.
+Tensor record_relu_bias(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dParams& q) {
+  const Tensor none;
+  return record_joint<3>(
+      std::move(y), {&x, &w, &b},
+      [q, y = SavedTensor(y, kName), x = SavedTensor(w.requires_grad() ? x : none, kName),
+       w = SavedTensor(x.requires_grad() ? w : none, kName), of_x = x.spec(), of_w = w.spec(),
+       of_b = b.spec()](const Tensor& dy, const Needs<3>& needs) -> std::array<Tensor, 3> {
+        Tensor dz, db;
+        if (detail::ctx.recording || !needs[2]) {
+          dz = unary_backward(functors::Relu{}, dy, y());
+          if (needs[2]) db = sum(dz, {0, 2, 3});
+        } else {
+          auto [kept, sums] = run<ReluBiasBackward>({}, {dy, y()}, {dy.spec(), of_b});
+          dz = std::move(kept), db = std::move(sums);
+        }
+        return {needs[0] ? conv2d_backward_input(dz, w(), q, of_x) : Tensor(),
+                needs[1] ? conv2d_backward_weight(dz, x(), q, of_w) : Tensor(), std::move(db)};
+      },
+      kName);
+}
+
 }  // namespace
 
 TensorSpec conv2d_output(const Conv2dParams& p, const TensorSpec& x, const TensorSpec& w) {
@@ -86,6 +112,8 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dPar
               b ? to_string(b.spec()) : "", w.dtype(), w.shape()[0]);
   Tensor y = b ? run<Conv2dForward>(p, {x, w, b}, spec) : run<Conv2dForward>(p, {x, w}, spec);
   const Conv2dParams q = linear_part(p);
+  if (p.activation == Activation::kRelu && b && b.requires_grad() && !x.device().is_cpu())
+    return record_relu_bias(std::move(y), x, w, b, q);
   const Tensor z = record(
       std::move(y),
       wrt(x, [q, w = SavedTensor(w), s = x.spec()](const Tensor& dy) { return conv2d_backward_input(dy, w(), q, s); }),

@@ -8,15 +8,15 @@ namespace plumb::cuda {
 
 using detail::Compute;
 
-/// Elements of memory; the emulated device counts their bytes.
+/// Elements of memory; the emulated device counts their bytes, and may look where they lie.
 template <class T>
 __device__ T get(const T* p) {
-  count_read(sizeof(T));
+  count_read(p, sizeof(T));
   return *p;
 }
 template <class T>
 __device__ void put(T* p, const T& v) {
-  count_written(sizeof(T));
+  count_written(p, sizeof(T));
   *p = v;
 }
 

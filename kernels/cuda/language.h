@@ -13,8 +13,8 @@ __device__ __forceinline__ T& shared() {
   return memory;
 }
 /// For the emulated device.
-__device__ __forceinline__ void count_read(size_t) {}
-__device__ __forceinline__ void count_written(size_t) {}
+__device__ __forceinline__ void count_read(const void*, size_t) {}
+__device__ __forceinline__ void count_written(const void*, size_t) {}
 }  // namespace plumb::cuda
 #else
 #include "emulator/language.h"

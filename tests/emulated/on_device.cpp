@@ -1,5 +1,6 @@
 // The tests of this program work on the emulated device, whose memory the host does not reach: what would fail on a GPU
-// fails there. Every kernel that is checked runs in each order of its threads.
+// fails there. Every kernel that is checked runs in each order of its threads,
+// and reads and writes nothing beside its buffers, not even what it makes no use of.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -7,6 +8,7 @@
 #include "core/context.h"
 #include "kernels/cuda/emulator/runtime.h"
 #include "kernels/cuda/emulator/threads.h"
+#include "tests/support/guarded.h"
 #include "tests/support/kernel_check.h"
 
 namespace plumb::test {
@@ -24,6 +26,7 @@ class OnDevice : public testing::Environment {
   void SetUp() override {
     detail::ctx.policy.device = device_from_string("cuda");
     testing::UnitTest::GetInstance()->listeners().Append(new Hidden);
+    emulator::watch_accesses([](const void* begin, size_t bytes) { return !Guarded::is_zone(begin, bytes); });
     using emulator::Order;
     KernelCheck::runs().clear();
     for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom, Order::kGreedy})

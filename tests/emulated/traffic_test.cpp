@@ -59,8 +59,10 @@ const std::vector<Expected> kMore = {
     {"max_backward:rows", 2, "how many are the largest, and then their shares"},
     {"batch_norm_forward:loop", 1.6, kTwice},
     {"batch_norm_backward:loop", 1.7, kTwice},
-    {"conv2d_forward:direct", 8.6, kTiles},
+    {"conv2d_forward:direct", 9, kTiles},
+    {"conv2d_forward:direct_krsc", 9, kTiles},
     {"conv2d_backward_input:direct", 8.6, kTiles},
+    {"conv2d_backward_input:direct_krsc", 8.6, kTiles},
     {"conv2d_backward_weight:direct", 8.2, kTiles},
     {"linear_forward:gemm", 1.32, kTiles},
     {"linear_backward_input:gemm", 3.6, kTiles},
@@ -123,6 +125,7 @@ TEST(TrafficTest, WhatIsMovedMoreThanOnceHasAReason) {
     Tensor running_mean = zeros(Shape{32}, DType::kF32), running_var = ones(Shape{32}, DType::kF32);
     back(batch_norm(x, of_channels, of_channels, running_mean, running_var, {}), {x});
     back(conv2d(x, w, {.padding = {1, 1}}), {x, w});
+    back(conv2d(x, w, of_channels, {.padding = {1, 1}, .activation = Activation::kRelu}), {x, w, of_channels});
     to(x, layout == Layout::kNchw ? Layout::kNhwc : Layout::kNchw);
   }
   const Tensor w = tensor({512, 1000});

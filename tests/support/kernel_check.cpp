@@ -61,12 +61,12 @@ Tensor copy_of(const void* data, const TensorSpec& spec, Device device) {
   return t;
 }
 
-// The pack of a plain input, also in guarded memory. Only host kernels have packs.
-Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, bool& intact) {
+// The pack of a plain input, also in guarded memory.
+Guarded packed(const TensorSpec& plain, const Guarded& data, Layout layout, Device device, bool& intact) {
   const auto packer = detail::make_packer(plain, layout);
-  Guarded pack(detail::pack_bytes(layout)), workspace(packer->info().workspace_bytes);
+  Guarded pack(detail::pack_bytes(layout), device), workspace(packer->info().workspace_bytes, device);
   void *from = data.data(), *to = pack.data();
-  packer->run({&from, &to, workspace.data()});
+  packer->run({&from, &to, workspace.data(), device.is_cpu() ? nullptr : runtime_of(device).stream()});
   intact &= pack.intact() && workspace.intact();
   return pack;
 }
@@ -85,7 +85,7 @@ Result run_guarded(const Problem& p, const Kernel& kernel, const std::vector<Ten
   std::vector<Guarded> packs;
   for (const PackRequest& r : kernel.info().packs) {
     const auto i = static_cast<size_t>(r.input);
-    packs.push_back(packed(p.in[i], in[i], r.layout, result.intact));
+    packs.push_back(packed(p.in[i], in[i], r.layout, device, result.intact));
     in_data[i] = packs.back().data();
   }
 

@@ -2,6 +2,8 @@
 // memory. Right for every stride, dilation, padding, group and layout.
 #include "kernels/conv2d.h"
 
+#include "kernels/cuda/conv2d/direct.h"
+#include "kernels/cuda/conv2d/krsc.h"
 #include "kernels/cuda/gemm/gemm.h"
 #include "kernels/cuda/vendor/offers.h"
 
@@ -16,7 +18,7 @@ using Params = Conv2dParams;
 class Planner {
  public:
   Planner(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, const Params& p)
-      : x_(x), w_(w), y_(y), p_(p), xs_(strides_of(x)), ys_(strides_of(y)) {}
+      : x_(x), w_(w), y_(y), p_(p), xs_(strides_of(x)), ws_(strides_of(w)), ys_(strides_of(y)) {}
 
   Gemm forward() const {
     Gemm g;
@@ -36,8 +38,8 @@ class Planner {
 
   Gemm backward_input() const {
     Gemm g;
-    g.a.row = Axis({w_.shape[1], area()});
-    g.a.depth = taps(group_oc(), {.offset = weights_of_oc()}, {.offset = w_.shape[3]}, {.offset = 1});
+    g.a.row = Axis({w_.shape[1], ws_[1]});
+    g.a.depth = taps(group_oc(), {.offset = ws_[0]}, {.offset = ws_[2]}, {.offset = ws_[3]});
     g.a.is_depth_first = area() > 1 && !is_channels_last();
     g.b = image(y_, ys_);
     g.b.row = pixels(x_, {.offset = ys_[0]}, {.h = 1}, {.w = 1});
@@ -61,9 +63,9 @@ class Planner {
     g.b.is_depth_first = !is_channels_last();
     g.b.first_h = -p_.padding[0], g.b.first_w = -p_.padding[2];
     g.row_stride = weights_of_oc();
-    if (is_channels_last()) {  // the channel is the inner digit of a tap
+    if (is_channels_last()) {  // the channel is the inner digit of a tap, and taps are neighbours or channels apart
       g.column_inner = cuda::Divisor(std::max<int64_t>(1, w_.shape[1]));
-      g.column_stride[0] = area(), g.column_stride[1] = 1;
+      g.column_stride[0] = ws_[1], g.column_stride[1] = ws_[3];
     } else {
       g.column_inner = cuda::Divisor(std::max<int64_t>(1, weights_of_oc()));
       g.column_stride[0] = 1;
@@ -95,7 +97,7 @@ class Planner {
     const auto c_digit = digit(channels, c), h_digit = digit(w_.shape[2], kh), w_digit = digit(w_.shape[3], kw);
     return is_channels_last() ? Axis(c_digit, w_digit, h_digit) : Axis(w_digit, h_digit, c_digit);
   }
-  Axis weight_taps() const { return taps(w_.shape[1], {.offset = area()}, {.offset = w_.shape[3]}, {.offset = 1}); }
+  Axis weight_taps() const { return taps(w_.shape[1], {.offset = ws_[1]}, {.offset = ws_[2]}, {.offset = ws_[3]}); }
   static Operand image(const TensorSpec& of, const Strides& strides) {
     Operand o;
     o.is_image = true;
@@ -115,7 +117,7 @@ class Planner {
 
   TensorSpec x_, w_, y_;
   Params p_;
-  Strides xs_, ys_;
+  Strides xs_, ws_, ys_;
 };
 
 void check_extents(const char* name, const TensorSpec& image, const Params& p) {
@@ -127,27 +129,59 @@ void check_extents(const char* name, const TensorSpec& image, const Params& p) {
   }
 }
 
+// The kernels of one direction: the library's in krsc where that is another layout, on the tensors as they are, and
+// with channels padded; then our own.
+void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Problem<Params>& p, Candidates& c) {
+  const auto vendors = [&](const cuda::ConvSpecs& of, Candidates& to) {
+    cuda::offer_cudnn_conv2d(direction, of, p, to);
+  };
+  const auto own = [&](const cuda::ConvSpecs& of, Candidates& to) { cuda::offer_direct(direction, of, p, to); };
+  const bool is_weight_read = direction != cuda::ConvDirection::kBackwardWeight;
+  const bool is_packed = s.x.layout == Layout::kNhwc && is_weight_read && cuda::is_packed_for_krsc(s.w);
+  Candidates plain, padded;
+  vendors(s, plain);
+  for (const int64_t channels : cuda::padded_channels(direction, s, p.params))
+    cuda::offer_padded(direction, s, p, channels, vendors, padded);
+  if (is_packed) {
+    cuda::offer_krsc(s, p, vendors, c);
+    c.add_aside(plain);
+  } else {
+    c.add(plain);
+  }
+  c.add_aside(padded);
+  if (is_packed) cuda::offer_krsc(s, p, own, c);
+  own(s, c);
+}
+
 }  // namespace
+
+void cuda::offer_direct(ConvDirection direction, const ConvSpecs& s, const Problem<Params>& p, Candidates& c) {
+  const Planner planner(s.x, s.w, s.y, p.params);
+  const auto offer = [&](const char* name, const Gemm& g, int a, int b, int bias) {
+    offer_gemm("direct", name, p, g, a, b, bias, c);
+  };
+  switch (direction) {
+    case ConvDirection::kForward:
+      return offer("plumb:conv2d_forward", planner.forward(), 1, 0, p.in.size() == 3 ? 2 : -1);
+    case ConvDirection::kBackwardInput: return offer("plumb:conv2d_backward_input", planner.backward_input(), 1, 0, -1);
+    case ConvDirection::kBackwardWeight:
+      return offer("plumb:conv2d_backward_weight", planner.backward_weight(), 0, 1, -1);
+  }
+}
 
 void Conv2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d", p.in[0], p.params);
-  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
-  const Gemm g = Planner(p.in[0], p.in[1], p.out[0], p.params).forward();
-  cuda::offer_gemm("direct", "plumb:conv2d_forward", p, g, 1, 0, p.in.size() == 3 ? 2 : -1, c);
+  offer_all(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
 }
 
 void Conv2dBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_input", p.out[0], p.params);
-  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
-  const Gemm g = Planner(p.out[0], p.in[1], p.in[0], p.params).backward_input();
-  cuda::offer_gemm("direct", "plumb:conv2d_backward_input", p, g, 1, 0, -1, c);
+  offer_all(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
 }
 
 void Conv2dBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_weight", p.in[1], p.params);
-  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
-  const Gemm g = Planner(p.in[1], p.out[0], p.in[0], p.params).backward_weight();
-  cuda::offer_gemm("direct", "plumb:conv2d_backward_weight", p, g, 0, 1, -1, c);
+  offer_all(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
 }
 
 }  // namespace plumb

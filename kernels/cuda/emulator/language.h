@@ -31,6 +31,9 @@ void wait_for_block(const void* where);
 const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where);
 /// Bytes that kernels say that they read from memory, and write to it.
 inline constinit int64_t read_bytes = 0, written_bytes = 0;
+/// Whether somebody is asked of each (watch_accesses), and the question, which throws if the answer is no.
+inline constinit bool is_watched = false;
+void look_at(const void* begin, size_t bytes);
 /// The shared memory of the block, between zones that nobody may touch; full of NaNs before every block.
 void* shared_memory(size_t bytes);
 
@@ -90,11 +93,13 @@ namespace plumb::cuda {
 [[gnu::no_sanitize("thread"), gnu::noinline]]
 #endif
 inline void
-count(int64_t& total, size_t bytes) {
+count(int64_t& total, const void* begin, size_t bytes) {
   total += static_cast<int64_t>(bytes);
+  if (::plumb::emulator::is_watched) [[unlikely]]
+    ::plumb::emulator::look_at(begin, bytes);
 }
-inline void count_read(size_t bytes) { count(::plumb::emulator::read_bytes, bytes); }
-inline void count_written(size_t bytes) { count(::plumb::emulator::written_bytes, bytes); }
+inline void count_read(const void* begin, size_t bytes) { count(::plumb::emulator::read_bytes, begin, bytes); }
+inline void count_written(const void* begin, size_t bytes) { count(::plumb::emulator::written_bytes, begin, bytes); }
 template <class T>
 T& shared() {
   return *static_cast<T*>(::plumb::emulator::shared_memory(sizeof(T)));

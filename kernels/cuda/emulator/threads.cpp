@@ -129,6 +129,16 @@ class Scheduler {
     return shared_.data() + kZone;
   }
 
+  void look_at(const void* begin, size_t bytes) {
+    if (!may_access_(begin, bytes))
+      fail("emulator: {} touches {} bytes, of which some belong to no buffer", function_name(call_->name), bytes);
+  }
+  void watch(MayAccess may_access) {
+    const std::lock_guard lock(mutex_);
+    may_access_ = may_access;
+    is_watched = may_access != nullptr;
+  }
+
   static Scheduler& get() {
     static Scheduler* s = new Scheduler;
     return *s;
@@ -324,6 +334,7 @@ class Scheduler {
 
   std::mutex mutex_;
   Order how_ = Order::kForward;
+  MayAccess may_access_ = nullptr;
   Counts counts_;
   std::map<const char*, Grids> ran_;  // by their names, as literals
   std::mt19937 random_;
@@ -362,6 +373,9 @@ const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where) {
   return Scheduler::get().exchange(mask, mine, where);
 }
 void* shared_memory(size_t bytes) { return Scheduler::get().shared_memory(bytes); }
+
+void look_at(const void* begin, size_t bytes) { Scheduler::get().look_at(begin, bytes); }
+void watch_accesses(MayAccess may_access) { Scheduler::get().watch(may_access); }
 
 void set_order(Order order) { Scheduler::get().set_order(order); }
 Counts counts() { return Scheduler::get().counts(); }

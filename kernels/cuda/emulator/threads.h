@@ -16,6 +16,11 @@ enum class Order { kForward, kBackward, kRandom, kGreedy };
 /// From now on; kForward at first.
 void set_order(Order order);
 
+/// Asks before each access of memory that a kernel makes by get, put and their like whether it may; where not, the
+/// launch throws. Null: nobody is asked.
+using MayAccess = bool (*)(const void* begin, size_t bytes);
+void watch_accesses(MayAccess may_access);
+
 /// What was run so far, and the bytes that it read and wrote.
 struct Counts {
   int64_t launches = 0, blocks = 0, threads = 0, switches = 0, read = 0, written = 0;
