@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include <cmath>
+#include <thread>
 
 #include "core/print.h"
 #include "core/runtime.h"

@@ -128,6 +128,9 @@ std::map<std::string, size_t> functions_that_run() {
   const Tensor dw = grad(sum(mul(max_pool2d(w, {}), max_pool2d(w, {}))), {w}, again)[0];
   grad(sum(mul(dw, dw)), {w});
   optim::Adam(std::vector<Tensor>{w}, {}).step(std::vector<Tensor>{w.detached().clone()});
+  const Tensor logits = random_tensor(TensorSpec(Shape{600, 8}), 1);  // in every row of which something is wrong
+  const Tensor loss = cross_entropy(logits, full(Shape{600}, 99, DType::kI64));
+  EXPECT_TRUE(refused([&] { loss.item(); }, "is 99; with 8 classes"));
   std::map<std::string, emulator::Grids> grids;
   for (const auto& [function, of_it] : emulator::functions_run()) {
     auto& all = grids[function.substr(0, function.find('<'))];

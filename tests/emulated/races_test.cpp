@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "kernels/cuda/emulator/language.h"
 #include "kernels/cuda/emulator/threads.h"
+#include "kernels/cuda/language.h"
 
 namespace plumb::emulator {
 namespace {
@@ -55,6 +55,21 @@ TEST(RacesTest, AreSeen) {
   EXPECT_EXIT((run<Left::kBarrier>(), std::exit(0)), exits, "data race");
   EXPECT_EXIT((run<Left::kSecondBarrier>(), std::exit(0)), exits, "data race");
   EXPECT_EXIT((run<Left::kAtomic>(), std::exit(0)), exits, "data race");
+}
+
+struct FaultArgs {
+  Fault* fault;
+};
+void report_kernel(FaultArgs a) { cuda::report(a.fault, 1, blockIdx.x, threadIdx.x, blockIdx.x + threadIdx.x); }
+
+// All threads find something wrong, and one of them tells it, whole.
+TEST(RacesTest, OneFaultIsTold) {
+  Fault fault;
+  const FaultArgs args{&fault};
+  const auto call = [](const void*, const void* a) { report_kernel(*static_cast<const FaultArgs*>(a)); };
+  run_threads({"kFunction = report_kernel;", "plumb:test", nullptr, {4}, {64}, &args, sizeof args, call}, &args);
+  EXPECT_EQ(fault.sentence, 1u);
+  EXPECT_EQ(fault.values[2], fault.values[0] + fault.values[1]);
 }
 
 }  // namespace
