@@ -28,6 +28,7 @@
 #include "ops/softmax.h"
 #include "optim/adam.h"
 #include "tests/cases/op_case.h"
+#include "tests/support/compare.h"
 #include "tests/support/folder.h"
 
 namespace plumb::test {
