@@ -144,6 +144,14 @@ void add_eager_row(const Path& path, const Job& j, std::function<std::function<v
   add_row(path("eager"), [j, make = std::move(make)] { return eager_work(j, make()); });
 }
 
+void add_apart_row(const Path& path, const Job& j, std::function<std::function<void()>()> make) {
+  add_row(path("apart"), [j, make = std::move(make)] {
+    Work w = eager_work(j, make());
+    w.judged = false;  // it moves more than the one kernel
+    return w;
+  });
+}
+
 void add_floor_row(const Path& path, const Work& work) {
   add_row(path("copy_floor"), [work] {
     Work w = work;

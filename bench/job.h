@@ -43,6 +43,8 @@ void add_kernel_rows(const Path& path, const Job& job);
 /// The row "eager": what `make` returns is run without recording, under the measured policy, warm. `make` makes
 /// tensors, and so is called when the row is run.
 void add_eager_row(const Path& path, const Job& job, std::function<std::function<void()>()> make);
+/// The row "apart": the same, for work of one kernel that is done by an op for each of its parts.
+void add_apart_row(const Path& path, const Job& job, std::function<std::function<void()>()> make);
 /// For work that memory bounds, the row "copy_floor": of its bytes, nothing else of it is looked at.
 void add_floor_row(const Path& path, const Work& work);
 /// The rows of work that memory bounds: those of add_kernel_rows, and "copy_floor".

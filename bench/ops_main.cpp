@@ -36,7 +36,8 @@ void add_options(const command::CommandLine& line, Options& o) {
   line.footer(std::string(kAboutFlags) +
               "\nRows are OP/DIRECTION/DEVICE/LAYOUT/DTYPE/ALGORITHM/SHAPE. Algorithms: measured; vendor (measured "
               "among the vendor's kernels); the "
-              "library's by name; eager (the public op); raw_same and raw_best (oneDNN, cuDNN or cuBLASLt alone); "
+              "library's by name; eager (the public op); apart (an op for each part of a fused one); raw_same and "
+              "raw_best (oneDNN, cuDNN or cuBLASLt alone); "
               "copy_floor. On cuda, times are those between two events.\n"
               "Exit status: 1 if rows failed, 3 if a row passed the roof of the machine, which then is wrong.");
   line.allow_others();

@@ -1,6 +1,9 @@
 #include "ops/conv2d.h"
 
 #include "bench/raw_rows.h"
+#include "kernels/relu_bias.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
 
 namespace plumb::bench {
 namespace {
@@ -31,10 +34,29 @@ void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, co
       conv2d(x, w, b, p);
     };
   });
+  add_apart_row(path, work, [=, plain = c.params] {
+    return [plain, x = uniform(x, -1, 1, 1), w = uniform(w, -1, 1, 2),
+            b = uniform({Shape{1, w.shape[0], 1, 1}, w.dtype, x.layout}, -1, 1, 3)] {
+      w.value->bump_version();
+      relu(add(conv2d(x, w, Tensor(), plain), b));
+    };
+  });
   add_raw_rows(path, work, measure::RawConv2d{Direction::kForward, x, w, y, p, true},
                in_all_layouts(x, y, [&](const TensorSpec& xs, const TensorSpec& ys) {
                  return job<Conv2dForward>(p, {xs, w, b}, {ys});
                }));
+}
+
+// Its way back to the convolution's own gradient: one pass on a device.
+void add_relu_bias_backward(const TensorSpec& y, const ConvProblem& c) {
+  const Path path("conv2d", "backward_bias_relu", y, c.name);
+  const Job work = job<ReluBiasBackward>({}, {y, y}, {y, TensorSpec(Shape{y.shape[1]}, y.dtype)});
+  add_memory_rows(path, work);
+  add_apart_row(path, work, [=] {
+    return [dy = uniform(y, -1, 1, 1), y = uniform(y, -1, 1, 2)] {
+      sum(unary_backward(functors::Relu{}, dy, y), {0, 2, 3});
+    };
+  });
 }
 
 void add(const Axes& axes) {
@@ -58,6 +80,7 @@ void add(const Axes& axes) {
                        }));
         }
         add_fused(x, w, y, c);
+        if (!detail::ctx.policy.device.is_cpu()) add_relu_bias_backward(y, c);
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "ops/linear.h"
 
 #include "bench/raw_rows.h"
+#include "ops/elementwise.h"
 
 namespace plumb::bench {
 namespace {
@@ -17,6 +18,12 @@ void add_fused(const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, co
     return [x = uniform(x, -1, 1, 1), w = uniform(w, -1, 1, 2), b = uniform(b, -1, 1, 3)] {
       w.value->bump_version();
       linear(x, w, b, Activation::kRelu);
+    };
+  });
+  add_apart_row(path, work, [=] {
+    return [x = uniform(x, -1, 1, 1), w = uniform(w, -1, 1, 2), b = uniform(b, -1, 1, 3)] {
+      w.value->bump_version();
+      relu(add(linear(x, w), b));
     };
   });
   add_raw_rows(path, work, measure::RawLinear{Direction::kForward, x, w, y, true, Activation::kRelu});

@@ -91,7 +91,7 @@ def verdicts(rows):
     raw, floor = [], []
     for path, row in rows.items():
         algorithm = parts_of(path)[5]
-        if is_reference(algorithm) or algorithm == "vendor":  # the fastest of rows that are held against theirs
+        if is_reference(algorithm) or algorithm in ("vendor", "apart"):  # the fastest of rows that are held against theirs; several ops
             continue
         twin = next((rows[p] for a in twins_of(algorithm) if (p := with_algorithm(path, a)) in rows), None)
         if twin:
