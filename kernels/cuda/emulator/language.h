@@ -31,9 +31,10 @@ void wait_for_block(const void* where);
 const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where);
 /// Bytes that kernels say that they read from memory, and write to it.
 inline constinit int64_t read_bytes = 0, written_bytes = 0;
-/// Whether somebody is asked of each (watch_accesses), and the question, which throws if the answer is no.
+/// Whether somebody is asked of each (watch_accesses), and the question: if the answer is no, the launch fails at its
+/// end. (Of calls that may throw between the parts of an aggregate, g++ 12 makes an internal error.)
 inline constinit bool is_watched = false;
-void look_at(const void* begin, size_t bytes);
+void look_at(const void* begin, size_t bytes) noexcept;
 /// The shared memory of the block, between zones that nobody may touch; full of NaNs before every block.
 void* shared_memory(size_t bytes);
 

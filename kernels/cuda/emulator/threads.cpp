@@ -71,6 +71,8 @@ class Scheduler {
     for (int64_t i = 0; i < blocks; ++i) run_block(blocks_.empty() ? i : blocks_[static_cast<size_t>(i)]);
     tsan::acquire(&end_order_);
     retired_.clear();
+    if (const size_t bytes = std::exchange(beside_, 0))
+      fail("emulator: {} touches {} bytes, of which some belong to no buffer", function_name(call.name), bytes);
   }
 
   // ---- on the stack of a thread
@@ -129,9 +131,8 @@ class Scheduler {
     return shared_.data() + kZone;
   }
 
-  void look_at(const void* begin, size_t bytes) {
-    if (!may_access_(begin, bytes))
-      fail("emulator: {} touches {} bytes, of which some belong to no buffer", function_name(call_->name), bytes);
+  void look_at(const void* begin, size_t bytes) noexcept {
+    if (!beside_ && !may_access_(begin, bytes)) beside_ = bytes;
   }
   void watch(MayAccess may_access) {
     const std::lock_guard lock(mutex_);
@@ -335,6 +336,7 @@ class Scheduler {
   std::mutex mutex_;
   Order how_ = Order::kForward;
   MayAccess may_access_ = nullptr;
+  size_t beside_ = 0;  // bytes of the launch's first access that may not be
   Counts counts_;
   std::map<const char*, Grids> ran_;  // by their names, as literals
   std::mt19937 random_;
@@ -374,7 +376,7 @@ const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where) {
 }
 void* shared_memory(size_t bytes) { return Scheduler::get().shared_memory(bytes); }
 
-void look_at(const void* begin, size_t bytes) { Scheduler::get().look_at(begin, bytes); }
+void look_at(const void* begin, size_t bytes) noexcept { Scheduler::get().look_at(begin, bytes); }
 void watch_accesses(MayAccess may_access) { Scheduler::get().watch(may_access); }
 
 void set_order(Order order) { Scheduler::get().set_order(order); }

@@ -37,10 +37,7 @@ template <class T>
 __global__ void __launch_bounds__(256) augment_kernel(const AugmentArgs<T> a) {
   cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
     cuda::Piece<T, kEach> y;
-    for (int j = 0; j < kEach; ++j) {
-      const T value = a.at(i + j);  // straight into the piece, and g++ 12 stops with an internal error
-      y.of[j] = value;
-    }
+    for (int j = 0; j < kEach; ++j) y.of[j] = a.at(i + j);
     cuda::store_piece(a.y + i, y);
   });
 }
