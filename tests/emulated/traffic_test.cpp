@@ -20,6 +20,7 @@
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/index_select.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/permute.h"
 #include "ops/pool2d.h"
@@ -59,6 +60,9 @@ const std::vector<Expected> kMore = {
     {"max_backward:rows", 2, "how many are the largest, and then their shares"},
     {"batch_norm_forward:loop", 1.6, kTwice},
     {"batch_norm_backward:loop", 1.7, kTwice},
+    {"layer_norm_forward:rows", 2, "mean, moments and result: rows stay in the caches meanwhile"},
+    {"layer_norm_backward:one_pass", 1.67, "sums of a row and dx: rows stay in the caches meanwhile"},
+    {"layer_norm_backward:rows", 1.67, "as in one pass"},
     {"conv2d_forward:direct", 8.6, kTiles},
     {"conv2d_backward_input:direct", 8.6, kTiles},
     {"conv2d_backward_weight:direct", 8.2, kTiles},
@@ -102,6 +106,10 @@ TEST(TrafficTest, WhatIsMovedMoreThanOnceHasAReason) {
   back(relu(add(mul(a, b), row)), {a, b, row});
   back(softmax(a), {a});
   back(softmax(wide), {wide});
+  const Tensor weights = tensor({1000}), wide_weights = tensor({4096});
+  back(layer_norm(a), {a});
+  back(layer_norm(a, weights, row), {a, weights, row});
+  back(layer_norm(wide, wide_weights, wide_weights), {wide, wide_weights});
   back(log_softmax(permute(a, {1, 0}), 0), {a});
   const Tensor labels = to(full(Shape{64}, 3, DType::kI64), kEmulated);
   back(cross_entropy(a, labels), {a});
