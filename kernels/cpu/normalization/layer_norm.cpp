@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/normalization/layer_norm_onednn.h"
 #include "kernels/cpu/normalization/row_vectors.h"
+#include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
 
 namespace plumb::cpu {
@@ -37,16 +38,16 @@ class Forward final : public Kernel {
   // 1983.
   void normalise(const Launch& l, int64_t row, const RowWriter<T>& writer) const {
     const T* x = static_cast<const T*>(l.in[0]) + row * v_.columns;
-    const auto n = static_cast<double>(v_.columns);
+    const double share = 1 / static_cast<double>(v_.columns);
     const C pivot = cpu::load(x);
     const auto [about_pivot] = row_sums<T, 1>(
         v_.columns, [=](int64_t i, int64_t count) { return std::array<V, 1>{L::load(x + i, count) - pivot}; });
-    const C centre = static_cast<C>(static_cast<double>(pivot) + about_pivot / n);
+    const C centre = static_cast<C>(static_cast<double>(pivot) + about_pivot * share);
     const auto [sum, squares] = row_sums<T, 2>(v_.columns, [=](int64_t i, int64_t count) {
       const V d = L::load(x + i, count) - centre;
       return std::array<V, 2>{d, d * d};
     });
-    const double lost = sum / n, inv_std = 1 / std::sqrt(std::max(squares / n - lost * lost, 0.0) + epsilon_);
+    const double lost = sum * share, inv_std = 1 / std::sqrt(std::max(squares * share - lost * lost, 0.0) + epsilon_);
     static_cast<C*>(l.out[1])[row] = static_cast<C>(static_cast<double>(centre) + lost);
     static_cast<C*>(l.out[2])[row] = static_cast<C>(inv_std);
     const C slope = static_cast<C>(inv_std), shift = static_cast<C>(-lost * inv_std);
@@ -75,7 +76,7 @@ class Backward final : public Kernel {
   explicit Backward(const LayerNormRows& v) : Kernel(kName), v_(v), pieces_(v.rows) {
     if (!kNeedsDw) return;
     // A power of two divides evenly among threads.
-    const int64_t most = std::clamp<int64_t>(v.rows / 8, 1, 64);
+    const int64_t most = std::clamp<int64_t>(v.rows / (v.columns < 4096 ? 32 : 8), 1, 64);
     pieces_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
     info().workspace_bytes = static_cast<size_t>(pieces_ * v.columns) * 2 * (sizeof(double) + sizeof(C));
   }
@@ -88,16 +89,11 @@ class Backward final : public Kernel {
     });
     if (!kNeedsDw) return;
     auto *dw = static_cast<C*>(l.out[0]), *db = static_cast<C*>(l.out[1]);
-    parallel_for(v_.columns, 4096 / pieces_, 16, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        double w = 0, b = 0;
-        for (int64_t i = 0; i < pieces_; ++i) {
-          const double* sums = wide(l, i);
-          w += sums[k];
-          b += sums[v_.columns + k];
-        }
-        dw[k] = static_cast<C>(w);
-        db[k] = static_cast<C>(b);
+    parallel_for(v_.columns, 4096 / pieces_, kColumns, [&](int64_t begin, int64_t end) {
+      for (; begin < end; begin += kColumns) {
+        const int64_t n = std::min(kColumns, end - begin);
+        add_pieces(l, begin, n, dw + begin);
+        add_pieces(l, v_.columns + begin, n, db + begin);
       }
     });
   }
@@ -112,6 +108,15 @@ class Backward final : public Kernel {
     return reinterpret_cast<C*>(wide(l, pieces_)) + piece * 2 * v_.columns;
   }
 
+  // The sums from `first` on of all pieces.
+  void add_pieces(const Launch& l, int64_t first, int64_t n, C* out) const {
+    double total[kColumns] = {};
+    for (int64_t i = 0; i < pieces_; ++i) {
+      const double* sums = wide(l, i) + first;
+      for (int64_t k = 0; k < n; ++k) total[k] += sums[k];
+    }
+    for (int64_t k = 0; k < n; ++k) out[k] = static_cast<C>(total[k]);
+  }
   void add_piece(const Launch& l, int64_t piece, const RowWriter<T>& writer) const {
     const Range rows = cpu::piece(v_.rows, piece, pieces_);
     if constexpr (!kNeedsDw) {
@@ -179,28 +184,34 @@ std::unique_ptr<Kernel> backward(const LayerNormRows& v, const LayerNormGradient
   return std::make_unique<Backward<T, true, true, true>>(v);
 }
 
+template <class T>
+constexpr Place place_of_onednn = std::is_same_v<T, Bfloat16> ? Place::kFirst : Place::kLast;
+
 }  // namespace
 }  // namespace plumb::cpu
 
 namespace plumb {
 
+// Ours first in f32: oneDNN's rounds the mean, and loses digits where that is large; its sums of columns depend on the
+// number of threads. In bf16 neither shows as much as oneDNN is faster.
 void LayerNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const Candidates::Make onednn = [p] { return cpu::declining([&] { return cpu::onednn_layer_norm_forward(p); }); };
   cpu::dispatch_compute(p.in[0].dtype, [&]<class T>() {
-    candidates.add("loop", [v = detail::LayerNormRows(p.in[0], p.params), epsilon = double{p.params.epsilon},
-                            inputs = p.in.size()] { return cpu::forward<T>(v, epsilon, inputs); });
+    const Candidates::Make own = [v = detail::LayerNormRows(p.in[0], p.params), epsilon = double{p.params.epsilon},
+                                  inputs = p.in.size()] { return cpu::forward<T>(v, epsilon, inputs); };
+    cpu::offer_in_order(candidates, {{"onednn", Provider::kOneDnn, onednn, cpu::place_of_onednn<T>},
+                                     {"loop", Provider::kPlumbline, own}});
   });
-  candidates.add(Provider::kOneDnn, "onednn",
-                 [p] { return cpu::declining([&] { return cpu::onednn_layer_norm_forward(p); }); });
 }
 
 void LayerNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
+  const Candidates::Make onednn = [p] { return cpu::declining([&] { return cpu::onednn_layer_norm_backward(p); }); };
   cpu::dispatch_compute(p.in[1].dtype, [&]<class T>() {
-    candidates.add("loop", [v = detail::LayerNormRows(p.in[1], p.params), wanted = detail::LayerNormGradients(p)] {
-      return cpu::backward<T>(v, wanted);
-    });
+    const Candidates::Make own = [v = detail::LayerNormRows(p.in[1], p.params),
+                                  wanted = detail::LayerNormGradients(p)] { return cpu::backward<T>(v, wanted); };
+    cpu::offer_in_order(candidates, {{"onednn", Provider::kOneDnn, onednn, cpu::place_of_onednn<T>},
+                                     {"loop", Provider::kPlumbline, own}});
   });
-  candidates.add(Provider::kOneDnn, "onednn",
-                 [p] { return cpu::declining([&] { return cpu::onednn_layer_norm_backward(p); }); });
 }
 
 }  // namespace plumb

@@ -28,14 +28,21 @@ struct Lanes {
     for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) lane[i] = i;
     return lane < static_cast<int32_t>(n) ? v : V{};
   }
-  static double sum(V v) {
-    float of[kCount];
-    plumb::detail::store_bytes(of, v);
-    for (int64_t width = kCount / 2; width > 0; width /= 2) {
-      for (int64_t i = 0; i < width; ++i) of[i] += of[i + width];
-    }
-    return static_cast<double>(of[0]);
+  static double sum(V v) { return static_cast<double>(folded(v)); }
+
+ private:
+  using V16 = float __attribute__((vector_size(64)));
+  using V8 = float __attribute__((vector_size(32)));
+  using V4 = float __attribute__((vector_size(16)));
+  static float folded(V16 v) {
+    const auto halves = std::bit_cast<std::array<V8, 2>>(v);
+    return folded(halves[0] + halves[1]);
   }
+  static float folded(V8 v) {
+    const auto halves = std::bit_cast<std::array<V4, 2>>(v);
+    return folded(halves[0] + halves[1]);
+  }
+  static float folded(V4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 };
 template <>
 struct Lanes<double> {
