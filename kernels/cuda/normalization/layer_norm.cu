@@ -230,11 +230,12 @@ __global__ void __launch_bounds__(kRowThreads) layer_norm_parts_kernel(const Par
 #pragma unroll 1
   for (int64_t first = int64_t{blockIdx.x} * kWarp; first < values; first += int64_t{gridDim.x} * kWarp) {
     const int64_t i = first + threadIdx.x % kWarp;
+    const bool is_there = i < values;  // or it only waits with the others
     double sum = 0;
-    for (int64_t block = ByLanes::first(); i < values && block < a.blocks; block += ByLanes::kStep)
+    for (int64_t block = ByLanes::first(); is_there && block < a.blocks; block += ByLanes::kStep)
       sum += static_cast<double>(cuda::get(a.parts + block * values + i));
     sum = ByLanes::all(sum, &s, cuda::Sum());
-    if (ByLanes::first() == 0 && i < values)
+    if (ByLanes::first() == 0 && is_there)
       cuda::put(i < a.columns ? a.dw + i : a.db + (i - a.columns), static_cast<C>(sum));
   }
 }
@@ -325,12 +326,6 @@ BackwardArgs<T> backward_args(const LayerNormRows& v, const LayerNormGradients& 
           v.columns};
 }
 
-template <class T, int kEach, int kPieces>
-void launch_backward(const cuda::Queue& q, const cuda::Grid& grid, const LayerNormRows& v, const BackwardArgs<T>& a) {
-  is_long(v) ? q.launch<layer_norm_backward_by_blocks_kernel<T, kEach, kPieces>>(grid, a)
-             : q.launch<layer_norm_backward_by_warps_kernel<T, kEach, kPieces>>(grid, a);
-}
-
 template <class T, int kEach>
 std::unique_ptr<Kernel> two_passes(const LayerNormRows& v, const LayerNormGradients& wanted, Device device) {
   using C = Compute<T>;
@@ -341,7 +336,10 @@ std::unique_ptr<Kernel> two_passes(const LayerNormRows& v, const LayerNormGradie
   const int launches = (wanted.needs_dx && v.rows > 0 ? 1 : 0) + (wanted.needs_dw ? plan.launches() : 0);
   auto kernel = cuda::own("plumb:layer_norm_backward", device, launches, [=](const cuda::Queue& q, const Launch& l) {
     const BackwardArgs<T> a = backward_args<T>(v, wanted, l);
-    if (wanted.needs_dx) launch_backward<T, kEach, 0>(q, grid, v, a);
+    if (wanted.needs_dx) {
+      is_long(v) ? q.launch<layer_norm_backward_by_blocks_kernel<T, kEach, 0>>(grid, a)
+                 : q.launch<layer_norm_backward_by_warps_kernel<T, kEach, 0>>(grid, a);
+    }
     if (!wanted.needs_dw) return;
     const ParameterSums<T> sums{
         a.dy, a.x, a.mean, a.inv_std, static_cast<C*>(l.out[0]), static_cast<C*>(l.out[1]), cuda::Divisor(v.columns)};
@@ -351,8 +349,8 @@ std::unique_ptr<Kernel> two_passes(const LayerNormRows& v, const LayerNormGradie
   return kernel;
 }
 
-/// dx with parts of dw and db, and then their sums. A thread keeps kColumns of them.
-template <class T, int kEach, int kColumns>
+/// dx with parts of dw and db by kFunction, and then their sums.
+template <class T, auto kFunction>
 std::unique_ptr<Kernel> one_pass(const LayerNormRows& v, const LayerNormGradients& wanted, Device device) {
   using C = Compute<T>;
   constexpr int64_t kLeastTurns = 2, kBlocksOfMultiprocessor = 2;
@@ -363,7 +361,7 @@ std::unique_ptr<Kernel> one_pass(const LayerNormRows& v, const LayerNormGradient
   grid.blocks.x = static_cast<unsigned>(std::min<int64_t>(blocks, grid.blocks.x));
   auto kernel = cuda::own("plumb:layer_norm_backward", device, 2, [=](const cuda::Queue& q, const Launch& l) {
     const BackwardArgs<T> a = backward_args<T>(v, wanted, l);
-    launch_backward<T, kEach, kColumns / kEach>(q, grid, v, a);
+    q.launch<kFunction>(grid, a);
     const PartsArgs<C> of_all{a.parts, static_cast<C*>(l.out[0]), static_cast<C*>(l.out[1]), v.columns, grid.blocks.x};
     const cuda::Grid of_parts = cuda::grid_of(q.runtime(), (2 * v.columns + kWarp - 1) / kWarp, kRowThreads);
     q.launch<layer_norm_parts_kernel<C>>(of_parts, of_all);
@@ -376,15 +374,23 @@ template <class T, int kEach>
 void offer_backward(const Problem<LayerNormParams>& p, Candidates& candidates) {
   const LayerNormRows v(p.in[1], p.params);
   const LayerNormGradients wanted(p);
-  constexpr int kFew = 8, kMany = 32, kManyOfBlock = 16;
-  const int64_t of_thread = (v.columns + (is_long(v) ? kRowThreads : kWarp) - 1) / (is_long(v) ? kRowThreads : kWarp);
+  // Columns of a thread, which has sums of as many for dw and for db.
+  constexpr int kFew = 8, kManyOfBlock = 16, kManyOfWarp = 32;
+  const int64_t sharers = is_long(v) ? kRowThreads : kWarp, of_thread = (v.columns + sharers - 1) / sharers;
   // f64 is for checking, and would take too many registers.
   if constexpr (!std::is_same_v<T, double>) {
-    if (wanted.needs_dw && wanted.needs_dx && v.rows > 0 && of_thread <= (is_long(v) ? kManyOfBlock : kMany)) {
+    if (wanted.needs_dw && wanted.needs_dx && v.rows > 0 && of_thread <= (is_long(v) ? kManyOfBlock : kManyOfWarp)) {
       candidates.add("one_pass", [=, device = p.device] {
-        if (of_thread <= kFew) return one_pass<T, kEach, kFew>(v, wanted, device);
-        return is_long(v) ? one_pass<T, kEach, kManyOfBlock>(v, wanted, device)
-                          : one_pass<T, kEach, kMany>(v, wanted, device);
+        if (is_long(v)) {
+          return of_thread <= kFew
+                     ? one_pass<T, &layer_norm_backward_by_blocks_kernel<T, kEach, kFew / kEach>>(v, wanted, device)
+                     : one_pass<T, &layer_norm_backward_by_blocks_kernel<T, kEach, kManyOfBlock / kEach>>(v, wanted,
+                                                                                                          device);
+        }
+        return of_thread <= kFew
+                   ? one_pass<T, &layer_norm_backward_by_warps_kernel<T, kEach, kFew / kEach>>(v, wanted, device)
+                   : one_pass<T, &layer_norm_backward_by_warps_kernel<T, kEach, kManyOfWarp / kEach>>(v, wanted,
+                                                                                                      device);
       });
     }
   }
