@@ -21,6 +21,7 @@
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/index_select.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/pool2d.h"
 #include "ops/random.h"
@@ -104,6 +105,12 @@ void long_rows(int64_t n) {
   short_rows.require_grad();
   grad(add(sum(softmax(short_rows)), cross_entropy(short_rows, labels)), {short_rows});
   sum(random_tensor(TensorSpec(Shape{512, 256 * n + 16}), 4), {0});
+  // The rows of a gradient go two rounds, so that fewer blocks have them.
+  Tensor w = random_tensor(TensorSpec(Shape{1025}), 5), narrow = random_tensor(TensorSpec(Shape{600 * n, 33}), 2),
+         w_of_narrow = random_tensor(TensorSpec(Shape{33}), 5);
+  w.require_grad(), narrow.require_grad(), w_of_narrow.require_grad();
+  grad(sum(layer_norm(rows, w)), {rows, w});
+  grad(sum(layer_norm(narrow, w_of_narrow)), {narrow, w_of_narrow});
 }
 
 // All cases once, and what no op does: what is met by gradients of gradients, and an optimizer. How often each template

@@ -20,6 +20,7 @@
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/index_select.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/permute.h"
 #include "ops/pool2d.h"
@@ -59,6 +60,9 @@ const std::vector<Expected> kMore = {
     {"max_backward:rows", 2, "how many are the largest, and then their shares"},
     {"batch_norm_forward:loop", 1.6, kTwice},
     {"batch_norm_backward:loop", 1.7, kTwice},
+    {"layer_norm_forward:rows", 2.97, "mean, moments and result: rows stay in the caches meanwhile, as w and b do"},
+    {"layer_norm_backward:one_pass", 2.78, "sums of a row and dx, as forward; and of few rows, parts of dw and db"},
+    {"layer_norm_backward:rows", 1.69, "sums of a row and dx, as forward"},
     {"conv2d_forward:direct", 9, kTiles},
     {"conv2d_forward:direct_krsc", 9, kTiles},
     {"conv2d_backward_input:direct", 8.6, kTiles},
@@ -104,6 +108,10 @@ TEST(TrafficTest, WhatIsMovedMoreThanOnceHasAReason) {
   back(relu(add(mul(a, b), row)), {a, b, row});
   back(softmax(a), {a});
   back(softmax(wide), {wide});
+  const Tensor weights = tensor({1000}), wide_weights = tensor({4096});
+  back(layer_norm(a), {a});
+  back(layer_norm(a, weights, row), {a, weights, row});
+  back(layer_norm(wide, wide_weights, wide_weights), {wide, wide_weights});
   back(log_softmax(permute(a, {1, 0}), 0), {a});
   const Tensor labels = to(full(Shape{64}, 3, DType::kI64), kEmulated);
   back(cross_entropy(a, labels), {a});

@@ -11,6 +11,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -85,6 +86,10 @@ const std::map<std::string, Op> kOthers = {
        return pad2d(in.at("x"), {by[0], by[2], by[1], by[3]}, number(p, "value"));
      }},
     {"batch_norm", &normalised},
+    {"layer_norm",
+     [](const Named& in, const Arguments& p) {
+       return layer_norm(in.at("x"), in.at("gamma"), in.at("beta"), number(p, "eps"));
+     }},
     {"softmax", [](const Named& in, const Arguments& p) { return softmax(in.at("x"), ints(p, "axis")[0]); }},
     {"log_softmax", [](const Named& in, const Arguments& p) { return log_softmax(in.at("x"), ints(p, "axis")[0]); }},
     {"cross_entropy", [](const Named& in, const Arguments&) { return cross_entropy(in.at("x"), in.at("labels")); }},
@@ -101,8 +106,8 @@ Op op_of(const std::string& name) {
 }
 
 // Golden numbers of ops that the library does not have.
-const std::set<std::string> kNotOurs = {"attention", "conv_transpose2d", "cos", "elu", "embedding", "erf", "gru",
-                                        "lstm",      "layer_norm",       "sin"};
+const std::set<std::string> kNotOurs = {
+    "attention", "conv_transpose2d", "cos", "elu", "embedding", "erf", "gru", "lstm", "sin"};
 
 Tensor tensor(const GoldenFile& t, DType dtype, Layout layout = Layout::kNchw) {
   return test::from_doubles(t.numbers(), {t.shape(), dtype, t.shape().rank() == 4 ? layout : Layout::kNchw});

@@ -10,6 +10,7 @@
 #include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/index_select.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -41,6 +42,11 @@ TEST(Refusals, OfRanks) {
       {CALL(avg_pool2d(of({3, 4}))), {"avg_pool2d: x (3, 4)"}},
       {CALL(global_avg_pool2d(of({3, 4}))), {"global_avg_pool2d: x (3, 4)"}},
       {CALL(norm(of({2, 3, 4}), of({3}))), {"batch_norm: x is f32 (2, 3, 4) nchw; it must be (N, C) or (N, C, H, W)"}},
+      {CALL(layer_norm(of({}))), {"layer_norm: of x () the last 1 dimensions are to be normalised; it has 0"}},
+      {CALL(layer_norm(of({2, 3}), 0)), {"layer_norm: of x (2, 3) the last 0 dimensions are to be normalised"}},
+      {CALL(layer_norm(of({2, 3}), 3)), {"layer_norm: of x (2, 3) the last 3 dimensions", "it has 2"}},
+      {CALL(layer_norm(of({2, 3}), of({}))), {"layer_norm: of x (2, 3) the last 0 dimensions"}},
+      {CALL(layer_norm(of({3}), of({2, 3}))), {"layer_norm: of x (3) the last 2 dimensions", "it has 1"}},
       {CALL(softmax(of({}))), {"softmax: dimension -1 of x ()"}},
       {CALL(log_softmax(of({}))), {"log_softmax: dimension -1 of x () does not exist"}},
       {CALL(softmax(of({2, 3}), 2)), {"softmax: dimension 2 of x (2, 3) does not exist"}},
@@ -135,6 +141,15 @@ TEST(Refusals, OfSizes) {
          return batch_norm(of({2, 3}), s, of({3}), s, of({3}), {.train = 1});
        }(of({3}))),
        {"batch_norm: running_mean and running_var are written to"}},
+      {CALL(layer_norm(of({2, 4}), of({3}))),
+       {"layer_norm: w is f32 (3) nchw; for x f32 (2, 4) nchw it must be f32 (4) nchw"}},
+      {CALL(layer_norm(of({2, 3, 4}), of({4, 3}))), {"layer_norm: w is f32 (4, 3) nchw", "it must be f32 (3, 4)"}},
+      {CALL(layer_norm(of({2, 4}), of({4}), of({2, 4}))), {"layer_norm: b is f32 (2, 4) nchw", "it must be f32 (4)"}},
+      {CALL(layer_norm(of({2, 4}), Tensor(), of({2}))), {"layer_norm: b is f32 (2) nchw", "it must be f32 (4)"}},
+      {CALL(layer_norm(of({2, 0}))), {"layer_norm: x (2, 0) has no elements along dimension 1 to take the mean of"}},
+      {CALL(layer_norm(of({2, 0, 3}), 2)), {"layer_norm: x (2, 0, 3) has no elements along dimension 1"}},
+      {CALL(layer_norm(of({2, 3}), 1, -1.0)), {"layer_norm: epsilon is -1; it must not be negative"}},
+      {CALL(layer_norm(of({2, 3}), 1, std::nan(""))), {"layer_norm: epsilon is nan"}},
       {CALL(norm(of({2, 3}), of({3}), {.momentum = 1.5})), {"batch_norm: momentum is 1.5"}},
       {CALL(norm(of({2, 3}), of({3}), {.epsilon = -1.0})), {"batch_norm: epsilon is -1"}},
       {CALL(cross_entropy(of({2, 3}), labels(3))),
@@ -181,6 +196,10 @@ TEST(Refusals, OfEmptyTensors) {
       {CALL(global_avg_pool2d(Tensor())), {"global_avg_pool2d: x is an empty tensor"}},
       {CALL(norm(Tensor(), of({3}))), {"batch_norm: x is an empty tensor"}},
       {CALL(batch_norm(of({4, 3}), Tensor(), of({3}), of({3}), of({3}))), {"batch_norm: gamma is an empty tensor"}},
+      {CALL(layer_norm(Tensor())), {"layer_norm: x is an empty tensor"}},
+      {CALL(layer_norm(Tensor(), of({3}))), {"layer_norm: x is an empty tensor"}},
+      {CALL(layer_norm(of({4, 3}), Tensor())),
+       {"layer_norm: w and b are empty tensors; say over how many dimensions: layer_norm(x, 1)"}},
       {CALL(softmax(Tensor())), {"softmax: x is an empty tensor"}},
       {CALL(cross_entropy(Tensor(), labels(2))), {"cross_entropy: logits are an empty tensor"}},
       {CALL(cross_entropy(of({2, 3}), Tensor())), {"cross_entropy: labels are an empty tensor"}},

@@ -8,6 +8,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/index_select.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -39,6 +40,9 @@ TEST(Refusals, OfDtypes) {
       {CALL(avg_pool2d(of({1, 1, 4, 4}, kI32))), {"avg_pool2d: x is i32 (1, 1, 4, 4) nchw"}},
       {CALL(norm(of({2, 3}, kI32), of({3}))), {"batch_norm: x is i32 (2, 3) nchw"}},
       {CALL(norm(of({2, 3}), of({3}, kF64))), {"batch_norm: gamma is f64 (3) nchw", "f32 (3)"}},
+      {CALL(layer_norm(of({2, 3}, kI32))), {"layer_norm: x is i32 (2, 3) nchw; convert it to a floating dtype"}},
+      {CALL(layer_norm(of({2, 3}), of({3}, kF64))), {"layer_norm: w is f64 (3) nchw", "f32 (3)"}},
+      {CALL(layer_norm(of({2, 3}, kBf16), of({3}), of({3}, kBf16))), {"layer_norm: b is bf16 (3) nchw", "f32 (3)"}},
       {CALL(softmax(of({4}, kI32))), {"softmax: x is i32 (4) nchw; convert it to a floating dtype"}},
       {CALL(cross_entropy(of({2, 3}, kI32), labels(2))), {"cross_entropy: x is i32 (2, 3) nchw"}},
       {CALL(cross_entropy(of({2, 3}), of({2}, kI32))),
@@ -84,6 +88,7 @@ TEST(Refusals, OfHalf) {
       {CALL(max_pool2d(of({1, 1, 4, 4}, kF16))), {"max_pool2d_forward: no kernel", "f16"}},
       {CALL(avg_pool2d(of({1, 1, 4, 4}, kF16))), {"avg_pool2d_forward: no kernel", "f16"}},
       {CALL(norm(of({2, 3}, kF16), of({3}))), {"batch_norm_forward: no kernel", "f16"}},
+      {CALL(layer_norm(of({2, 3}, kF16))), {"layer_norm_forward: no kernel", "f16"}},
       {CALL(softmax(of({4}, kF16))), {"softmax_forward: no kernel", "f16"}},
       {CALL(cross_entropy(of({2, 3}, kF16), labels(2))), {"cross_entropy_forward: no kernel", "f16"}},
       {CALL(dropped(of({4}, kF16), 0.5)), {"dropout_forward: no kernel", "f16"}},
@@ -109,6 +114,8 @@ TEST(Refusals, OfLayouts) {
       {CALL(mse(of({1, 3, 4, 4}), of({1, 3, 4, 4}, kF32, kNhwc))), {"mse: x is f32 (1, 3, 4, 4) nchw", "nhwc"}},
       {CALL(concat({of({1, 3, 4, 4}), of({1, 3, 4, 4}, kF32, kChwn)}, 1)),
        {"concat: tensors are f32 (1, 3, 4, 4) nchw and f32 (1, 3, 4, 4) chwn"}},
+      {CALL(layer_norm(of({1, 3, 4, 4}), of({1, 3, 4, 4}, kF32, kNhwc))),
+       {"layer_norm: w is f32 (1, 3, 4, 4) nhwc", "it must be f32 (1, 3, 4, 4) nchw"}},
       {CALL(permute(of({1, 3, 4, 4}, kF32, kNhwc), {3, 2, 1, 0})),
        {"permute: x is f32 (1, 3, 4, 4) nhwc; convert it to row-major with to(nchw)"}},
       {CALL(reshape(of({1, 3, 4, 4}, kF32, kNhwc), Shape{48})), {"reshape: x is f32 (1, 3, 4, 4) nhwc"}},
@@ -125,6 +132,7 @@ TEST(Refusals, OfDevices) {
       {CALL(matmul(of({4, 3}), on_cuda({3, 2}))), {"matmul: input 1 is on cuda:"}},
       {CALL(mul(of({4}), on_cuda({4}))), {"mul: input 1 is on cuda:", " and input 0 on cpu; bring them together"}},
       {CALL(norm(of({2, 3}), on_cuda({3}))), {"batch_norm_forward: input 1 is on cuda:"}},
+      {CALL(layer_norm(of({2, 3}), on_cuda({3}))), {"layer_norm_forward: input 1 is on cuda:"}},
       {CALL(cross_entropy(of({2, 3}), on_cuda({2}, kI64))), {"cross_entropy_forward: input 1 is on cuda:"}},
       {CALL(mse(of({2}), on_cuda({2}))), {"sub: input 1 is on cuda:"}},
       {CALL(concat({of({2}), on_cuda({2})}, 0)), {"concat: input 1 is on cuda:"}},

@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "ops/index_select.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/mse.h"
@@ -55,6 +56,7 @@ const std::vector<Written> kOps = {
      {Shape{4, 3}, Shape{3}, Shape{3}},
      {0, 1},
      [](auto in) { return batch_norm(in[0], in[1], in[2], of({3}), of({3})); }},
+    {"layer_norm", {Shape{4, 3}, Shape{3}, Shape{3}}, {0, 1}, [](auto in) { return layer_norm(in[0], in[1], in[2]); }},
     {"softmax", {kX}, {kY}, [](auto in) { return softmax(in[0]); }},
     {"log_softmax", {kX}, {kY}, [](auto in) { return log_softmax(in[0]); }},
     {"cross_entropy",

@@ -1,4 +1,4 @@
-// Pooling, batch normalisation and softmax under one name each, where oneDNN 2.6 and 3.x name them differently.
+// Pooling, normalisation and softmax under one name each, where oneDNN 2.6 and 3.x name them differently.
 #pragma once
 
 #include "kernels/cpu/onednn/dnnl.h"
@@ -38,6 +38,27 @@ inline dnnl::batch_normalization_backward::primitive_desc batch_norm_backward_de
   return backward_desc<Backward>(dnnl_attr(), forward, dnnl::prop_kind::backward, data, data, data, epsilon, flags);
 #else
   return backward_desc<Backward>(dnnl_attr(), forward, dnnl::prop_kind::backward, data, data, epsilon, flags);
+#endif
+}
+
+/// Layer normalisation of the rows of `data`, a matrix; `rows` is the desc of the statistics.
+inline dnnl::layer_normalization_forward::primitive_desc layer_norm_desc(dnnl::prop_kind kind, const MemoryDesc& data,
+                                                                         const MemoryDesc& rows, float epsilon,
+                                                                         dnnl::normalization_flags flags) {
+#if PLUMB_DNNL_V3
+  return primitive_desc<dnnl::layer_normalization_forward>(dnnl_attr(), kind, data, data, rows, epsilon, flags);
+#else
+  return primitive_desc<dnnl::layer_normalization_forward>(dnnl_attr(), kind, data, rows, epsilon, flags);
+#endif
+}
+inline dnnl::layer_normalization_backward::primitive_desc layer_norm_backward_desc(
+    const dnnl::layer_normalization_forward::primitive_desc& forward, dnnl::prop_kind kind, const MemoryDesc& data,
+    const MemoryDesc& rows, float epsilon, dnnl::normalization_flags flags) {
+  using Backward = dnnl::layer_normalization_backward;
+#if PLUMB_DNNL_V3
+  return backward_desc<Backward>(dnnl_attr(), forward, kind, data, data, data, rows, epsilon, flags);
+#else
+  return backward_desc<Backward>(dnnl_attr(), forward, kind, data, data, rows, epsilon, flags);
 #endif
 }
 
