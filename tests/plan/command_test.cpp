@@ -1,6 +1,8 @@
 // plumb plan, and what plumb says where there is no GPU.
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "app/device_description.h"
 #include "tests/app/command.h"
 
@@ -20,7 +22,13 @@ TEST_F(PlanCommandTest, PrintsAStepAndWritesIt) {
   ASSERT_EQ(j["steps"].size(), 2u);
   EXPECT_EQ(j["device_name"], "NVIDIA H200");
   for (const auto& step : j["steps"]) {
-    EXPECT_GT(step["kernels"].size(), 60u);
+    std::map<std::string, int> kinds;
+    for (const auto& k : step["kernels"]) ++kinds[k["kernel"].get<std::string>()];
+    EXPECT_EQ(kinds["conv2d_forward"], 10);
+    EXPECT_EQ(kinds["conv2d_backward_weight"], 10);
+    EXPECT_EQ(kinds["conv2d_backward_input"], 9);
+    EXPECT_EQ(kinds["relu_bias_backward"], 10);
+    EXPECT_GT(step["kernels"].size(), 55u);
     double floor = 0;
     int launches = 0;
     for (const auto& k : step["kernels"]) floor += k["floor_us"].get<double>(), launches += k["launches"].get<int>();

@@ -133,7 +133,21 @@ TEST(PlanTest, ProductsTakeTheReluBetweenLinearLayersAlong) {
   EXPECT_EQ(kinds["linear_forward"], 1);
   EXPECT_EQ(kinds["linear_backward_input_mask"], 2);
   EXPECT_EQ(kinds["linear_backward_input"], 1);
-  EXPECT_EQ(kinds["relu_backward"], 5) << "those of the convolutions";
+  EXPECT_EQ(kinds["relu_bias_backward"], 5) << "those of the convolutions, with the sums for their biases";
+  EXPECT_EQ(kinds["relu_backward"] + kinds["reduce"], 0);
+}
+
+TEST(PlanTest, TensorCoresTakeWeightsInKrscWithoutAWorkspace) {
+  for (const char* dtype : {"tf32", "bf16"}) {
+    std::map<std::string, int> kinds;
+    for (const PlannedKernel& k : plan(gpus()[1], "vgg16", dtype, Layout::kNhwc).kernels) {
+      ++kinds[k.kind];
+      if (k.kind != "conv2d_forward" && k.kind != "conv2d_backward_input") continue;
+      EXPECT_TRUE(k.algorithm.ends_with("_krsc")) << k.algorithm;
+      EXPECT_LT(k.workspace_bytes, 1u << 20) << k.algorithm << " of " << k.shapes;
+    }
+    EXPECT_EQ(kinds["repack"], 10) << "one for both uses of a convolution's weights";
+  }
 }
 
 TEST(PlanTest, OneEngineByItsName) {

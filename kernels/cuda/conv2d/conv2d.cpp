@@ -129,8 +129,9 @@ void check_extents(const char* name, const TensorSpec& image, const Params& p) {
   }
 }
 
-// The kernels of one direction: the library's in krsc where that is another layout, on the tensors as they are, and
-// with channels padded; then our own.
+// The kernels of one direction: the library's on the tensors as they are, for weights in krsc where that is another
+// layout, and with channels padded; then our own. Tensor cores want krsc; the engines of strict f32 would convert it
+// back.
 void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Problem<Params>& p, Candidates& c) {
   const auto vendors = [&](const cuda::ConvSpecs& of, Candidates& to) {
     cuda::offer_cudnn_conv2d(direction, of, p, to);
@@ -138,16 +139,14 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   const auto own = [&](const cuda::ConvSpecs& of, Candidates& to) { cuda::offer_direct(direction, of, p, to); };
   const bool is_weight_read = direction != cuda::ConvDirection::kBackwardWeight;
   const bool is_packed = s.x.layout == Layout::kNhwc && is_weight_read && cuda::is_packed_for_krsc(s.w);
-  Candidates plain, padded;
+  const bool is_packed_first = is_packed && (s.x.dtype == DType::kBf16 || p.math == MathMode::kTf32);
+  Candidates plain, packed, padded;
   vendors(s, plain);
+  if (is_packed) cuda::offer_krsc(s, p, vendors, packed);
   for (const int64_t channels : cuda::padded_channels(direction, s, p.params))
     cuda::offer_padded(direction, s, p, channels, vendors, padded);
-  if (is_packed) {
-    cuda::offer_krsc(s, p, vendors, c);
-    c.add_aside(plain);
-  } else {
-    c.add(plain);
-  }
+  c.add(is_packed_first ? packed : plain);
+  c.add_aside(is_packed_first ? plain : packed);
   c.add_aside(padded);
   if (is_packed) cuda::offer_krsc(s, p, own, c);
   own(s, c);
