@@ -2,6 +2,7 @@
 // memory. Right for every stride, dilation, padding, group and layout.
 #include "kernels/conv2d.h"
 
+#include "kernels/cuda/conv2d/depthwise.h"
 #include "kernels/cuda/gemm/gemm.h"
 #include "kernels/cuda/vendor/offers.h"
 
@@ -127,25 +128,38 @@ void check_extents(const char* name, const TensorSpec& image, const Params& p) {
   }
 }
 
+// What there is before products. cuDNN's first depthwise engines are compiled at run time, and in f32 some directions
+// have slow ones only: there our own come first. In f64 it has none.
+void offer_windows(cuda::ConvDirection direction, const cuda::ConvSpecs& specs, const Problem<Params>& p, Candidates& c,
+                   void (*offer_depthwise)(const Problem<Params>&, Candidates&)) {
+  const bool is_narrow = specs.x.dtype == DType::kBf16 || p.math == MathMode::kTf32;
+  const bool is_ours_first = p.params.groups > 1 && !is_narrow;
+  if (is_ours_first) offer_depthwise(p, c);
+  cuda::offer_cudnn_conv2d(direction, specs, p, c);
+  if (!is_ours_first) offer_depthwise(p, c);
+}
+
 }  // namespace
 
 void Conv2dForward::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d", p.in[0], p.params);
-  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
+  offer_windows(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c, &cuda::offer_depthwise_forward);
   const Gemm g = Planner(p.in[0], p.in[1], p.out[0], p.params).forward();
   cuda::offer_gemm("direct", "plumb:conv2d_forward", p, g, 1, 0, p.in.size() == 3 ? 2 : -1, c);
 }
 
 void Conv2dBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_input", p.out[0], p.params);
-  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
+  offer_windows(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c,
+                &cuda::offer_depthwise_backward_input);
   const Gemm g = Planner(p.out[0], p.in[1], p.in[0], p.params).backward_input();
   cuda::offer_gemm("direct", "plumb:conv2d_backward_input", p, g, 1, 0, -1, c);
 }
 
 void Conv2dBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
   check_extents("conv2d_backward_weight", p.in[1], p.params);
-  cuda::offer_cudnn_conv2d(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
+  offer_windows(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c,
+                &cuda::offer_depthwise_backward_weight);
   const Gemm g = Planner(p.in[1], p.out[0], p.in[0], p.params).backward_weight();
   cuda::offer_gemm("direct", "plumb:conv2d_backward_weight", p, g, 0, 1, -1, c);
 }
