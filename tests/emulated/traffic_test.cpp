@@ -68,6 +68,9 @@ const std::vector<Expected> kMore = {
     {"conv2d_backward_input:direct", 8.6, kTiles},
     {"conv2d_backward_input:direct_krsc", 8.6, kTiles},
     {"conv2d_backward_weight:direct", 8.2, kTiles},
+    {"conv2d_forward:depthwise", 3.59, kWindows},
+    {"conv2d_backward_input:depthwise", 3.59, kWindows},
+    {"conv2d_backward_weight:depthwise", 3.23, kWindows},
     {"linear_forward:gemm", 1.32, kTiles},
     {"linear_backward_input:gemm", 3.6, kTiles},
     {"linear_backward_weight:gemm", 2.2, kTiles},
@@ -134,6 +137,8 @@ TEST(TrafficTest, WhatIsMovedMoreThanOnceHasAReason) {
     back(batch_norm(x, of_channels, of_channels, running_mean, running_var, {}), {x});
     back(conv2d(x, w, {.padding = {1, 1}}), {x, w});
     back(conv2d(x, w, of_channels, {.padding = {1, 1}, .activation = Activation::kRelu}), {x, w, of_channels});
+    const Tensor of_windows = tensor({32, 1, 3, 3});
+    back(conv2d(x, of_windows, {.padding = {1, 1}, .groups = 32}), {x, of_windows});
     to(x, layout == Layout::kNchw ? Layout::kNhwc : Layout::kNchw);
   }
   const Tensor w = tensor({512, 1000});

@@ -2,6 +2,7 @@
 // memory. Right for every stride, dilation, padding, group and layout.
 #include "kernels/conv2d.h"
 
+#include "kernels/cuda/conv2d/depthwise.h"
 #include "kernels/cuda/conv2d/direct.h"
 #include "kernels/cuda/conv2d/krsc.h"
 #include "kernels/cuda/gemm/gemm.h"
@@ -131,7 +132,8 @@ void check_extents(const char* name, const TensorSpec& image, const Params& p) {
 
 // The kernels of one direction: the library's on the tensors as they are, for weights in krsc where that is another
 // layout, and with channels padded; then our own. Tensor cores want krsc; the engines of strict f32 would convert it
-// back.
+// back. The first of cuDNN's depthwise engines are compiled at run time, and in strict f32 some directions have slow
+// ones only: there our own come first.
 void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Problem<Params>& p, Candidates& c) {
   const auto vendors = [&](const cuda::ConvSpecs& of, Candidates& to) {
     cuda::offer_cudnn_conv2d(direction, of, p, to);
@@ -139,7 +141,9 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   const auto own = [&](const cuda::ConvSpecs& of, Candidates& to) { cuda::offer_direct(direction, of, p, to); };
   const bool is_weight_read = direction != cuda::ConvDirection::kBackwardWeight;
   const bool is_packed = s.x.layout == Layout::kNhwc && is_weight_read && cuda::is_packed_for_krsc(s.w);
-  const bool is_packed_first = is_packed && (s.x.dtype == DType::kBf16 || p.math == MathMode::kTf32);
+  const bool is_narrow = s.x.dtype == DType::kBf16 || p.math == MathMode::kTf32,
+             is_packed_first = is_packed && is_narrow;
+  if (!is_narrow) cuda::offer_depthwise(direction, p, c);
   Candidates plain, packed, padded;
   vendors(s, plain);
   if (is_packed) cuda::offer_krsc(s, p, vendors, packed);
@@ -148,6 +152,7 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   c.add(is_packed_first ? packed : plain);
   c.add_aside(is_packed_first ? plain : packed);
   c.add_aside(padded);
+  if (is_narrow) cuda::offer_depthwise(direction, p, c);
   if (is_packed) cuda::offer_krsc(s, p, own, c);
   own(s, c);
 }
