@@ -15,6 +15,7 @@
 #include "kernels/cuda/emulator/runtime.h"
 #include "kernels/cuda/emulator/threads.h"
 #include "ops/batch_norm.h"
+#include "ops/conv2d.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
@@ -84,6 +85,9 @@ void many_blocks(int64_t n) {
   grad(sum(index_select(rows, 0, index)), {rows});
   const Tensor a = tensor({4 * n, 16}), b = tensor({600, 16}), c = tensor({8, 600});
   grad(sum(linear(linear(a, b, {}, Activation::kRelu), c)), {a, b, c}, unused);
+  // Weights in krsc, in pieces and element by element.
+  for (const int64_t channels : {8, 7})
+    conv2d(tensor({1, channels, 4, 4}, Layout::kNhwc), tensor({40 * n, channels, 3, 3}), Tensor(), {});
   const Tensor y = max_pool2d(images, {});
   const GradOptions again{.create_graph = true};
   const Tensor dx = grad(sum(mul(y, y)), {images}, again)[0];

@@ -23,19 +23,31 @@ struct GatherArgs {
   Divisor middle, inner;
 };
 
-/// Elements are copied whatever they mean. kInRows: no piece has elements of two rows.
-template <class T, bool kInRows>
-__global__ void __launch_bounds__(kThreads) gather_channels_kernel(const GatherArgs<T> a) {
-  constexpr int kMost = kInRows ? Vector<T>::kSize : 1;
-  for_dense<kMost>(a.n, [&]<int kEach>(int64_t i) {
-    int64_t inner = i, row = a.inner.divide(inner), middle = row, outer = a.middle.divide(middle);
-    const int64_t first = outer * a.steps[0] + middle * a.steps[1];
-    Piece<T, kEach> piece{};
-    for (int j = 0; j < kEach; ++j) {
-      if (inner + j < a.there) piece.of[j] = get(a.from + first + (inner + j) * a.steps[2]);
-    }
-    store_piece(a.to + i, piece);
-  });
+/// The elements from number i on, of one row.
+template <int kEach, class T>
+__device__ Piece<T, kEach> gathered(const GatherArgs<T>& a, int64_t i) {
+  int64_t inner = i, middle = a.inner.divide(inner);
+  const int64_t outer = a.middle.divide(middle), first = outer * a.steps[0] + middle * a.steps[1];
+  Piece<T, kEach> piece{};
+  for (int j = 0; j < kEach; ++j) {
+    if (inner + j < a.there) piece.of[j] = get(a.from + first + (inner + j) * a.steps[2]);
+  }
+  return piece;
+}
+/// Rows that are whole pieces of 16 bytes.
+template <class T>
+__global__ void __launch_bounds__(kThreads) gather_pieces_kernel(const GatherArgs<T> a) {
+  constexpr int kEach = Vector<T>::kSize;
+  const int64_t pieces = a.n / kEach;
+#pragma unroll 1
+  for (int64_t i = thread_of_grid(); i < pieces; i += threads_of_grid())
+    store_piece(a.to + i * kEach, gathered<kEach>(a, i * kEach));
+}
+template <class T>
+__global__ void __launch_bounds__(kThreads) gather_elements_kernel(const GatherArgs<T> a) {
+  for_scattered<T>(
+      a.n, [&](int64_t i) { return gathered<1>(a, i); },
+      [&](int64_t i, const Piece<T, 1>& v) { store_piece(a.to + i, v); });
 }
 
 struct Gather {
@@ -46,7 +58,7 @@ struct Gather {
 // From in[0] to out[0].
 std::unique_ptr<Kernel> gather_kernel(const char* name, DType dtype, const Gather& g, Device device) {
   std::unique_ptr<Kernel> kernel;
-  dispatch_size(size_of(dtype), [&]<class T>() {
+  dispatch_compute(dtype, [&]<class T>() {
     GatherArgs<T> args{};
     args.n = g.outer * g.middle * g.inner;
     std::copy(std::begin(g.steps), std::end(g.steps), args.steps);
@@ -56,9 +68,8 @@ std::unique_ptr<Kernel> gather_kernel(const char* name, DType dtype, const Gathe
     kernel = own(name, device, 1, [args, in_rows](const Queue& q, const Launch& l) {
       GatherArgs<T> now = args;
       now.from = static_cast<const T*>(l.in[0]), now.to = static_cast<T*>(l.out[0]);
-      if (in_rows)
-        return q.launch<gather_channels_kernel<T, true>>(grid_over(q.runtime(), now.n / Vector<T>::kSize + 1), now);
-      q.launch<gather_channels_kernel<T, false>>(grid_over(q.runtime(), now.n + 1), now);
+      if (in_rows) return q.launch<gather_pieces_kernel<T>>(grid_over(q.runtime(), now.n / Vector<T>::kSize), now);
+      q.launch<gather_elements_kernel<T>>(grid_over(q.runtime(), now.n), now);
     });
   });
   return kernel;
