@@ -28,32 +28,6 @@ std::vector<Layer> layers() {
       {"same_5x5", 2, 10, 9, 8, 16, 5, 5, {.padding = 2}},
       {"dilation2_3x3", 2, 16, 9, 8, 16, 3, 3, {.dilation = 2, .padding = 2}},
       {"groups2_3x3", 2, 32, 7, 6, 32, 3, 3, {.padding = 1, .groups = 2}},
-      {"depthwise_c1", 3, 1, 7, 33, 1, 3, 3, {.padding = 1}},
-      {"depthwise_c3_5x5", 2, 3, 9, 8, 3, 5, 5, {.padding = 2, .groups = 3}},
-      {"depthwise_c8", 33, 8, 7, 6, 8, 3, 3, {.padding = 1, .groups = 8}},
-      {"depthwise_c16_n8", 8, 16, 9, 5, 16, 3, 3, {.padding = 1, .groups = 16, .activation = Activation::kRelu}, true},
-      {"depthwise_c17_stride2", 2, 17, 9, 8, 17, 3, 3, {.stride = 2, .padding = 1, .groups = 17}},
-      {"depthwise_c31_dilation2", 2, 31, 9, 31, 31, 3, 3, {.dilation = 2, .padding = 2, .groups = 31}},
-      {"depthwise_c32", 2, 32, 9, 8, 32, 3, 3, {.padding = 1, .groups = 32}},
-      {"depthwise_c33_one_row", 1, 33, 1, 33, 33, 1, 3, {.padding = {0, 0, 1, 1}, .groups = 33}, true},
-      {"depthwise_c64_5x5", 1, 64, 9, 5, 64, 5, 5, {.padding = 2, .groups = 64}, true},
-      {"depthwise_c64_stride2_uneven",
-       2,
-       64,
-       6,
-       9,
-       64,
-       3,
-       4,
-       {.stride = {2, 3}, .dilation = {1, 2}, .padding = {0, 1, 3, 2}, .groups = 64},
-       true},
-      {"depthwise_c8_7x8", 8, 8, 5, 6, 8, 7, 8, {.padding = {3, 3, 4, 3}, .groups = 8}},
-      {"depthwise_c136", 1, 136, 5, 3, 136, 3, 3, {.padding = 1, .groups = 136}},
-      {"depthwise_c2_1025", 16, 2, 16, 33, 2, 3, 3, {.padding = 1, .groups = 2}},
-      {"depthwise_c4_1025_stride2", 4, 4, 31, 65, 4, 3, 3, {.stride = 2, .padding = 1, .groups = 4}},
-      {"depthwise_multiplier2", 2, 3, 9, 8, 6, 3, 3, {.padding = 1, .groups = 3}},
-      {"depthwise_multiplier2_c8_stride2", 8, 8, 9, 7, 16, 3, 3, {.stride = 2, .padding = 1, .groups = 8}, true},
-      {"depthwise_multiplier32_of_one", 2, 1, 9, 7, 32, 3, 3, {.padding = 1}, true},
       {"asymmetric", 2, 10, 9, 11, 16, 3, 2, {.stride = {2, 1}, .dilation = {1, 2}, .padding = {0, 2, 1, 3}}},
       {"one_pixel", 2, 17, 1, 1, 16, 3, 3, {.padding = 1}},
       {"narrower_than_a_stride", 2, 16, 4, 1, 16, 3, 3, {.stride = 2, .padding = {1, 1, 2, 2}}},
@@ -66,6 +40,35 @@ std::vector<Layer> layers() {
   };
 }
 
+// As many groups as channels: several output channels of each, pieces of channels and of images, and more columns of
+// places than a launch has threads.
+std::vector<Layer> depthwise_layers() {
+  return {
+      {"c1", 3, 1, 7, 33, 1, 3, 3, {.padding = 1}},
+      {"c3_5x5", 2, 3, 9, 8, 3, 5, 5, {.padding = 2, .groups = 3}},
+      {"c8", 33, 8, 7, 6, 8, 3, 3, {.padding = 1, .groups = 8}},
+      {"c16_n8", 8, 16, 9, 5, 16, 3, 3, {.padding = 1, .groups = 16, .activation = Activation::kRelu}, true},
+      {"c17_stride2", 2, 17, 9, 8, 17, 3, 3, {.stride = 2, .padding = 1, .groups = 17}},
+      {"c31_dilation2", 2, 31, 9, 31, 31, 3, 3, {.dilation = 2, .padding = 2, .groups = 31}},
+      {"c32", 2, 32, 9, 8, 32, 3, 3, {.padding = 1, .groups = 32}},
+      {"c33_one_row", 1, 33, 1, 33, 33, 1, 3, {.padding = {0, 0, 1, 1}, .groups = 33}, true},
+      {"c64_5x5", 1, 64, 9, 5, 64, 5, 5, {.padding = 2, .groups = 64}, true},
+      // clang-format off
+      {"c64_stride2_uneven", 2, 64, 6, 9, 64, 3, 4,
+       {.stride = {2, 3}, .dilation = {1, 2}, .padding = {0, 1, 3, 2}, .groups = 64}, true},
+      // clang-format on
+      {"c8_7x8", 8, 8, 5, 6, 8, 7, 8, {.padding = {3, 3, 4, 3}, .groups = 8}},
+      {"c136", 1, 136, 5, 3, 136, 3, 3, {.padding = 1, .groups = 136}},
+      {"c2_1025", 16, 2, 16, 33, 2, 3, 3, {.padding = 1, .groups = 2}},
+      {"c4_1025_stride2", 4, 4, 31, 65, 4, 3, 3, {.stride = 2, .padding = 1, .groups = 4}},
+      {"multiplier2", 2, 3, 9, 8, 6, 3, 3, {.padding = 1, .groups = 3}},
+      {"multiplier2_c8_stride2", 8, 8, 9, 7, 16, 3, 3, {.stride = 2, .padding = 1, .groups = 8}, true},
+      {"multiplier32_of_one", 2, 1, 9, 7, 32, 3, 3, {.padding = 1}, true},
+      {"c16_stride_beyond", 2, 16, 5, 6, 16, 3, 3, {.stride = 2147483647, .groups = 16}},
+      {"c16_no_images", 0, 16, 8, 8, 16, 3, 3, {.padding = 1, .groups = 16}, true},
+  };
+}
+
 OpVariant variant_of(const Layer& l) {
   OpVariant v{.name = l.name, .terms = static_cast<double>(l.ic / l.p.groups * l.kh * l.kw)};
   v.inputs.push_back({.spec = Shape{l.n, l.ic, l.ih, l.iw}});
@@ -75,11 +78,14 @@ OpVariant variant_of(const Layer& l) {
   return v;
 }
 
-const RegisterCase conv2d_case([] {
-  OpCase c{.name = "conv2d", .exact = true};
-  for (const Layer& l : layers()) c.variants.push_back(variant_of(l));
+OpCase case_of(const char* name, const std::vector<Layer>& layers) {
+  OpCase c{.name = name, .exact = true};
+  for (const Layer& l : layers) c.variants.push_back(variant_of(l));
   return c;
-}());
+}
+
+const RegisterCase conv2d_case(case_of("conv2d", layers()));
+const RegisterCase depthwise_case(case_of("conv2d_depthwise", depthwise_layers()));
 
 }  // namespace
 }  // namespace plumb::test

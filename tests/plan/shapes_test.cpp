@@ -1,6 +1,7 @@
 // Which shapes cuDNN has plans for, beyond those of the networks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -26,9 +27,9 @@ Device h200() {
 
 template <class K>
 Candidates candidates(const typename K::Params& params, const std::vector<TensorSpec>& in,
-                      const std::vector<TensorSpec>& out) {
+                      const std::vector<TensorSpec>& out, MathMode math = MathMode::kStrict) {
   Candidates all;
-  K::cuda({params, in, out, 1, MathMode::kStrict, h200()}, all);
+  K::cuda({params, in, out, 1, math, h200()}, all);
   return all;
 }
 // How many deterministic candidates are cuDNN's.
@@ -95,6 +96,28 @@ TEST(PlannedShapesTest, EveryKindOfConvolutionHasAPlan) {
       }
     }
   }
+}
+
+// cuDNN's first are compiled at run time, and in f32 some are slow; but in bf16 and TF32 it has narrow ones.
+TEST(PlannedShapesTest, OurDepthwiseKernelsComeFirstInF32AndF64) {
+  const auto places = [](DType dtype, MathMode math) {
+    const TensorSpec x(Shape{8, 16, 14, 14}, dtype), w(Shape{16, 1, 3, 3}, dtype);
+    const Conv2dParams p{.padding = 1, .groups = 16};
+    std::vector<int64_t> found;
+    for (const Candidates& all :
+         {candidates<Conv2dForward>(p, {x, w}, {x}, math), candidates<Conv2dBackwardInput>(p, {x, w}, {x}, math),
+          candidates<Conv2dBackwardWeight>(p, {x, x}, {w}, math)}) {
+      const auto at = std::ranges::find(all.all(), "depthwise", &Candidates::Candidate::algorithm);
+      EXPECT_EQ(all.all().back().algorithm, "direct");
+      found.push_back(at - all.all().begin());
+    }
+    return found;
+  };
+  const std::vector<int64_t> first{0, 0, 0};
+  EXPECT_EQ(places(DType::kF32, MathMode::kStrict), first);
+  EXPECT_EQ(places(DType::kF64, MathMode::kStrict), first);
+  for (const int64_t place : places(DType::kF32, MathMode::kTf32)) EXPECT_GT(place, 0);
+  for (const int64_t place : places(DType::kBf16, MathMode::kStrict)) EXPECT_GT(place, 0);
 }
 
 TEST(PlannedShapesTest, OtherDtypesAndEmptyTensorsAreLeftToOurKernels) {
