@@ -24,9 +24,11 @@ TEST_F(EmulatedCommandTest, TrainsAsOnTheHostAndSaysWhatItMoved) {
   }
   const auto& moved = eager["transfers"];
   EXPECT_EQ(moved["steps"], 4) << "without the first two, which prepare";
-  EXPECT_EQ(moved["to_device"]["count"], 4) << "a batch each";
-  EXPECT_GE(moved["to_device"]["bytes"], 4 * 8 * (28 * 28 + 8));
-  EXPECT_LE(moved["to_device"]["bytes"], 4 * (8 * (28 * 28 + 8 + 12) + 512))
+  // A batch each; that of the first of them may have gone beside a step that prepares.
+  const auto batches = moved["to_device"]["count"].get<int64_t>();
+  EXPECT_TRUE(batches == 3 || batches == 4) << batches;
+  EXPECT_GE(moved["to_device"]["bytes"], batches * 8 * (28 * 28 + 8));
+  EXPECT_LE(moved["to_device"]["bytes"], batches * (8 * (28 * 28 + 8 + 12) + 512))
       << "bytes of pixels, and where parts begin";
   EXPECT_EQ(moved["to_host"]["count"], 3 * 4) << "loss, logits and labels";
   EXPECT_GE(moved["waits"], 4) << "for the loss";
