@@ -46,10 +46,11 @@ std::vector<Layer> depthwise_layers() {
   return {
       {"c1", 3, 1, 7, 33, 1, 3, 3, {.padding = 1}},
       {"c3_5x5", 2, 3, 9, 8, 3, 5, 5, {.padding = 2, .groups = 3}},
-      {"c8", 33, 8, 7, 6, 8, 3, 3, {.padding = 1, .groups = 8}},
+      {"c8", 33, 8, 5, 4, 8, 3, 3, {.padding = 1, .groups = 8}},
       {"c16_n8", 8, 16, 9, 5, 16, 3, 3, {.padding = 1, .groups = 16, .activation = Activation::kRelu}, true},
       {"c17_stride2", 2, 17, 9, 8, 17, 3, 3, {.stride = 2, .padding = 1, .groups = 17}},
-      {"c31_dilation2", 2, 31, 9, 31, 31, 3, 3, {.dilation = 2, .padding = 2, .groups = 31}},
+      {"c31", 1, 31, 5, 31, 31, 3, 3, {.padding = 1, .groups = 31}},
+      {"c31_dilation2", 2, 31, 9, 8, 31, 3, 3, {.dilation = 2, .padding = 2, .groups = 31}},
       {"c32", 2, 32, 9, 8, 32, 3, 3, {.padding = 1, .groups = 32}},
       {"c33_one_row", 1, 33, 1, 33, 33, 1, 3, {.padding = {0, 0, 1, 1}, .groups = 33}, true},
       {"c64_5x5", 1, 64, 9, 5, 64, 5, 5, {.padding = 2, .groups = 64}, true},

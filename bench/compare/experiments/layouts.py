@@ -14,7 +14,7 @@ SHOWS = ("Plumbline alone: the same op on images in row-major nchw, in nhwc, in 
 COMPARES = False
 
 BATCH = 32
-# Networks for ImageNet have depthwise convolutions, which bench/problems.txt lacks.
+# Beside the depthwise convolutions of bench/problems.txt one of small images.
 DEPTHWISE = ("conv2d", "mobilenet.depthwise8", [(BATCH, 512, 14, 14), (512, 1, 3, 3)], {"padding": "1", "groups": "512"})
 QUICK = [("conv2d", "resnet50.res4b_branch2a"), ("conv2d", "vgg16.conv3_2"), ("conv2d", "vgg16.conv1_1"), ("conv2d", DEPTHWISE[1]),
          ("max_pool2d", "vgg16.pool2"), ("batch_norm", "vgg16.act2"), ("relu", "vgg16.act2")]
