@@ -89,7 +89,8 @@ bool has_rows_of_padding(const Conv& c) {
   const int64_t window = (c.w.shape[2] - 1) * p.dilation[0] + 1, last = (c.y.shape[2] - 1) * p.stride[0] - p.padding[0];
   return c.x.dtype == DType::kBf16 && (p.padding[0] >= window || last >= c.x.shape[2]);
 }
-// With AMX, the weight's gradient is summed over other rows than those of the window where that is dilated along H.
+// The weight's gradient is summed over other rows than those of the window where that is dilated along H: with AMX, and
+// without it where rows are long.
 bool is_missummed(const Conv& c) { return c.x.dtype == DType::kBf16 && c.params.dilation[0] > 1 && c.w.shape[2] > 1; }
 
 // Its Winograd's gradient of x reads beside dy where more is padded on one side than on the other.
@@ -133,7 +134,7 @@ bool is_misread(const Conv& c) {
 std::unique_ptr<Kernel> backward_weight(const Conv& c, Way way) {
   if (is_misread(c)) return nullptr;
   const auto pd = backward_pd<BackwardWeight>(c, way);
-  if (is_missummed(c) && is_named(pd, "amx")) return nullptr;
+  if (is_missummed(c) && (is_named(pd, "amx") || is_named(pd, "jit_bf16"))) return nullptr;
   return converting_kernel<BackwardWeight>(
       pd, {{DNNL_ARG_DIFF_DST, dnnl_desc(c.y), pd.diff_dst_desc()}, {DNNL_ARG_SRC, dnnl_desc(c.x), pd.src_desc()}},
       {DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc()});

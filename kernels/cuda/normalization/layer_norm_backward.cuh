@@ -1,5 +1,5 @@
-// The gradients of layer normalisation. Those who compute dx read their row twice, and keep what it adds to dw and db in
-// registers, a part for each block, where these suffice; otherwise dw and db are taken in a second pass.
+// The gradients of layer normalisation. Those who compute dx read their row twice, and keep what it adds to dw and db
+// in registers, a part for each block, where these suffice; otherwise dw and db are taken in a second pass.
 #pragma once
 
 #include "kernels/cuda/normalization/layer_norm.cuh"
