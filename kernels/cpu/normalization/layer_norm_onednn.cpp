@@ -76,18 +76,17 @@ std::unique_ptr<Kernel> onednn_layer_norm_backward(const Problem<LayerNormParams
   auto kernel = std::make_unique<DnnlKernel>(kPrefix + std::string(pd.impl_info_str()));
   const DnnlArg scratch = kernel->scratchpad(pd);
   const size_t var_at = kernel->reserve(descs.rows.get_size());
-  kernel->append(
-      dnnl::layer_normalization_backward(pd),
-      {{DNNL_ARG_DIFF_DST, descs.data, DnnlArg::kIn, 0},
-       {DNNL_ARG_SRC, descs.data, DnnlArg::kIn, 1},
-       {DNNL_ARG_MEAN, descs.rows, DnnlArg::kIn, 2},
-       {DNNL_ARG_VARIANCE, descs.rows, DnnlArg::kWorkspace, var_at},
-       {DNNL_ARG_SCALE, parameter, DnnlArg::kIn, 4},
-       {DNNL_ARG_SHIFT, wanted.needs_dw ? backward_shift_desc(descs.columns) : MemoryDesc(), DnnlArg::kIn, 4},
-       {DNNL_ARG_DIFF_SCALE, of_dw, DnnlArg::kOut, 0},
-       {DNNL_ARG_DIFF_SHIFT, of_dw, DnnlArg::kOut, 1},
-       {DNNL_ARG_DIFF_SRC, descs.data, DnnlArg::kOut, wanted.dx()},
-       scratch});
+  kernel->append(dnnl::layer_normalization_backward(pd),
+                 {{DNNL_ARG_DIFF_DST, descs.data, DnnlArg::kIn, 0},
+                  {DNNL_ARG_SRC, descs.data, DnnlArg::kIn, 1},
+                  {DNNL_ARG_MEAN, descs.rows, DnnlArg::kIn, 2},
+                  {DNNL_ARG_VARIANCE, descs.rows, DnnlArg::kWorkspace, var_at},
+                  {DNNL_ARG_SCALE, parameter, DnnlArg::kIn, 4},
+                  {DNNL_ARG_SHIFT, of_dw, DnnlArg::kIn, 4},  // wanted, in 2.x and 3.x, and not read
+                  {DNNL_ARG_DIFF_SCALE, of_dw, DnnlArg::kOut, 0},
+                  {DNNL_ARG_DIFF_SHIFT, of_dw, DnnlArg::kOut, 1},
+                  {DNNL_ARG_DIFF_SRC, descs.data, DnnlArg::kOut, wanted.dx()},
+                  scratch});
   return wrap_kernel(std::move(kernel), "", "", [rows = v.rows, var_at](const Kernel& inner, const Launch& l) {
     const auto* inv_std = static_cast<const float*>(l.in[3]);
     auto* var = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + var_at);
