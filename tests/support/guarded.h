@@ -62,6 +62,7 @@ class Guarded {
         device_(device),
         is_copy_(from != nullptr),
         block_(detail::block_of(size_, MemoryClass::kWorkspace, device)) {
+    if (device.is_cpu()) return;  // nobody asks there, and threads make them
     const char *const block = static_cast<const char*>(block_.get()), *const first = block + zone_;
     alive()[block] = {first, first + bytes_, block + size_};
     is_alive_ = {block, [](const char* b) {
