@@ -62,17 +62,19 @@ class Guarded {
         device_(device),
         is_copy_(from != nullptr),
         block_(detail::block_of(size_, MemoryClass::kWorkspace, device)) {
-    if (device.is_cpu()) return;  // nobody asks there, and threads make them
+    if (!device.is_cpu()) note();  // on the host nobody asks, and several threads make them
+    std::vector<unsigned char> all(size_);
+    for (size_t i = 0; i < size_; ++i) all[i] = i < zone_ || i >= zone_ + bytes_ ? of_zone(i) : 0xff;
+    if (from && bytes) std::memcpy(all.data() + zone_, from, bytes);
+    detail::copy_bytes(block_.get(), device_, all.data(), {}, size_);
+  }
+  void note() {
     const char *const block = static_cast<const char*>(block_.get()), *const first = block + zone_;
     alive()[block] = {first, first + bytes_, block + size_};
     is_alive_ = {block, [](const char* b) {
                    alive().erase(b);
                    last_reached() = {};
                  }};
-    std::vector<unsigned char> all(size_);
-    for (size_t i = 0; i < size_; ++i) all[i] = i < zone_ || i >= zone_ + bytes_ ? of_zone(i) : 0xff;
-    if (from && bytes) std::memcpy(all.data() + zone_, from, bytes);
-    detail::copy_bytes(block_.get(), device_, all.data(), {}, size_);
   }
   struct Extent {
     const char *data, *data_end, *end;
