@@ -143,7 +143,8 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   const bool is_packed = s.x.layout == Layout::kNhwc && is_weight_read && cuda::is_packed_for_krsc(s.w);
   const bool is_narrow = s.x.dtype == DType::kBf16 || p.math == MathMode::kTf32,
              is_packed_first = is_packed && is_narrow;
-  if (!is_narrow) cuda::offer_depthwise(direction, p, c);
+  const bool is_ours_first = p.params.groups > 1 && !is_narrow;  // of one channel, cuDNN has products
+  if (is_ours_first) cuda::offer_depthwise(direction, p, c);
   Candidates plain, packed, padded;
   vendors(s, plain);
   if (is_packed) cuda::offer_krsc(s, p, vendors, packed);
@@ -152,7 +153,7 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   c.add(is_packed_first ? packed : plain);
   c.add_aside(is_packed_first ? plain : packed);
   c.add_aside(padded);
-  if (is_narrow) cuda::offer_depthwise(direction, p, c);
+  if (!is_ours_first) cuda::offer_depthwise(direction, p, c);
   if (is_packed) cuda::offer_krsc(s, p, own, c);
   own(s, c);
 }
