@@ -164,7 +164,9 @@ TEST(EveryKernelTest, RunsOnTheEmulatedDevice) {
     const bool is_one_block = of_one_block.contains(name);
     EXPECT_GE(ran.at(name), is_one_block ? 0u : 2u) << name << " has not run with two grids of more than one block";
   }
-  for (const auto& [name, _] : ran) EXPECT_TRUE(there.contains(name)) << name << " is not found in the sources";
+  const std::set<std::string> of_tests = {"report_kernel"};  // races_test.cpp's
+  for (const auto& [name, _] : ran)
+    EXPECT_TRUE(there.contains(name) || of_tests.contains(name)) << name << " is not found in the sources";
   std::printf("%zu __global__ functions, %zu instantiations run\n", there.size(), emulator::functions_run().size());
 }
 
