@@ -4,14 +4,15 @@ list(FILTER sources EXCLUDE REGEX "every_kernel|races")
 plumb_add_tests(plumb_test_emulated emulated ${sources})
 set(on_device emulated/on_device.cpp)
 plumb_add_tests(plumb_test_emulated_cases emulated ${on_device} op_cases_test.cpp emulated/every_kernel_test.cpp
-  ops/random_test.cpp ops/fill_test.cpp kernels/augment_test.cpp ${cases})
+  ops/random_test.cpp ops/fill_test.cpp ops/pool2d_gather_test.cpp kernels/accumulate_test.cpp kernels/augment_test.cpp
+  optim/kernels_test.cpp ${cases})
 plumb_add_tests(plumb_test_emulated_golden emulated ${on_device} ops/golden_test.cpp optim/golden_test.cpp
   models/golden_test.cpp models/golden_statistics_test.cpp models/golden.cpp)
 foreach(target plumb_test_emulated plumb_test_emulated_cases plumb_test_emulated_golden)
   target_sources(${target} PRIVATE ${plumb_emulated_beside})
 endforeach()
 if(PLUMB_SANITIZE)  # The rest is arithmetic on the same kernels, and takes ten minutes.
-  set_property(TEST plumb_test_emulated_cases APPEND PROPERTY ENVIRONMENT GTEST_FILTER=*EveryKernel*:Random*:Augment*)
+  set_property(TEST plumb_test_emulated_cases APPEND PROPERTY ENVIRONMENT GTEST_FILTER=*EveryKernel*:*KernelsMatch*:Random*:Augment*)
   set_property(TEST plumb_test_emulated_golden APPEND PROPERTY ENVIRONMENT GTEST_FILTER=Optimizers/*)
 endif()
 

@@ -22,6 +22,7 @@ std::vector<Window> windows() {
       {"3x3_overlap_padded", {2, 17, 9, 8}, {.kernel = 3, .stride = 2, .padding = 1}},
       {"3x3_same", {2, 16, 6, 7}, {.kernel = 3, .stride = 1, .padding = 1}},
       {"2x2_gaps", {2, 10, 11, 11}, {.stride = 5}},
+      {"3x2_uneven_gaps", {2, 17, 11, 13}, {{3, 2}, {4, 3}, {1, 0, 0, 1}}},
       {"1x1", {2, 3, 5, 5}, {.kernel = 1}},
       {"1x1_stride2", {2, 3, 5, 6}, {.kernel = 1, .stride = 2}},
       {"whole_image", {2, 17, 6, 6}, {.kernel = 6}},

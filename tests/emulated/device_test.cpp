@@ -12,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/grad.h"
+#include "ops/index_select.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
 #include "tests/support/trainings.h"
@@ -97,6 +98,21 @@ TEST(DeviceTest, ALabelOutOfRangeIsToldAtTheNextWait) {
     EXPECT_FALSE(std::isnan(dx.at({1, 0})));
   }
   EXPECT_FALSE(std::isnan(cross_entropy(logits, labels(9)).item()));
+}
+
+TEST(DeviceTest, AnIndexOutOfRangeIsToldAtTheNextWait) {
+  const Tensor x = to(test::random_tensor(Shape{100, 3}, 1), kDevice);
+  for (const int64_t bad : {int64_t{-1}, int64_t{100}, int64_t{1} << 40}) {
+    const Tensor index = to(Tensor::from({int64_t{0}, int64_t{99}, bad}, Shape{3}), kDevice);
+    const std::string says = message("the index at 2 is {}; with 100 slices", bad);
+    EXPECT_TRUE(test::refused([&] { to(index_select(x, 0, index), Device{}); }, "index_select: " + says));
+    const auto add = [&] {
+      to(index_add(index_select(x, 0, to(Tensor::from({int64_t{0}, int64_t{1}, int64_t{2}}, Shape{3}), kDevice)), 0,
+                   index, 100),
+         Device{});
+    };
+    EXPECT_TRUE(test::refused(add, "index_add: " + says));
+  }
 }
 
 TEST(DeviceTest, GradientsPassBetweenDevices) {

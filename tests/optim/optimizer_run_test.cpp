@@ -18,21 +18,6 @@ namespace {
 
 using test::bitwise_equal;
 
-TEST(OptimizerRun, KernelsMatchTheReferenceAndStayInTheirMemory) {
-  const Shape shapes[] = {{1}, {31}, {0, 3}, {33}, {1025}, {16, 3, 3, 3}, {}};
-  for (const DType t : {DType::kF32, DType::kF64, DType::kBf16}) {
-    for (const Make& make : every_optimizer()) {
-      const auto w = parameters_of(shapes, 1, t);
-      const auto optimizer = make(w);
-      test::KernelCheck check(8);
-
-      optimizer->step(made(shapes, 20, t));
-
-      EXPECT_EQ(check.checked().size(), 2u) << "the kernel and its reference";
-    }
-  }
-}
-
 // Steps that are lost in bf16 one by one: the masters go the way of f32, and the parameters are their rounded copies.
 TEST(OptimizerRun, MastersKeepWhatBf16Loses) {
   for (const Make& make : every_optimizer()) {

@@ -52,7 +52,10 @@ struct Problem {
 struct Result {
   std::vector<Tensor> in, out;  // after the run: kernels may write inputs
   bool intact = true;
+  int64_t launches = 0;
 };
+
+int64_t launches_of(Device d) { return d.is_cpu() ? 0 : runtime_of(d).counts().launches; }
 
 // A copy of device memory as a host tensor.
 Tensor copy_of(const void* data, const TensorSpec& spec, Device device) {
@@ -89,8 +92,10 @@ Result run_guarded(const Problem& p, const Kernel& kernel, const std::vector<Ten
     in_data[i] = packs.back().data();
   }
 
+  const int64_t launched = launches_of(device);
   kernel.run(
       {in_data.data(), out_data.data(), workspace.data(), device.is_cpu() ? nullptr : runtime_of(device).stream()});
+  result.launches = launches_of(device) - launched;
 
   for (const auto* zone : {&in, &out, &packs}) {
     for (const Guarded& g : *zone) result.intact &= g.intact();
@@ -194,6 +199,8 @@ void KernelCheck::after(const PreparedKernel& prepared, const Launch& launch) {
     for (const Tensor& t : expected->in) expected_in.push_back(to_doubles(t));
     for (const Tensor& t : expected->out) expected_out.push_back(to_doubles(t));
   }
+  const auto is_empty = [](const TensorSpec& s) { return s.numel() == 0; };
+  const bool has_empty = std::ranges::any_of(p.in, is_empty) || std::ranges::any_of(p.out, is_empty);
   for (const Made& m : p.candidates()) {
     SCOPED_TRACE("candidate " + m.algorithm + " " + m.kernel->info().name + " " + m.kernel->info().notes);
     checked_.insert(std::string(prepared.kind->name) + ":" + m.algorithm);
@@ -209,6 +216,12 @@ void KernelCheck::after(const PreparedKernel& prepared, const Launch& launch) {
     runs().front()();  // what runs next is as if nothing had been checked
     if (results.size() < runs().size()) continue;
     const Result& got = results.front();
+    if (!p.policy.device.is_cpu() && m.kernel->info().name.starts_with("plumb:")) {
+      EXPECT_LE(got.launches, m.kernel->info().launches) << "launches";
+      if (!has_empty) {
+        EXPECT_EQ(got.launches, m.kernel->info().launches) << "launches";
+      }
+    }
     for (size_t run = 0; run < results.size(); ++run) {
       EXPECT_TRUE(results[run].intact) << "it wrote outside of its memory, run " << run;
       if (!m.deterministic) continue;

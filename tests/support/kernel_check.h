@@ -49,6 +49,7 @@ class AfterEveryKernel final : public Observer {
 ///     Every kernel except a packer must have a reference;
 ///   - not touch what lies around its outputs, workspace and inputs, and give the same results if NaNs lie there;
 ///   - need no more than 64-byte alignment;
+///   - make as many launches on a device as it says, at most as many where a tensor is empty;
 ///   - give the same bits in each of its runs, if it says so.
 class KernelCheck : public Observer {
  public:

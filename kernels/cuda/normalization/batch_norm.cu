@@ -33,10 +33,10 @@ __global__ void __launch_bounds__(kThreads) batch_norm_eval_kernel(const EvalArg
   const Forward<T>& f = a.f;
 #pragma unroll 1
   for (int64_t c = cuda::thread_of_grid(); c < a.channels; c += cuda::threads_of_grid()) {
-    const double inv_std = 1 / math::sqrt(static_cast<double>(f.running_var[c]) + f.epsilon);
-    f.k[c] = cuda::norm::coefficients<Compute<T>>(static_cast<double>(f.running_mean[c]),
-                                                  inv_std * static_cast<double>(f.gamma[c]),
-                                                  static_cast<double>(f.beta[c]), 0);
+    const auto of_channel = [c](const auto* values) { return static_cast<double>(cuda::get(values + c)); };
+    const double inv_std = 1 / math::sqrt(of_channel(f.running_var) + f.epsilon);
+    cuda::put(f.k + c, cuda::norm::coefficients<Compute<T>>(of_channel(f.running_mean), inv_std * of_channel(f.gamma),
+                                                            of_channel(f.beta), 0));
   }
 }
 
