@@ -284,8 +284,9 @@ std::unique_ptr<Kernel> make(const char* name, Device device, const Gemm& gemm, 
                 outputs = gemm.rows() * gemm.columns() * gemm.batches.count;
   PLUMB_CHECK(blocks <= std::numeric_limits<int32_t>::max(), "{}: {} rows by {} columns are more than a launch takes",
               name, gemm.rows(), gemm.columns());
+  const int64_t most_batches = runtime.properties().is_gpu() ? 65535 : 2;  // at once; few, as in grid_of
   const Grid grid{{static_cast<unsigned>(blocks), static_cast<unsigned>(args.splits),
-                   static_cast<unsigned>(std::min<int64_t>(gemm.batches.count, 65535))},
+                   static_cast<unsigned>(std::min(gemm.batches.count, most_batches))},
                   {kThreads}};
   const bool is_split = args.splits > 1;
   auto kernel = own(name, device, is_split ? 2 : 1, [=](const Queue& q, const Launch& l) {
