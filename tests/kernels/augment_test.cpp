@@ -27,7 +27,7 @@ Tensor augmented(const Tensor& pixels, const Tensor& windows, const Tensor& tabl
 
 TEST(AugmentTest, KernelsMatchTheReferenceAndStayInTheirMemory) {
   test::KernelCheck check(2);
-  for (const Shape& image : {Shape{3, 8, 8}, Shape{1, 5, 7}, Shape{3, 32, 32}, Shape{2, 1, 33}}) {
+  for (const Shape& image : {Shape{3, 8, 8}, Shape{1, 5, 7}, Shape{3, 32, 32}, Shape{2, 1, 33}, Shape{1, 1, 1}}) {
     const Shape shape{5, image[0], image[1], image[2]};
     const auto h = static_cast<int32_t>(image[1]), w = static_cast<int32_t>(image[2]);
     const Tensor pixels = uniform(TensorSpec(shape, DType::kU8), 0, 255, 1);
