@@ -25,6 +25,7 @@ std::vector<Layer> layers() {
       {"stride2_3x3", 2, 16, 9, 8, 16, 3, 3, {.stride = 2, .padding = 1}},
       {"stride2_3x3_rows_left_over", 1, 3, 8, 8, 4, 3, 3, {.stride = 2}},
       {"stride3_2x2_gaps", 2, 4, 8, 9, 5, 2, 2, {.stride = 3}},
+      {"stride1x3", 2, 5, 7, 11, 6, 3, 3, {.stride = {1, 3}, .padding = 1}},
       {"same_5x5", 2, 10, 9, 8, 16, 5, 5, {.padding = 2}},
       {"dilation2_3x3", 2, 16, 9, 8, 16, 3, 3, {.dilation = 2, .padding = 2}},
       {"dilation2_3x3_w31", 2, 17, 9, 31, 17, 3, 3, {.dilation = 2, .padding = 2}},
