@@ -29,8 +29,12 @@ class OnDevice : public testing::Environment {
     emulator::watch_accesses([](const void* begin, size_t bytes) { return !Guarded::is_zone(begin, bytes); });
     using emulator::Order;
     KernelCheck::runs().clear();
-    for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom, Order::kGreedy})
+    for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom, Order::kGreedy}) {
+#ifdef __SANITIZE_ADDRESS__  // sees what is touched, which is the same in every order
+      if (order == Order::kBackward || order == Order::kGreedy) continue;
+#endif
       KernelCheck::runs().push_back([order] { emulator::set_order(order); });
+    }
   }
 };
 [[maybe_unused]] const testing::Environment* const on_device = testing::AddGlobalTestEnvironment(new OnDevice);
