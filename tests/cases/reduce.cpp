@@ -25,11 +25,12 @@ void add(OpCase& c, Reduce reduce, const Shape& x, Dimensions dims, bool keepdim
 void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
   const Dims kFirst = 0, kSecond = 1, kLast = -1, kPixels = {2, 3}, kBatch = {0, 2, 3}, kOuter = {0, 1},
              kAll = {0, 1, 2, 3}, kMiddle = {1, 2};
-  for (const int64_t n : {1, 31, 33, 1025}) add(c, reduce, {n}, kFirst, false);
+  for (const int64_t n : {1, 31, 33, 225, 1025}) add(c, reduce, {n}, kFirst, false);
   add(c, reduce, {70001}, kFirst, true);
   add(c, reduce, {3, 33}, kFirst, false);
   add(c, reduce, {33, 3}, kLast, false);
   add(c, reduce, {2, 17, 5}, kSecond, true);
+  add(c, reduce, {9, 1100}, kLast, false);
   add(c, reduce, {0, 5}, kLast, false);
   for (const bool keepdims : {false, true}) {
     add(c, reduce, {2, 10, 5, 7}, kSecond, keepdims);
