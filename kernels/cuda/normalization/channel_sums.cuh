@@ -154,10 +154,10 @@ __global__ void __launch_bounds__(kRowThreads) channel_sums_by_columns_kernel(co
       live = half;
       __syncthreads();
     }
+    // What a thread reads here is its own, so that the next group needs no barrier before it writes.
     if (slot == 0 && is_there) {
       for (int j = 0; j < kEach; ++j) end_channel(a, shared_sums.of[j][threadIdx.x], channel + j);
     }
-    __syncthreads();
   }
 }
 
