@@ -164,7 +164,7 @@ void add_floor_row(const Path& path, const Work& work) {
       w.run = [floor](Runtime::Stream) { floor->run(); };
     } else {
       auto copy = std::make_shared<measure::DeviceCopy>(device, w.read_bytes + w.written_bytes);
-      w.label = "the device's own copy";
+      w.label = copy->way();
       w.turns = copy->sets();
       w.run = [copy](Runtime::Stream stream) { copy->run(stream); };
     }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "dispatch/captured.h"
@@ -36,29 +37,34 @@ void refuse_lost(Device device, size_t way) {
 }  // namespace
 
 Timed::Timed(Device device, Run run, const TimedOptions& options)
-    : runtime_(device.is_cpu() ? nullptr : &runtime_of(device)), run_(std::move(run)), timer_(device) {
+    : runtime_(device.is_cpu() ? nullptr : &runtime_of(device)),
+      run_(std::move(run)),
+      options_(options),
+      timer_(device) {
   if (runtime_) {
-    prepare_replay(options);
+    const Runtime::Stream stream = runtime_->stream();
+    run_(stream);  // the first run loads libraries and kernels
+    estimate_ = timer_.seconds_of([&] { run_(stream); });
   } else {
     for (int i = 0; i < options.warm_up; ++i) run_(nullptr);
   }
 }
 
-void Timed::prepare_replay(const TimedOptions& options) {
+void Timed::repeat(double seconds_of_one) {
   constexpr double kLong = 500e-6;  // seconds; an event's resolution is half a microsecond
   constexpr double kMost = 512;
-  const Runtime::Stream stream = runtime_->stream();
-  const auto repeat = [&](double seconds_of_one) {
-    const auto wanted = static_cast<int>(std::min(kMost, std::ceil(kLong / std::max(1e-7, seconds_of_one))));
-    times_ = std::max({options.turns, times_, wanted});
-  };
-  run_(stream);  // the first run loads libraries and kernels
-  repeat(timer_.seconds_of([&] { run_(stream); }));
-  if (!options.can_be_captured) return;
+  const auto wanted = static_cast<int>(std::min(kMost, std::ceil(kLong / std::max(1e-7, seconds_of_one))));
+  times_ = std::max({options_.turns, times_, wanted});
+}
+
+void Timed::capture_once() {
+  if (!runtime_ || std::exchange(is_captured_, true)) return;
+  repeat(estimate_);
+  if (!options_.can_be_captured) return;
   capture();
   // The first estimate included the launch; estimate again without it.
   const int before = times_;
-  repeat(seconds());
+  repeat(seconds_of_all());
   if (times_ > before) capture();
 }
 
@@ -66,16 +72,21 @@ void Timed::capture() {
   graph_ = captured(*runtime_, [&](Runtime::Stream stream) {
     for (int i = 0; i < times_; ++i) run_(stream);
   });
-  seconds();  // the first replay uploads the graph to the device
+  seconds_of_all();  // the first replay uploads the graph to the device
 }
 
-double Timed::seconds() {
+double Timed::seconds_of_all() {
   const Runtime::Stream stream = runtime_ ? runtime_->stream() : nullptr;
   const double all = timer_.seconds_of([&] {
     if (graph_) return runtime_->replay(*graph_, stream);
     for (int i = 0; i < times_; ++i) run_(stream);
   });
   return all / times_;
+}
+
+double Timed::seconds() {
+  capture_once();
+  return seconds_of_all();
 }
 
 Spread spread_of(Timed& work, Until until) {
@@ -97,20 +108,32 @@ double least_seconds(Device device, Run run, Until until, const TimedOptions& op
 }
 
 Fastest fastest_of(Device device, const std::vector<Run>& ways) {
-  constexpr double kFarBehind = 1.5;
+  constexpr double kFarBehind = 1.5, kPlain = 3, kLaunch = 50e-6;
   std::vector<std::optional<Timed>> works(ways.size());
   std::vector<double> least(ways.size(), kNever);
   std::exception_ptr why_not;
-  for (size_t i = 0; i < ways.size(); ++i) {
+  const auto try_way = [&](size_t i, const auto& f) {
     try {
-      works[i].emplace(device, ways[i], TimedOptions{.warm_up = 0});
-      // Several runs, so that one slow moment or a cold start drops no way.
-      least[i] = spread_of(*works[i], {{5}, {1, 0.02}}).least;
+      f(i);
     } catch (const Error&) {  // a plan of a vendor's library may fail only when it runs
       if (device.is_cpu()) throw;
       why_not = std::current_exception();
+      least[i] = kNever;
       refuse_lost(device, i);
     }
+  };
+  for (size_t i = 0; i < ways.size(); ++i) {
+    try_way(i, [&](size_t way) {
+      works[way].emplace(device, ways[way], TimedOptions{.warm_up = 0});
+      least[way] = works[way]->estimate();
+    });
+  }
+  // What takes several times as long by itself, its launch aside, is not worth a replay.
+  const double most = kPlain * least[least_of(least)] + kLaunch;
+  for (size_t i = 0; i < ways.size(); ++i) {
+    if (least[i] > most) continue;
+    // Several runs, so that one slow moment or a cold start drops no way.
+    try_way(i, [&](size_t way) { least[way] = spread_of(*works[way], {{5}, {1, 0.02}}).least; });
   }
   if (why_not && std::isinf(least[least_of(least)])) std::rethrow_exception(why_not);
   for (Spent now{0}; !is_over({{200}, {20, 0.02}, {3, 0.2}}, now); ++now.rounds) {

@@ -25,20 +25,31 @@ struct TimedOptions {
 /// between two events. (Around a single short kernel, events would measure how soon the next launch arrives.)
 class Timed {
  public:
-  /// Warms up. On a device, captures enough runs that a replay is long compared with the clock's resolution.
+  /// Warms up. On a device it makes two runs, by which `estimate` goes.
   Timed(Device device, Run run, const TimedOptions& options = {});
+  /// On a device, captures enough runs that a replay is long compared with the clock's resolution; does so once.
+  void capture_once();
   /// Makes one run, or one replay on a device, and returns the seconds per run.
   double seconds();
   /// How many runs one call of seconds() makes; 1 on the host.
-  int times() const { return times_; }
+  int times() {
+    capture_once();
+    return times_;
+  }
+  /// The seconds of a single run on a device, its launch included; 0 on the host.
+  double estimate() const { return estimate_; }
 
  private:
-  void prepare_replay(const TimedOptions& options);
+  void repeat(double seconds_of_one);
   void capture();
+  double seconds_of_all();
   Runtime* runtime_;  // null on the host
   Run run_;
+  TimedOptions options_;
   Timer timer_;
+  double estimate_ = 0;
   int times_ = 1;
+  bool is_captured_ = false;
   std::unique_ptr<RuntimeGraph> graph_;
 };
 
@@ -67,8 +78,8 @@ struct Fastest {
 };
 /// The fastest of these ways. Each is timed alone for a moment; then all take turns, so that a slow moment hits all
 /// alike, for a fifth of a second in all or for three rounds if these take longer. Ways that are far behind are
-/// dropped. The host gets no warm-up, since a way may take seconds. On a device, a way that throws Error is passed
-/// over, unless all throw, or it takes the device along (LostDevice).
+/// dropped, on a device after two runs if that is plain. The host gets no warm-up, since a way may take seconds. On a
+/// device, a way that throws Error is passed over, unless all throw, or it takes the device along (LostDevice).
 Fastest fastest_of(Device device, const std::vector<Run>& ways);
 
 /// A way that was timed wrote or read where no memory is: from then on the process has no device.

@@ -5,6 +5,7 @@
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
 #include "dispatch/timing.h"
+#include "kernels/copy.h"
 #include "kernels/matmul.h"
 #include "measure/roofs.h"
 
@@ -72,17 +73,25 @@ DeviceCopy::DeviceCopy(Device device, size_t bytes)
     sets_.push_back(
         std::make_unique<detail::Scratch>(std::span(&numbers, 1), std::span(&numbers, 1), detail::Values{}, device));
   }
+  const DeviceScope there(device);
+  kernel_ = prepare<Copy>({}, {numbers}, {numbers});
+  constexpr int kRounds = 5;
+  by_kernel_ = least_seconds(true, kRounds) < least_seconds(false, kRounds);
 }
 
-void DeviceCopy::run(Runtime::Stream stream) {
+void DeviceCopy::run(bool by_kernel, Runtime::Stream stream) {
   const detail::Scratch& s = *sets_[next_];
-  runtime_.copy(s.out()[0], s.in()[0], half_, Runtime::Direction::kWithin, stream);
+  if (by_kernel) {
+    kernel_->kernel->run({s.in().data(), s.out().data(), nullptr, stream});
+  } else {
+    runtime_.copy(s.out()[0], s.in()[0], half_, Runtime::Direction::kWithin, stream);
+  }
   if (++next_ == sets_.size()) next_ = 0;
 }
 
-double DeviceCopy::least_seconds(int rounds) {
-  return detail::least_seconds(sets_[0]->device(), [this](Runtime::Stream stream) { run(stream); }, {{rounds}},
-                               {.turns = sets()});
+double DeviceCopy::least_seconds(bool by_kernel, int rounds) {
+  return detail::least_seconds(
+      sets_[0]->device(), [=, this](Runtime::Stream stream) { run(by_kernel, stream); }, {{rounds}}, {.turns = sets()});
 }
 
 }  // namespace plumb::measure

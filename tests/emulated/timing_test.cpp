@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/support/compare.h"
 
 namespace plumb {
@@ -26,6 +29,14 @@ TEST(TimingOfDevices, WhatCannotBeCapturedIsLaunchedAsOften) {
   const int before = launches;
   work.seconds();
   EXPECT_EQ(launches - before, work.times());
+}
+
+TEST(TimingOfDevices, WhatIsPlainlySlowerIsRunTwiceAndNotCaptured) {
+  int slow_runs = 0;
+  const detail::Run slow = [&](Runtime::Stream) { ++slow_runs, std::this_thread::sleep_for(std::chrono::milliseconds(10)); },
+                    fast = [](Runtime::Stream) {};
+  EXPECT_EQ(detail::fastest_of(kDevice, {slow, fast, slow}).index, 1u);
+  EXPECT_EQ(slow_runs, 4);
 }
 
 TEST(TimingOfDevices, AWayThatThrowsIsPassedOverUnlessAllDo) {

@@ -162,6 +162,13 @@ TEST(PlannedShapesTest, EnginesThatAreKnownToBeWrongAreLeftOut) {
   const TensorSpec x(Shape{8, 16, 14, 14}, DType::kBf16), w(Shape{32, 16, 3, 3}, DType::kBf16);
   const Conv2dParams same{.padding = 1};
   EXPECT_FALSE(engines<Conv2dBackwardInput>(same, {conv2d_output(same, x, w), w}, x).contains(78));
+  const auto by_depthwise_weights = [&](DType dtype) {
+    const TensorSpec wide(Shape{8, 16, 14, 14}, dtype), each(Shape{16, 1, 3, 3}, dtype);
+    const Conv2dParams p{.padding = 1, .groups = 16};
+    return engines<Conv2dBackwardWeight>(p, {conv2d_output(p, wide, each), wide}, each);
+  };
+  EXPECT_FALSE(by_depthwise_weights(DType::kF32).contains(18));
+  EXPECT_FALSE(by_depthwise_weights(DType::kBf16).contains(47));
   const Pool2dParams pool{.kernel = 2, .stride = 2};
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     const TensorSpec last(Shape{8, 16, 14, 14}, dtype, Layout::kNhwc), y = pool2d_output("pool2d", pool, last);

@@ -293,9 +293,15 @@ ready_machine
 stub timeout '"${@:2}"' && stub tail '' && ln -sf "$(type -P basename)" "$work/bin"
 programs=$work/programs
 mkdir "$programs"
-where="say where to: scripts/gpu_suite OUT, and --programs DIR or --rehearse if need be"
+where="say where to: scripts/gpu_suite OUT, and --programs DIR, --rehearse, --parts REGEX or --seconds N if need be"
 refuses_at_once "no folder" "$where" gpu_suite
-refuses_at_once "another option" "$where" gpu_suite out --what x
+refuses_at_once "an option as folder" "$where; \"--rehearse\" is no folder" gpu_suite --rehearse
+refuses_at_once "another option" "$where; \"--what\" is none of these" gpu_suite out --what x
+refuses_at_once "an option without a value" "$where" gpu_suite out --parts
+refuses_at_once "no number" "--seconds takes a number, and \"soon\" is none" gpu_suite out --seconds soon
+refuses_at_once "no expression" "--parts takes a regular expression, and \"(\" is none" gpu_suite out --parts '('
+refuses_at_once "two kinds of programs" "--rehearse has programs of its own: name no --programs beside it" gpu_suite out --rehearse \
+  --programs programs
 refuses_at_once "no programs" "there is no $programs/plumb; build preset cuda, or name a folder by --programs" gpu_suite out \
   --programs programs
 for program in plumb plumb_bench_ops plumb_test_gpu plumb_test_gpu_cases plumb_test_gpu_golden; do
@@ -312,19 +318,24 @@ check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode cap
 check "a GPU" called "^plumb train alexnet --device cuda .*--batch 5000 .*--json $work/out/"
 check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16_tf32.json "
 check "a GPU" says "sanitizer: left out: there is no compute-sanitizer on this machine"
-check "a GPU" grep -q "^status 0, [0-9]* s\$" "$work/out/golden.done"
+check "a GPU" grep -q "^status 0, [0-9]* s, at [0-9:]*\$" "$work/out/tests.done"
+accepts_without "some parts" "^plumb_(test|bench)" gpu_suite some --programs programs --parts 'device|profile_.*_f32'
+check "some parts" [ -e "$work/some/profile_vgg16_f32.done" ]
+check "some parts" [ ! -e "$work/some/profile_vgg16_tf32.done" ]
+accepts_without "no time" "^plumb_(test|bench)" gpu_suite late --programs programs --seconds 0
+check "no time" says "; the same command does them"
 accepts_without "parts that are done" "^(timeout|plumb_test)" gpu_suite out --programs programs
-rm "$work/out/cases.done"
+rm "$work/out/tests.done"
 stub plumb_test_gpu_cases 'exit 1' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
 refuses "a part that fails" "parts that failed: 1; their .log says why" gpu_suite out --programs programs
-check "a part that fails" grep -q "^status 1, [0-9]* s\$" "$work/out/cases.done"
+check "a part that fails" grep -q "^status 1, [0-9]* s, at [0-9:]*\$" "$work/out/tests.done"
 stub plumb_test_gpu_cases '' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
 stub nvidia-smi 'echo "another GPU"'
 refuses_at_once "results of another GPU" "out holds results of a GPU without a name, and this is another GPU; name another folder" gpu_suite out --programs programs
 stub plumb '[ -e "$WORK/seen" ] && exit 2; touch "$WORK/seen"' && mv "$work/bin/plumb" "$programs"
 refuses "a GPU that goes" "the GPU is gone after device; what was found until then is in $work/gone" gpu_suite gone --programs programs
 check "a GPU that goes" [ -e "$work/gone/device.done" ]
-check "a GPU that goes" [ ! -e "$work/gone/cases.done" ]
+check "a GPU that goes" [ ! -e "$work/gone/tests.done" ]
 remove nvidia-smi
 stub plumb 'exit 2' && mv "$work/bin/plumb" "$programs"
 refuses "no GPU" "there is no GPU to run on; the reason is above" gpu_suite elsewhere --programs programs
