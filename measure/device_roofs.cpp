@@ -90,8 +90,8 @@ void DeviceCopy::run(bool by_kernel, Runtime::Stream stream) {
 }
 
 double DeviceCopy::least_seconds(bool by_kernel, int rounds) {
-  return detail::least_seconds(
-      sets_[0]->device(), [=, this](Runtime::Stream stream) { run(by_kernel, stream); }, {{rounds}}, {.turns = sets()});
+  return detail::least_seconds(sets_[0]->device(), [=, this](Runtime::Stream stream) { run(by_kernel, stream); },
+                               {{rounds}}, {.turns = sets()});
 }
 
 }  // namespace plumb::measure

@@ -36,6 +36,10 @@ OpCase binary_case() {
   add({2, 10, 5, 7}, {2, 10, 5, 7});
   add({2, 10, 5, 7}, {1, 10, 1, 1});
   add({2, 1, 5, 1}, {1, 17, 1, 7});
+  add({4, 9, 8, 16}, {1, 9, 1, 1});  // by pieces of 16 bytes in nchw, each channel's element with whole ones
+  add({3, 1, 40}, {1, 9, 40});       // neither stays where it is
+  add({1, 24}, {7, 24});
+  add({2, 4, 4}, {});
   add({2, 3, 4}, {});
   add({}, {33});
   add({3, 31}, {31});

@@ -33,7 +33,10 @@ TEST(TimingOfDevices, WhatCannotBeCapturedIsLaunchedAsOften) {
 
 TEST(TimingOfDevices, WhatIsPlainlySlowerIsRunTwiceAndNotCaptured) {
   int slow_runs = 0;
-  const detail::Run slow = [&](Runtime::Stream) { ++slow_runs, std::this_thread::sleep_for(std::chrono::milliseconds(10)); },
+  const detail::Run slow =
+                        [&](Runtime::Stream) {
+                          ++slow_runs, std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                        },
                     fast = [](Runtime::Stream) {};
   EXPECT_EQ(detail::fastest_of(kDevice, {slow, fast, slow}).index, 1u);
   EXPECT_EQ(slow_runs, 4);

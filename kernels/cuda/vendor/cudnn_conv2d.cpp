@@ -87,7 +87,8 @@ std::shared_ptr<void> zeros_of(size_t bytes, Device device) {
 // What an H100 found wrong with cuDNN 9.19, whose support checks pass it all. Gradients by the weights: where padding
 // differs from side to side engines 1 and 20 sum up something else, and where a window is not 3x3 engine 17 leaves
 // three digits of f32. In bf16 and NCHW engines 70 (by the weights) and 78 (by the input) read past the end of some
-// images. By depthwise weights engine 18 gives NaN in f32, and engine 47 sums bf16 in parts that it rounds (on an H200).
+// images. By depthwise weights engine 18 gives NaN in f32, and engine 47 sums bf16 in parts that it rounds (on an
+// H200).
 bool is_wrong(const EngineConfig& c, ConvDirection direction, const ConvSpecs& s, const Padding2d& padding) {
   const bool is_bf16_nchw = s.x.dtype == DType::kBf16 && s.x.layout == Layout::kNchw;
   if (direction == ConvDirection::kBackwardInput) return c.engine == 78 && is_bf16_nchw;
