@@ -1,5 +1,6 @@
 // Cases for sum, mean, max and argmax.
 #include "ops/reduce.h"
+#include "ops/elementwise.h"
 #include "tests/cases/op_case.h"
 
 namespace plumb::test {
@@ -32,6 +33,11 @@ void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
   add(c, reduce, {2, 17, 5}, kSecond, true);
   add(c, reduce, {9, 1100}, kLast, false);
   add(c, reduce, {0, 5}, kLast, false);
+  add(c, reduce, {1100, 8}, kLast, false);  // several lines a warp, in pieces and not
+  add(c, reduce, {1100, 7}, kLast, false);
+  add(c, reduce, {40, 2056}, kFirst, false);  // pieces of lines
+  add(c, reduce, {160, 256}, kFirst, false);  // and their terms in parts, of many lines and of few
+  add(c, reduce, {2048, 8}, kFirst, false);
   for (const bool keepdims : {false, true}) {
     add(c, reduce, {2, 10, 5, 7}, kSecond, keepdims);
     add(c, reduce, {2, 17, 3, 4}, kLast, keepdims);
@@ -45,6 +51,10 @@ void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
     add(c, reduce, {3, 10, 5, 7}, kMiddle, keepdims);
     add(c, reduce, {3, 10, 5, 7}, kAll, keepdims);
   }
+  // Runs of pieces, and of a line in parts.
+  for (const Dims& dims : {kPixels, kBatch, kOuter, kMiddle, kAll}) add(c, reduce, {3, 8, 4, 6}, dims, false);
+  add(c, reduce, {9, 2, 32, 36}, kBatch, false);
+  for (const Dims& dims : {Dims{0, 2, 4}, Dims{1, 3, 5}}) add(c, reduce, {2, 3, 2, 3, 2, 8}, dims, true);
 }
 
 OpCase reduce_case(std::string name, Reduce reduce, bool exact) {
@@ -59,6 +69,18 @@ OpCase argmax_case() {
   c.variants.push_back({.name = "everything",
                         .inputs = {{.spec = Shape{3, 10, 5, 7}}},
                         .run = [](std::span<const Tensor> in) { return argmax(in[0]); }});
+  // Of equals, the first; and NaN, of which a logarithm has many.
+  c.variants.push_back({.name = "everything, equals",
+                        .inputs = {{.spec = Shape{3, 8, 4, 6}}},
+                        .run = [](std::span<const Tensor> in) { return argmax(neg(relu(in[0]))); }});
+  for (const int dim : {0, 1, 2, 3}) {
+    c.variants.push_back({.name = "equals along " + std::to_string(dim),
+                          .inputs = {{.spec = Shape{6, 8, 4, 16}}},
+                          .run = [dim](std::span<const Tensor> in) { return argmax(neg(relu(in[0])), {dim}); }});
+    c.variants.push_back({.name = "NaN along " + std::to_string(dim),
+                          .inputs = {{.spec = Shape{6, 8, 4, 16}}},
+                          .run = [dim](std::span<const Tensor> in) { return argmax(log(in[0]), {dim}); }});
+  }
   return c;
 }
 

@@ -115,7 +115,7 @@ void long_rows(int64_t n) {
   Tensor short_rows = random_tensor(TensorSpec(Shape{35 * n, 33}), 2);
   short_rows.require_grad();
   grad(add(sum(softmax(short_rows)), cross_entropy(short_rows, labels)), {short_rows});
-  sum(random_tensor(TensorSpec(Shape{512, 256 * n + 16}), 4), {0});
+  for (const Shape& x : {Shape{512, 256 * n + 16}, Shape{2048, 8 * n}}) sum(random_tensor(TensorSpec(x), 4), {0});
   // The rows of a gradient go two rounds, so that fewer blocks have them.
   Tensor w = random_tensor(TensorSpec(Shape{1025}), 5), narrow = random_tensor(TensorSpec(Shape{100 * n, 33}), 2),
          w_of_narrow = random_tensor(TensorSpec(Shape{33}), 5);

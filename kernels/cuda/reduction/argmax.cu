@@ -1,5 +1,7 @@
+#include <limits>
+
 #include "kernels/cuda/element.h"
-#include "kernels/cuda/reduction/fold.cuh"
+#include "kernels/cuda/reduction/fold_plan.cuh"
 #include "kernels/reduce.h"
 
 namespace plumb {
@@ -11,29 +13,66 @@ struct Found {
   int64_t at;  // in the line, or -1: nothing yet
 };
 
-template <class T>
+// Of terms in the order of their numbers, or (kIsLogical) of those whose numbers count otherwise than memory does.
+template <class T, bool kIsLogical>
 struct ArgmaxFold {
+  using Element = T;
   using V = cuda::Compute<T>;
   using State = Found<V>;
+  static constexpr bool kIsAcross = !kIsLogical;
+  static constexpr unsigned kBlocks = cuda::kFewBlocks;
+  struct Own {
+    V value;
+    unsigned k;  // of the terms that the thread has
+  };
   const T* x;
   int64_t* y;
-  cuda::Steps logical;  // of the terms, as their numbers count; rank 0 where memory is in that order
+  cuda::Steps logical;
 
-  __device__ State start(int64_t) const { return {V(0), -1}; }
-  __device__ void add(State& s, V v, int64_t i) const {
-    int64_t number = i;
-    if (logical.rank > 0) number = logical.of_x(i);
-    s = merge(s, {v, number});
+  __device__ Own begin(int64_t) const {
+    using Limits = std::numeric_limits<V>;
+    return {Limits::has_infinity ? -Limits::infinity() : Limits::lowest(), 0};
+  }
+  template <int kEach, class Terms>
+  __device__ void add(Own& own, const cuda::Piece<T, kEach>& v, unsigned k, const Terms& terms) const {
+    for (int j = 0; j < kEach; ++j) {
+      const V value = cuda::wide(v.of[j]);
+      bool is_more = !(value <= own.value) && own.value == own.value;  // the first NaN, too
+      if constexpr (kIsLogical) is_more = is_more || is_same_before(own, value, k + j, terms);
+      own = is_more ? Own{value, k + j} : own;
+    }
+  }
+  // Whether term k, of the same value, has a lower number.
+  template <class Terms>
+  __device__ bool is_same_before(const Own& own, V value, unsigned k, const Terms& terms) const {
+    const bool is_same = value == own.value || (value != value && own.value != own.value);
+    return is_same && number(terms, k) < number(terms, own.k);
+  }
+  template <class Terms>
+  __device__ int64_t number(const Terms& terms, unsigned k) const {
+    int64_t i = terms.number(k);
+    if constexpr (!kIsLogical) return i;
+    int64_t at = 0;
+#pragma unroll 1
+    for (int d = 0; d < logical.rank; ++d) {
+      int64_t index = i;
+      i = logical.extent[d].divide(index);
+      at += index * logical.x[d];
+    }
+    return at;
+  }
+  template <class Terms>
+  __device__ State end(const Own& own, const Terms& terms, bool has_terms) const {
+    return has_terms ? State{own.value, number(terms, own.k)} : State{V(0), -1};
   }
   // The one with more; of equals, the first. NaN is more than any number.
-  __device__ State merge(const State& a, const State& b) const {
-    if (a.at < 0) return b;
-    if (b.at < 0) return a;
+  __device__ bool is_first(const State& a, const State& b) const {
+    if (a.at < 0 || b.at < 0) return b.at < 0;
     const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
     const bool are_equal = a.value == b.value || (a_nan && b_nan);
-    const bool takes_a = are_equal ? a.at < b.at : a_nan || (!b_nan && a.value > b.value);
-    return takes_a ? a : b;
+    return are_equal ? a.at < b.at : a_nan || (!b_nan && a.value > b.value);
   }
+  __device__ State merge(const State& a, const State& b) const { return is_first(a, b) ? a : b; }
   __device__ State from_lane(const State& s, int distance) const {
     const V value = __shfl_xor_sync(cuda::kAllLanes, s.value, distance);
     return {value, static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.at), distance))};
@@ -63,8 +102,11 @@ cuda::Steps logical_numbers(const TensorSpec& x, uint32_t dims) {
 void Argmax::cuda(const Problem<Params>& p, Candidates& candidates) {
   detail::dispatch_numbers(p.in[0].dtype, [&]<class T>() {
     candidates.add("rows", [x = p.in[0], y = p.out[0], dims = p.params.dims, device = p.device] {
-      const ArgmaxFold<T> fold{nullptr, nullptr, logical_numbers(x, dims)};
-      return cuda::fold_kernel("plumb:argmax", device, cuda::Lines(x, y, dims), fold);
+      const cuda::Lines lines(x, y, dims);
+      const cuda::Steps logical = logical_numbers(x, dims);
+      if (logical.rank == 0)
+        return cuda::fold_kernel("plumb:argmax", device, lines, ArgmaxFold<T, false>{nullptr, nullptr, logical});
+      return cuda::fold_kernel("plumb:argmax", device, lines, ArgmaxFold<T, true>{nullptr, nullptr, logical});
     });
   });
 }

@@ -1,16 +1,19 @@
 // Lines of a tensor folded to one state each, in an order that does not change. A fold is plain bytes, with
-//   State                                 what a line comes to
-//   const T* x                            the tensor
-//   State start(int64_t y)                before its first term; y is the offset of the line in the result
-//   void add(State&, v, int64_t i)        term number i of the line, in the type that arithmetic is done in
-//   State merge(State, State)             of two parts of a line, the earlier one first
+//   Element, const Element* x             the tensor
+//   State                                 what terms come to
+//   Own begin(int64_t y)                  what a thread keeps of a line, before its first term there; y is the offset
+//   of
+//                                         the line in the result
+//   void add(Own&, Piece, unsigned k)     terms k, k + 1, ... of those that the thread has
+//   State end(Own, OwnTerms, bool)        which those were, and whether there were any
+//   State merge(State, State)             of two parts of a line
 //   State from_lane(State, int distance)  the state of another lane of the warp
 //   void finish(State, int64_t y)
+//   kIsAcross, kBlocks                    whether lines may lie across memory, and how many blocks will do
 #pragma once
 
-#include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/lines.h"
+#include "kernels/cuda/reduction/fold_terms.cuh"
 
 namespace plumb::cuda {
 
@@ -19,9 +22,11 @@ constexpr unsigned kFoldThreads = 256, kFoldWarps = kFoldThreads / kWarp;
 template <class Fold>
 struct FoldArgs {
   Fold fold;
-  Lines l;
-  typename Fold::State* parts;  // (part, line), if lines are cut into parts
+  Steps lines;
+  Terms terms;
+  typename Fold::State* parts;  // (line, part), if lines are cut into parts
   int cuts;
+  unsigned width, slots;  // threads of a warp that share a line; of a block, pieces side by side and terms at a time
 };
 
 template <class Fold>
@@ -29,158 +34,184 @@ __device__ void end_line(const FoldArgs<Fold>& a, const typename Fold::State& s,
   if (a.cuts == 1) {
     a.fold.finish(s, y);
   } else {
-    put(a.parts + int64_t{blockIdx.y} * a.l.lines.count + line, s);
+    put(a.parts + line * a.cuts + blockIdx.y, s);
   }
 }
 
-// The terms of a line from `first` on, `step` apart. Several are under way from memory at a time: with one, a thread
-// would do nothing but wait.
-template <class Fold>
-__device__ typename Fold::State fold_terms(const FoldArgs<Fold>& a, int64_t x, int64_t y, int64_t first, int64_t step) {
-  constexpr int kUnderWay = 8;
-  const auto* const line = a.fold.x + x;
-  const Steps& terms = a.l.terms;
-  auto s = a.fold.start(y);
-  int64_t i = first;
+/// A thread's terms of a line.
+template <int kEach, class Fold>
+__device__ typename Fold::State fold_terms(const FoldArgs<Fold>& a, int64_t x, int64_t y, const OwnPieces& pieces) {
+  using Element = typename Fold::Element;
+  const Terms& t = a.terms;
+  auto own = a.fold.begin(y);
+  const OwnTerms<kEach> terms{pieces.first, t.sharers.by};
+  for_own_pieces<kEach>(t, a.fold.x + x, pieces, [&](const Piece<Element, kEach>& v, unsigned turn) {
+    a.fold.add(own, v, turn * kEach, terms);
+  });
+  auto s = a.fold.end(own, terms, pieces.turns > 0);
+  if constexpr (kEach > 1) {
 #pragma unroll 1
-  for (; i + (kUnderWay - 1) * step < terms.count; i += kUnderWay * step) {
-    decltype(load(line)) v[kUnderWay];
-#pragma unroll
-    for (int j = 0; j < kUnderWay; ++j) v[j] = load(line + terms.of_x(i + j * step));
-#pragma unroll
-    for (int j = 0; j < kUnderWay; ++j) a.fold.add(s, v[j], i + j * step);
+    for (int64_t i = pieces.first; i < t.rest; i += t.sharers.by) {
+      auto last = a.fold.begin(y);
+      const OwnTerms<1> term{t.pieces * kEach + i, 0};
+      a.fold.add(last, load_piece<1>(a.fold.x + x + term.first), 0, term);
+      s = a.fold.merge(s, a.fold.end(last, term, true));
+    }
   }
-#pragma unroll 1
-  for (; i < terms.count; i += step) a.fold.add(s, load(line + terms.of_x(i)), i);
   return s;
 }
 
-/// A warp a line.
+/// The states of `width` neighbouring lanes as one, in all of them: as merge_warp.
 template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads, kFewBlocks) fold_by_warps_kernel(const FoldArgs<Fold> a) {
-  const int64_t warp = thread_of_grid() / kWarp, warps = threads_of_grid() / kWarp;
+__device__ typename Fold::State merge_lanes(const Fold& fold, typename Fold::State s, unsigned width) {
 #pragma unroll 1
-  for (int64_t line = warp; line < a.l.lines.count; line += warps) {
+  for (unsigned distance = 1; distance < width; distance *= 2) {
+    const auto other = fold.from_lane(s, static_cast<int>(distance));
+    s = (threadIdx.x & distance) == 0 ? fold.merge(s, other) : fold.merge(other, s);
+  }
+  return s;
+}
+
+/// `width` lanes of a warp a line.
+template <class Fold, int kEach>
+__global__ void __launch_bounds__(kFoldThreads, Fold::kBlocks) fold_by_warps_kernel(const FoldArgs<Fold> a) {
+  const unsigned lane = threadIdx.x % kWarp, of_warp = kWarp / a.width, own = lane / a.width, number = lane % a.width;
+  const int64_t step = threads_of_grid() / kWarp * of_warp;
+  const OwnPieces pieces = a.terms.own(number);
+#pragma unroll 1
+  for (int64_t first = thread_of_grid() / kWarp * of_warp; first < a.lines.count; first += step) {
+    const int64_t line = first + own;
+    const bool is_there = line < a.lines.count;
     int64_t x = 0, y = 0;
-    a.l.lines.move(line, x, y);
-    const auto s = merge_warp(a.fold, fold_terms(a, x, y, threadIdx.x % kWarp, kWarp));
-    if (threadIdx.x % kWarp == 0) a.fold.finish(s, y);
+    typename Fold::State s{};
+    if (is_there) {
+      a.lines.move(line, x, y);
+      s = fold_terms<kEach>(a, x, y, pieces);
+    }
+    s = merge_lanes(a.fold, s, a.width);
+    if (number == 0 && is_there) a.fold.finish(s, y);
   }
 }
 
 template <class Fold>
 struct FoldShared {
-  typename Fold::State of_warps[kFoldWarps][kWarp];
+  typename Fold::State of_warps[kFoldWarps];
 };
+
+/// The states of a block's threads as one, in thread 0.
+template <class Fold>
+__device__ typename Fold::State merge_block(const Fold& fold, typename Fold::State s, FoldShared<Fold>& of) {
+  s = merge_warp(fold, s);
+  if (threadIdx.x % kWarp == 0) of.of_warps[threadIdx.x / kWarp] = s;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (unsigned w = 1; w < kFoldWarps; ++w) s = fold.merge(s, of.of_warps[w]);
+  }
+  __syncthreads();
+  return s;
+}
 
 /// A block a line, or a part of one.
-template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads) fold_by_blocks_kernel(const FoldArgs<Fold> a) {
-  auto& shared_states = shared<FoldShared<Fold>>();
-  auto* const of_warps = shared_states.of_warps[0];
+template <class Fold, int kEach>
+__global__ void __launch_bounds__(kFoldThreads, Fold::kBlocks) fold_by_blocks_kernel(const FoldArgs<Fold> a) {
+  auto& of_warps = shared<FoldShared<Fold>>();
+  const OwnPieces pieces = a.terms.own(int64_t{blockIdx.y} * kFoldThreads + threadIdx.x);
 #pragma unroll 1
-  for (int64_t line = blockIdx.x; line < a.l.lines.count; line += gridDim.x) {
+  for (int64_t line = blockIdx.x; line < a.lines.count; line += gridDim.x) {
     int64_t x = 0, y = 0;
-    a.l.lines.move(line, x, y);
-    const int64_t step = int64_t{kFoldThreads} * gridDim.y;
-    auto s = merge_warp(a.fold, fold_terms(a, x, y, int64_t{blockIdx.y} * kFoldThreads + threadIdx.x, step));
-    if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = s;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      for (unsigned w = 1; w < kFoldWarps; ++w) s = a.fold.merge(s, of_warps[w]);
-      end_line(a, s, line, y);
-    }
-    __syncthreads();
+    a.lines.move(line, x, y);
+    const auto s = merge_block(a.fold, fold_terms<kEach>(a, x, y, pieces), of_warps);
+    if (threadIdx.x == 0) end_line(a, s, line, y);
   }
 }
 
-/// Thirty-two lines a block, a lane each; the warps share the terms of a line, or of a part of one.
-template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads) fold_across_kernel(const FoldArgs<Fold> a) {
-  auto& s = shared<FoldShared<Fold>>();
-  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-#pragma unroll 1
-  for (int64_t first = int64_t{blockIdx.x} * kWarp; first < a.l.lines.count; first += int64_t{gridDim.x} * kWarp) {
-    const int64_t line = first + lane;
-    const bool is_there = line < a.l.lines.count;
-    int64_t x = 0, y = 0;
-    if (is_there) {
-      a.l.lines.move(line, x, y);
-      s.of_warps[warp][lane] =
-          fold_terms(a, x, y, int64_t{blockIdx.y} * kFoldWarps + warp, int64_t{kFoldWarps} * gridDim.y);
-    }
-    __syncthreads();
-    if (warp == 0 && is_there) {
-      auto total = s.of_warps[0][lane];
-      for (unsigned w = 1; w < kFoldWarps; ++w) total = a.fold.merge(total, s.of_warps[w][lane]);
-      end_line(a, total, line, y);
-    }
-    __syncthreads();
-  }
-}
-
-/// The parts of each line.
-template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads) fold_parts_kernel(const FoldArgs<Fold> a) {
-#pragma unroll 1
-  for (int64_t line = thread_of_grid(); line < a.l.lines.count; line += threads_of_grid()) {
-    int64_t x = 0, y = 0;
-    a.l.lines.move(line, x, y);
-    auto s = get(a.parts + line);
-    for (int part = 1; part < a.cuts; ++part)
-      s = a.fold.merge(s, get(a.parts + int64_t{part} * a.l.lines.count + line));
-    a.fold.finish(s, y);
-  }
-}
-
-/// How lines are folded on a device; decided when the kernel is prepared.
-struct FoldPlan {
-  enum class Way { kWarps, kBlocks, kAcross } way;
-  Grid grid;
-  int cuts = 1;
-  size_t part_count = 0;
-
-  FoldPlan(const Runtime& r, const Lines& l) {
-    constexpr int64_t kLeastOfBlock = 1024, kMostCuts = 64;
-    const int64_t lines = l.lines.count, terms = l.terms.count, wanted = int64_t{4} * r.properties().multiprocessors;
-    way = l.is_across ? Way::kAcross : terms < kLeastOfBlock ? Way::kWarps : Way::kBlocks;
-    const int64_t groups = way == Way::kAcross  ? (lines + kWarp - 1) / kWarp
-                           : way == Way::kWarps ? (lines + kFoldWarps - 1) / kFoldWarps
-                                                : lines;
-    grid = grid_of(r, groups, kFoldThreads);
-    if (way == Way::kWarps || groups == 0) return;
-    // Few lines with many terms would leave most of the device idle.
-    const int64_t least = way == Way::kAcross ? int64_t{kFoldWarps} * 16 : int64_t{kFoldThreads} * 16;
-    cuts = static_cast<int>(std::clamp<int64_t>(std::min(wanted / groups, terms / least), 1, kMostCuts));
-    grid.blocks.y = static_cast<unsigned>(cuts);
-    if (cuts > 1) part_count = static_cast<size_t>(lines) * static_cast<size_t>(cuts);
-  }
-  int launches() const { return cuts > 1 ? 2 : 1; }
+template <class Fold, int kEach>
+struct FoldAcrossShared {
+  typename Fold::State of[kEach][kFoldThreads];
 };
 
-template <class Fold>
-void launch_fold(const Queue& q, const FoldPlan& plan, const Lines& l, const Fold& fold, void* workspace) {
-  const FoldArgs<Fold> args{fold, l, static_cast<typename Fold::State*>(workspace), plan.cuts};
-  switch (plan.way) {
-    case FoldPlan::Way::kWarps: q.launch<fold_by_warps_kernel<Fold>>(plan.grid, args); break;
-    case FoldPlan::Way::kBlocks: q.launch<fold_by_blocks_kernel<Fold>>(plan.grid, args); break;
-    case FoldPlan::Way::kAcross: q.launch<fold_across_kernel<Fold>>(plan.grid, args); break;
+/// The states of a block's slots as those of slot 0.
+template <class Fold, int kEach>
+__device__ void merge_slots(const FoldArgs<Fold>& a, unsigned slot, FoldAcrossShared<Fold, kEach>& s) {
+  for (unsigned live = a.slots; live > 1;) {
+    const unsigned half = (live + 1) / 2;
+    if (slot + half < live) {
+      for (int j = 0; j < kEach; ++j) {
+        auto& own = s.of[j][threadIdx.x];
+        own = a.fold.merge(own, s.of[j][threadIdx.x + half * a.width]);
+      }
+    }
+    live = half;
+    __syncthreads();
   }
-  if (plan.cuts > 1) q.launch<fold_parts_kernel<Fold>>(grid_over(q.runtime(), l.lines.count), args);
 }
 
-/// The kernel that folds the lines of its input; fold.x and fold.y are given by each launch.
+/// Lines side by side, a thread kEach of them: a block has `width` such pieces, and `slots` of their terms, or of a
+/// part of those, at a time.
+template <class Fold, int kEach>
+__global__ void __launch_bounds__(kFoldThreads, Fold::kBlocks) fold_across_kernel(const FoldArgs<Fold> a) {
+  auto& s = shared<FoldAcrossShared<Fold, kEach>>();
+  const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
+  const int64_t of_block = int64_t{a.width} * kEach;
+  const OwnPieces pieces = a.terms.own(int64_t{blockIdx.y} * a.slots + slot);
+  const OwnTerms<1> terms{pieces.first, a.terms.sharers.by};
+#pragma unroll 1
+  for (int64_t from = blockIdx.x * of_block; from < a.lines.count; from += gridDim.x * of_block) {
+    const int64_t line = from + column * kEach;
+    const bool is_there = slot < a.slots && line < a.lines.count;
+    int64_t x = 0, y = 0;
+    if (is_there) {
+      a.lines.move(line, x, y);
+      typename Fold::Own own[kEach];
+      for (int j = 0; j < kEach; ++j) own[j] = a.fold.begin(y + j * a.lines.y[0]);
+      for_own_pieces<kEach>(a.terms, a.fold.x + x, pieces, [&](const auto& v, unsigned turn) {
+        for (int j = 0; j < kEach; ++j) a.fold.add(own[j], Piece<typename Fold::Element, 1>{{v.of[j]}}, turn, terms);
+      });
+      for (int j = 0; j < kEach; ++j) s.of[j][threadIdx.x] = a.fold.end(own[j], terms, pieces.turns > 0);
+    }
+    __syncthreads();
+    merge_slots(a, slot, s);
+    // What a thread reads here is its own, so that the next lines need no barrier before they write.
+    if (slot != 0 || !is_there) continue;
+    for (int j = 0; j < kEach; ++j) end_line(a, s.of[j][threadIdx.x], line + j, y + j * a.lines.y[0]);
+  }
+}
+
+/// Parts of a line from `first` on, `step` apart, of which there are some.
 template <class Fold>
-std::unique_ptr<Kernel> fold_kernel(const char* name, Device device, const Lines& lines, const Fold& fold) {
-  const FoldPlan plan(runtime_of(device), lines);
-  auto kernel = own(name, device, plan.launches(), [=](const Queue& q, const Launch& l) {
-    Fold now = fold;
-    now.x = static_cast<decltype(now.x)>(l.in[0]);
-    now.y = static_cast<decltype(now.y)>(l.out[0]);
-    launch_fold(q, plan, lines, now, l.workspace);
-  });
-  kernel->info().workspace_bytes = plan.part_count * sizeof(typename Fold::State);
-  return kernel;
+__device__ typename Fold::State fold_own_parts(const FoldArgs<Fold>& a, int64_t line, int64_t y, int first, int step) {
+  const OwnTerms<1> none{0, 0};
+  auto s = a.fold.end(a.fold.begin(y), none, false);
+#pragma unroll 4
+  for (int part = first; part < a.cuts; part += step) s = a.fold.merge(s, get(a.parts + line * a.cuts + part));
+  return s;
+}
+
+/// The parts of each line: a warp a line, where lines are many.
+template <class Fold>
+__global__ void __launch_bounds__(kFoldThreads) fold_parts_by_warps_kernel(const FoldArgs<Fold> a) {
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+#pragma unroll 1
+  for (int64_t line = thread_of_grid() / kWarp; line < a.lines.count; line += threads_of_grid() / kWarp) {
+    int64_t x = 0, y = 0;
+    a.lines.move(line, x, y);
+    const auto s = merge_warp(a.fold, fold_own_parts(a, line, y, lane, kWarp));
+    if (lane == 0) a.fold.finish(s, y);
+  }
+}
+
+/// A block a line, where lines are few.
+template <class Fold>
+__global__ void __launch_bounds__(kFoldThreads) fold_parts_by_blocks_kernel(const FoldArgs<Fold> a) {
+  auto& of_warps = shared<FoldShared<Fold>>();
+#pragma unroll 1
+  for (int64_t line = blockIdx.x; line < a.lines.count; line += gridDim.x) {
+    int64_t x = 0, y = 0;
+    a.lines.move(line, x, y);
+    const auto own = fold_own_parts(a, line, y, static_cast<int>(threadIdx.x), kFoldThreads);
+    const auto s = merge_block(a.fold, own, of_warps);
+    if (threadIdx.x == 0) a.fold.finish(s, y);
+  }
 }
 
 }  // namespace plumb::cuda

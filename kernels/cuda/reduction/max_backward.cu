@@ -1,7 +1,7 @@
 // The gradient of a maximum: how many elements of a line equal it, and then an equal share for each of them.
 #include "kernels/cpu/strided.h"
 #include "kernels/cuda/element.h"
-#include "kernels/cuda/reduction/fold.cuh"
+#include "kernels/cuda/reduction/fold_plan.cuh"
 #include "kernels/reduce.h"
 
 namespace plumb {
@@ -14,21 +14,28 @@ __device__ bool is_same(C v, C largest) {
 
 template <class T>
 struct CountFold {
-  struct State {
-    int64_t count;
+  using Element = T;
+  using State = int64_t;
+  static constexpr bool kIsAcross = true;
+  static constexpr unsigned kBlocks = cuda::kFewBlocks;
+  struct Own {
+    unsigned count;
     cuda::Compute<T> largest;
   };
   const T *x, *y;
   int64_t* counts;  // of y's shape
 
-  __device__ State start(int64_t at) const { return {0, cuda::load(y + at)}; }
-  __device__ void add(State& s, cuda::Compute<T> v, int64_t) const { s.count += is_same(v, s.largest); }
-  __device__ State merge(const State& a, const State& b) const { return {a.count + b.count, a.largest}; }
-  __device__ State from_lane(const State& s, int distance) const {
-    return {static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s.count), distance)),
-            s.largest};
+  __device__ Own begin(int64_t at) const { return {0, cuda::load(y + at)}; }
+  template <int kEach>
+  __device__ void add(Own& own, const cuda::Piece<T, kEach>& v, unsigned, const auto&) const {
+    for (int j = 0; j < kEach; ++j) own.count += is_same(cuda::wide(v.of[j]), own.largest);
   }
-  __device__ void finish(const State& s, int64_t at) const { cuda::put(counts + at, s.count); }
+  __device__ State end(const Own& own, const auto&, bool) const { return own.count; }
+  __device__ State merge(State a, State b) const { return a + b; }
+  __device__ State from_lane(State s, int distance) const {
+    return static_cast<int64_t>(__shfl_xor_sync(cuda::kAllLanes, static_cast<long long>(s), distance));
+  }
+  __device__ void finish(State s, int64_t at) const { cuda::put(counts + at, s); }
 };
 
 template <class T>
@@ -62,7 +69,7 @@ void MaxBackward::cuda(const Problem<NoParams>& p, Candidates& candidates) {
       uint32_t dims = 0;
       for (int d = 0; d < x.rank(); ++d) dims |= (y.shape[d] == 1 ? 1u : 0u) << d;
       const cuda::Lines lines(x, y, dims);
-      const cuda::FoldPlan plan(runtime_of(device), lines);
+      const cuda::FoldPlan<Fold> plan(runtime_of(device), lines);
       const cuda::Steps steps(x, cpu::broadcast_strides(y, x.shape));
       const size_t counts_bytes = plumb::detail::aligned(static_cast<size_t>(y.numel()) * sizeof(int64_t));
       auto kernel =
@@ -70,12 +77,11 @@ void MaxBackward::cuda(const Problem<NoParams>& p, Candidates& candidates) {
             auto* const counts = static_cast<int64_t*>(l.workspace);
             const auto *dy = static_cast<const T*>(l.in[0]), *from = static_cast<const T*>(l.in[1]),
                        *largest = static_cast<const T*>(l.in[2]);
-            cuda::launch_fold(q, plan, lines, Fold{from, largest, counts},
-                              static_cast<char*>(l.workspace) + counts_bytes);
+            plan.launch(q, Fold{from, largest, counts}, static_cast<char*>(l.workspace) + counts_bytes);
             q.launch<max_share_kernel<T>>(cuda::grid_over(q.runtime(), steps.count),
                                           ShareArgs<T>{dy, from, largest, counts, static_cast<T*>(l.out[0]), steps});
           });
-      kernel->info().workspace_bytes = counts_bytes + plan.part_count * sizeof(typename Fold::State);
+      kernel->info().workspace_bytes = counts_bytes + plan.workspace_bytes();
       return kernel;
     });
   });
