@@ -36,7 +36,7 @@ void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
   add(c, reduce, {1100, 8}, kLast, false);  // several lines a warp, in pieces and not
   add(c, reduce, {1100, 7}, kLast, false);
   add(c, reduce, {40, 2056}, kFirst, false);  // pieces of lines
-  add(c, reduce, {160, 256}, kFirst, false);  // and their terms in parts, of many lines and of few
+  add(c, reduce, {320, 88}, kFirst, false);   // and their terms in parts, of many lines and of few
   add(c, reduce, {2048, 8}, kFirst, false);
   for (const bool keepdims : {false, true}) {
     add(c, reduce, {2, 10, 5, 7}, kSecond, keepdims);

@@ -89,16 +89,21 @@ class FoldPlan {
     }
   }
 
-  // Lines side by side. As few threads share one as keep the device busy.
+  // Lines side by side. As few threads share one as keep the device busy, for their states must be merged; but many
+  // rather than parts.
   void plan_across(const Lines& l, int64_t multiprocessors) {
-    const int64_t blocks = kBlocksOfMultiprocessor * multiprocessors;
+    constexpr unsigned kLeastWidth = 8;  // 128 bytes side by side
     const bool by_pieces = l.lines.x[0] == 1 && l.lines.extent[0].by % kMostEach == 0 &&
                            goes_by_pieces(l.lines, kMostEach, 1) && goes_by_pieces(l.terms, kMostEach, 0);
     way_ = Way::kAcross;
     each_ = by_pieces ? kMostEach : 1;
     const int64_t side_by_side = l.lines.count / each_;
     width_ = static_cast<unsigned>(std::clamp<int64_t>(side_by_side, 1, kWarp));
-    while (2 * width_ <= kFoldThreads && side_by_side >= 2 * width_ * blocks) width_ *= 2;
+    const auto needs_parts = [&](unsigned width) { return 2 * side_by_side < 3 * multiprocessors * width; };
+    if (!needs_parts(kLeastWidth)) {
+      while (needs_parts(width_) && width_ >= 2 * kLeastWidth) width_ /= 2;
+    }
+    while (2 * width_ <= kFoldThreads && side_by_side >= 6 * multiprocessors * width_) width_ *= 2;
     slots_ = kFoldThreads / width_;
     groups_ = (side_by_side + width_ - 1) / width_;
     cut(multiprocessors, l.terms.count / (kUnderWay * slots_));
