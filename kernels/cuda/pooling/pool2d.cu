@@ -8,6 +8,7 @@
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/pooling/pieces.h"
 #include "kernels/cuda/vendor/offers.h"
 
 namespace plumb {
@@ -274,6 +275,7 @@ void offer_cells(const char* name, const Problem<Pool2dParams>& p, const Windows
 }  // namespace
 
 void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::offer_max_pool2d_pieces(p, c);
   const Windows w(p.in[0], p.out[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype,
                          [&]<class T>() { offer<max_forward_kernel<T>, T>("plumb:max_pool2d", p, w, c); });
@@ -281,6 +283,7 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::offer_max_pool2d_backward_pieces(p, c);
   const Windows w(p.out[0], p.in[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     if (has_cells(p.params)) offer_cells<T, true>("plumb:max_pool2d_backward", p, w, c);
@@ -295,6 +298,7 @@ void MaxPool2dGather::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::offer_avg_pool2d_pieces(p, c);
   const Windows w(p.in[0], p.out[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype,
                          [&]<class T>() { offer<avg_forward_kernel<T>, T>("plumb:avg_pool2d", p, w, c); });
@@ -302,6 +306,7 @@ void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::offer_avg_pool2d_backward_pieces(p, c);
   const Windows w(p.out[0], p.in[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     if (has_cells(p.params)) offer_cells<T, false>("plumb:avg_pool2d_backward", p, w, c);
