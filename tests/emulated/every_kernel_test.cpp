@@ -97,7 +97,8 @@ void many_blocks(int64_t n) {
     conv2d(tensor({1, channels, 4, 4}, Layout::kNhwc), tensor({40 * n, channels, 3, 3}), Tensor(), {});
   // Windows in pieces of channels and of rows, of any size, and in cells of any.
   const Tensor channels_last = tensor({4, 16 * n, 16, 16}, Layout::kNhwc), places = tensor({4, 16 * n, 16, 16});
-  for (const Pool2dParams& p : {Pool2dParams{}, Pool2dParams{.kernel = 1}, Pool2dParams{.kernel = {1, 2}, .stride = 1}})
+  for (const Pool2dParams& p : {Pool2dParams{}, Pool2dParams{.kernel = 1}, Pool2dParams{.kernel = {1, 2}, .stride = 1},
+                                Pool2dParams{.kernel = 3, .stride = 2}})
     for (const Tensor& in : {channels_last, places}) grad(add(sum(max_pool2d(in, p)), sum(avg_pool2d(in, p))), {in});
   const Tensor planes = tensor({1, 8 * n, 16, 16}), y = max_pool2d(planes, {});
   const GradOptions again{.create_graph = true};

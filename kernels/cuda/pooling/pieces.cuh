@@ -20,12 +20,18 @@ constexpr unsigned kThreads = 256;
 template <class T, int kEach>
 constexpr int kDeep = kEach == Vector<T>::kSize ? 1 : 4 / kEach;
 
-/// A piece as it waits for its use: to choose between two would take an instruction for each element of 16 bits.
+/// A piece as it waits for its use, in words: to choose between two pieces would take an instruction for each element.
 template <class T, int kEach>
-using Held = std::conditional_t<sizeof(T) == 2 && kEach >= 2, Piece<uint32_t, (kEach + 1) / 2>, Piece<T, kEach>>;
+constexpr bool kIsInWords = sizeof(T) < 4 && kEach * sizeof(T) % 4 == 0;
+template <class T, int kEach>
+using Held = std::conditional_t<kIsInWords<T, kEach>, Piece<uint32_t, (kEach * sizeof(T) + 3) / 4>, Piece<T, kEach>>;
 template <int kEach, class T>
 __device__ Held<T, kEach> load_held(const T* p) {
   return get(reinterpret_cast<const Held<T, kEach>*>(p));
+}
+template <class T, int kEach>
+__device__ Piece<T, kEach> released(const Held<T, kEach>& piece) {
+  return std::bit_cast<Piece<T, kEach>>(piece);
 }
 
 /// Division of numbers below 2^31: a Divisor would ask whether they are.

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) pool_pieces_kernel(const Fo
       Piece<uint8_t, kEach> places;
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        const auto tap = [&](int t) { return std::bit_cast<Piece<T, kEach>>(taps[d][t]).of[j]; };
+        const auto tap = [&](int t) { return released<T, kEach>(taps[d][t]).of[j]; };
         y.of[j] = pooled<kMax, kSize, T>(tap, inside, divisor, places.of[j]);
       }
       store_piece(a.y + (to + d * p.y.all), y);
