@@ -74,13 +74,26 @@ PLUMB_HOST_DEVICE inline float exp(float x) {
   const int32_t n = rounded > 128 ? 128 : rounded, half = n >> 1;  // two factors, since 2^n may not be a normal number
   return detail::exp_rest(above, static_cast<float>(n)) * detail::power_of_two(half) * detail::power_of_two(n - half);
 }
-PLUMB_HOST_DEVICE inline double gauss(double x) { return std::exp(-0.5 * x * x); }
-/// e^(-x^2 / 2), and 0 where that is less than 2^-126, so that one factor does.
-PLUMB_HOST_DEVICE inline float gauss(float x) {
-  const float q = -0.5f * x * x, above = q < -88.1f ? -88.1f : q;
+PLUMB_HOST_DEVICE inline double exp_below(double x) { return std::exp(x); }
+/// e^x for x up to 0: the same, but 0 where that is less than 2^-126, so that one factor does.
+PLUMB_HOST_DEVICE inline float exp_below(float x) {
+  const float above = x < -88.1f ? -88.1f : x;  // keeps NaN
   const float rounded = above * 1.44269504f + detail::kRounder;
   return detail::exp_rest(above, rounded - detail::kRounder) * detail::power_of_two(detail::whole_of(rounded));
 }
+/// e^x for numbers that are rounded to 16 bits: a device's own power of two, off by 2^-22 and |x| 2^-24 of it.
+PLUMB_HOST_DEVICE inline float exp_narrow(float x) {
+#ifdef __CUDA_ARCH__
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  return power;
+#else
+  return exp(x);
+#endif
+}
+PLUMB_HOST_DEVICE inline double gauss(double x) { return std::exp(-0.5 * x * x); }
+/// e^(-x^2 / 2), and 0 where that is less than 2^-126.
+PLUMB_HOST_DEVICE inline float gauss(float x) { return exp_below(-0.5f * x * x); }
 
 namespace detail {
 inline constexpr int32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt 1/2

@@ -79,10 +79,11 @@ void many_blocks(int64_t n) {
   grad(sum(normalised(images, true)), {images});
   Generator generator(1);
   dropout(images, 0.5, generator);
+  dropout(tensor({2, 300 * n, 3, 3}, Layout::kNhwc), 0.5, generator);
   grad(sum(dropout(x, 0.5, generator)), {x});
   // Lines that lie across memory, slices by their numbers, and rows with a mask of their ReLU.
-  const Tensor across = tensor({64, 70 * n}), few = tensor({8, 300 * n});
-  grad(add(sum(softmax(across, 0)), sum(softmax(few, 0))), {across, few});
+  const Tensor across = tensor({64, 70 * n}), high = tensor({300, 35 * n});
+  grad(add(sum(softmax(across, 0)), sum(softmax(high, 0))), {across, high});
   const Tensor rows = tensor({600 * n, 4}), index = zeros(Shape{600 * n}, DType::kI64);
   grad(sum(index_select(rows, 0, index)), {rows});
   const Tensor a = tensor({4 * n, 16}), b = tensor({600, 16}), c = tensor({8, 600});
@@ -117,8 +118,12 @@ void long_rows(int64_t n) {
   grad(loss, {rows});
   argmax(rows, {1});
   grad(sum(batch_norm(images, of_channels, of_channels, mean, variance, {})), {images});
-  Tensor short_rows = random_tensor(TensorSpec(Shape{35 * n, 33}), 2);
-  short_rows.require_grad();
+  Tensor short_rows = random_tensor(TensorSpec(Shape{35 * n, 33}), 2),
+         long_rows = random_tensor(TensorSpec(Shape{3 * n, 4097}), 2);  // longer than registers hold
+  short_rows.require_grad(), long_rows.require_grad();
+  const Tensor few_labels = zeros(Shape{3 * n}, DType::kI64);
+  grad(add(add(sum(softmax(long_rows)), sum(layer_norm(long_rows))), cross_entropy(long_rows, few_labels)),
+       {long_rows});
   grad(add(sum(softmax(short_rows)), cross_entropy(short_rows, labels)), {short_rows});
   for (const Shape& x : {Shape{512, 256 * n + 16}, Shape{2048, 8 * n}}) sum(random_tensor(TensorSpec(x), 4), {0});
   // The rows of a gradient go two rounds, so that fewer blocks have them.

@@ -1,17 +1,19 @@
-// Cross entropy of rows: a warp a row, or a block for long ones. A label out of range gives NaN, and a sentence to the
-// host.
+// Cross entropy of rows, which those who share one keep in registers, or read again where it is too long for that. A
+// label out of range gives NaN, and a sentence to the host.
 #include "kernels/cross_entropy.h"
 
-#include "kernels/cuda/reduction/rows.cuh"
+#include "kernels/cuda/softmax/kept.cuh"
 
 namespace plumb {
 namespace {
 
 namespace math = functors::math;
+using cuda::ByBlock;
 using cuda::Compute;
 using cuda::kRowThreads;
 using cuda::kWarp;
 using cuda::Piece;
+using cuda::kept::Share;
 
 constexpr unsigned kSumThreads = 1024;
 constexpr char kBadLabel[] =
@@ -26,6 +28,7 @@ struct LossArgs {
   const Compute<T>* dy;
   T* dx;
   int64_t rows, classes;
+  unsigned log;  // of the lanes that share a row
   bool is_mean, is_each;
   Fault* fault;
   uint64_t sentence;
@@ -38,19 +41,17 @@ __device__ bool check_label(const LossArgs<T>& a, int64_t row, int64_t label, bo
   return is_good;
 }
 
-template <class Who, int kEach, class T>
-__device__ void forward_row(const LossArgs<T>& a, int64_t row, cuda::RowShared<Compute<T>>* s) {
+/// The loss of a row, by one of those who share it.
+template <class T>
+__device__ void put_loss(const LossArgs<T>& a, int64_t row, Compute<T> largest, Compute<T> sum) {
   using C = Compute<T>;
-  const T* const x = a.x + row * a.classes;
-  const auto [largest, sum] = cuda::exponentials<Who, kEach>(x, a.classes, 1, s);
-  if (Who::first() != 0) return;
-  const int64_t label = a.labels[row];
+  const int64_t label = cuda::get(a.labels + row);
   C of_row = std::numeric_limits<C>::quiet_NaN();
   double value = std::numeric_limits<double>::quiet_NaN(), log_sum = value;
   if (check_label(a, row, label, true)) {
     of_row = largest;
     log_sum = math::log(static_cast<double>(sum));
-    value = log_sum - static_cast<double>(cuda::load(x + label) - largest);
+    value = log_sum - static_cast<double>(cuda::load(a.x + row * a.classes + label) - largest);
   }
   a.statistics[2 * row] = of_row;
   a.statistics[2 * row + 1] = static_cast<C>(log_sum);
@@ -61,44 +62,93 @@ __device__ void forward_row(const LossArgs<T>& a, int64_t row, cuda::RowShared<C
   }
 }
 
-template <class Who, int kEach, class T>
-__device__ void backward_row(const LossArgs<T>& a, int64_t row) {
-  using C = Compute<T>;
-  const int64_t label = a.labels[row], first = row * a.classes;
-  const bool is_good = check_label(a, row, label, Who::first() == 0);
-  const C largest = a.statistics[2 * row], log_sum = a.statistics[2 * row + 1];
-  const C share = a.dy[a.is_each ? row : 0] / (a.is_mean ? static_cast<C>(a.rows) : C(1));
-  const C d = is_good ? share : std::numeric_limits<C>::quiet_NaN();
-  cuda::for_pieces<Who, kEach>(a.x + first, a.classes, 1, [&](int64_t i, const Piece<T, kEach>& x) {
-    Piece<T, kEach> dx;
-    for (int j = 0; j < kEach; ++j) {
-      const C softmax = math::exp((cuda::wide(x.of[j]) - largest) - log_sum);
-      dx.of[j] = cuda::rounded<T>((i + j == label ? softmax - C(1) : softmax) * d);
-    }
-    cuda::store_piece(a.dx + first + i, dx);
-  });
+template <int kEach, int kPieces, class T, class Who>
+__device__ void forward_row(const LossArgs<T>& a, const Who& who, int64_t row, bool is_there) {
+  const int classes = is_there ? static_cast<int>(a.classes) : 0;
+  Share<T, kEach, kPieces> x;
+  Compute<T> v[kPieces][kEach];
+  x.load(who, a.x + row * a.classes, classes);
+  const auto [largest, sum] = exponentials(who, x, classes, v, false);
+  if (who.first() == 0 && is_there) put_loss(a, row, largest, sum);
 }
 
-template <class T, bool kBackward, int kEach>
-__global__ void __launch_bounds__(kRowThreads, cuda::kFewBlocks) cross_entropy_by_warps_kernel(const LossArgs<T> a) {
-#pragma unroll 1
-  for (int64_t row = cuda::thread_of_grid() / kWarp; row < a.rows; row += cuda::threads_of_grid() / kWarp) {
-    if constexpr (kBackward) {
-      backward_row<cuda::ByWarp, kEach>(a, row);
-    } else {
-      forward_row<cuda::ByWarp, kEach>(a, row, static_cast<cuda::RowShared<Compute<T>>*>(nullptr));
+/// What a row's gradient is made of.
+template <class T>
+struct BackwardRow {
+  using C = Compute<T>;
+  int64_t label;
+  C largest, log_sum, scale;
+  __device__ BackwardRow(const LossArgs<T>& a, int64_t row, bool tells)
+      : label(cuda::get(a.labels + row)),
+        largest(cuda::get(a.statistics + 2 * row)),
+        log_sum(cuda::get(a.statistics + 2 * row + 1)),
+        scale(cuda::get(a.dy + (a.is_each ? row : 0)) / (a.is_mean ? static_cast<C>(a.rows) : C(1))) {
+    if (!check_label(a, row, label, tells)) scale = std::numeric_limits<C>::quiet_NaN();
+  }
+  template <int kEach>
+  __device__ Piece<T, kEach> gradient(const Piece<T, kEach>& x, int64_t i) const {
+    const int64_t at = label - i;  // in this piece, perhaps
+    Piece<T, kEach> dx;
+    for (int j = 0; j < kEach; ++j) {
+      const C softmax = cuda::kept::power_below<T>((cuda::wide(x.of[j]) - largest) - log_sum);
+      dx.of[j] = cuda::rounded<T>((at == j ? softmax - C(1) : softmax) * scale);
     }
+    return dx;
+  }
+};
+
+template <int kEach, int kPieces, class T, class Who>
+__device__ void backward_row(const LossArgs<T>& a, const Who& who, int64_t row, bool is_there) {
+  if (!is_there) return;
+  const int64_t first = row * a.classes;
+  const int classes = static_cast<int>(a.classes);
+  Share<T, kEach, kPieces> x;
+  x.load(who, a.x + first, classes);
+  const BackwardRow<T> of_row(a, row, who.first() == 0);
+  x.each(who, classes,
+         [&](int k, int i) { cuda::store_piece(a.dx + first + i, of_row.gradient(x.of[k].elements(), i)); });
+}
+
+template <bool kBackward, int kEach, int kPieces, class T, class Who>
+__device__ void row_of(const LossArgs<T>& a, const Who& who, int64_t row, bool is_there) {
+  if constexpr (kBackward) {
+    backward_row<kEach, kPieces>(a, who, row, is_there);
+  } else {
+    forward_row<kEach, kPieces>(a, who, row, is_there);
   }
 }
+
+template <class T, bool kBackward, int kEach, int kPieces>
+__global__ void __launch_bounds__(kRowThreads, 2) cross_entropy_by_lanes_kernel(const LossArgs<T> a) {
+  cuda::kept::for_lines_of_lanes(a.rows, a.log, [&](const auto& who, int64_t row, bool is_there) {
+    row_of<kBackward, kEach, kPieces>(a, who, row, is_there);
+  });
+}
+template <class T, bool kBackward, int kEach, int kPieces>
+__global__ void __launch_bounds__(kRowThreads, 2) cross_entropy_by_whole_blocks_kernel(const LossArgs<T> a) {
+  const cuda::kept::ByWholeBlock<Compute<T>> who{cuda::shared<cuda::RowShared<Compute<T>>>()};
+#pragma unroll 1
+  for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) row_of<kBackward, kEach, kPieces>(a, who, row, true);
+}
+/// Rows that are too long for registers.
 template <class T, bool kBackward, int kEach>
 __global__ void __launch_bounds__(kRowThreads, cuda::kFewBlocks) cross_entropy_by_blocks_kernel(const LossArgs<T> a) {
   if constexpr (kBackward) {
 #pragma unroll 1
-    for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) backward_row<cuda::ByBlock, kEach>(a, row);
+    for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+      const int64_t first = row * a.classes;
+      const BackwardRow<T> of_row(a, row, threadIdx.x == 0);
+      cuda::for_pieces<ByBlock, kEach>(a.x + first, a.classes, 1, [&](int64_t i, const Piece<T, kEach>& x) {
+        cuda::store_piece(a.dx + first + i, of_row.gradient(x, i));
+      });
+    }
   } else {
     auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
 #pragma unroll 1
-    for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) forward_row<cuda::ByBlock, kEach>(a, row, &s);
+    for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+      const auto [largest, sum] = cuda::exponentials<ByBlock, kEach>(a.x + row * a.classes, a.classes, 1, &s);
+      if (threadIdx.x == 0) put_loss(a, row, largest, sum);
+    }
   }
 }
 
@@ -128,12 +178,19 @@ LossArgs<T> args_of(const TensorSpec& logits, const CrossEntropyParams& p, Devic
 }
 
 template <class T, bool kBackward, int kEach>
-void launch(const cuda::Queue& q, const LossArgs<T>& a) {
-  const bool by_warps = a.classes < cuda::kLeastOfBlock;
-  const int64_t of_block = by_warps ? cuda::kRowWarps : 1;
-  const cuda::Grid grid = cuda::grid_of(q.runtime(), (a.rows + of_block - 1) / of_block, kRowThreads);
-  if (by_warps) return q.launch<cross_entropy_by_warps_kernel<T, kBackward, kEach>>(grid, a);
-  q.launch<cross_entropy_by_blocks_kernel<T, kBackward, kEach>>(grid, a);
+void launch(const cuda::Queue& q, LossArgs<T> a) {
+  const cuda::kept::Plan<T, kEach> plan(a.classes);
+  const cuda::Grid grid = plan.grid(q.runtime(), a.rows);
+  a.log = plan.log;
+  if (!plan.is_kept) {
+    q.launch<cross_entropy_by_blocks_kernel<T, kBackward, kEach>>(grid, a);
+  } else if (plan.is_by_lanes) {
+    plan.has_few ? q.launch<cross_entropy_by_lanes_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
+                 : q.launch<cross_entropy_by_lanes_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
+  } else {
+    plan.has_few ? q.launch<cross_entropy_by_whole_blocks_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
+                 : q.launch<cross_entropy_by_whole_blocks_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
+  }
 }
 // 16 bytes at a time if every row begins at a multiple of that.
 template <class T, bool kBackward>

@@ -1,143 +1,132 @@
-// Softmax along lines. A line is read three times by those who share it: for its maximum, for the sum, and to be
-// written; after the first time it is in the caches.
+// Softmax along lines: kept in registers by those who share a line, or read three times where it is too long for that:
+// for its maximum, for the sum, and to be written; after the first time it is in the caches.
 #include "kernels/softmax.h"
 
-#include "kernels/cuda/lines.h"
-#include "kernels/cuda/reduction/rows.cuh"
+#include "kernels/cuda/softmax/softmax_across.cuh"
+#include "kernels/cuda/softmax/softmax_long.cuh"
 
 namespace plumb {
 namespace {
 
-namespace math = functors::math;
+using namespace cuda::softmaxes;
 using cuda::Compute;
 using cuda::kRowThreads;
-using cuda::kRowWarps;
-using cuda::kWarp;
-using cuda::Piece;
+using cuda::kept::Plan;
+using cuda::kept::Share;
 
-template <class T>
-struct SoftmaxArgs {
-  const T *x, *dy;  // of backward: the result of forward, and its gradient
-  T* out;
-  cuda::Steps lines;
-  int64_t terms, stride;
-  bool is_log;
-};
-
-template <class Who, int kEach, class T>
-__device__ void forward_line(const SoftmaxArgs<T>& a, int64_t at, int64_t terms, cuda::RowShared<Compute<T>>* s) {
+template <int kEach, int kPieces, class T, class Who>
+__device__ void forward_line(const SoftmaxArgs<T>& a, const Who& who, int64_t at, int terms) {
   using C = Compute<T>;
-  const auto [largest, sum] = cuda::exponentials<Who, kEach>(a.x + at, terms, a.stride, s);
-  const C log_sum = a.is_log ? math::log(sum) : C(0), scale = C(1) / sum;
-  cuda::for_pieces<Who, kEach>(a.x + at, terms, a.stride, [&](int64_t i, const Piece<T, kEach>& x) {
-    Piece<T, kEach> y;
-    for (int j = 0; j < kEach; ++j) {
-      const C v = cuda::wide(x.of[j]) - largest;
-      y.of[j] = cuda::rounded<T>(a.is_log ? v - log_sum : math::exp(v) * scale);
-    }
+  Share<T, kEach, kPieces> x;
+  C v[kPieces][kEach];
+  x.load(who, a.x + at, terms);
+  const auto [_, sum] = exponentials(who, x, terms, v, !a.is_log);
+  const Scaling<C> scaled(a.is_log, last_step(a.is_log, sum));
+  x.each(who, terms, [&](int k, int i) {
+    cuda::Piece<T, kEach> y;
+    for (int j = 0; j < kEach; ++j) y.of[j] = cuda::rounded<T>(scaled(v[k][j]));
     cuda::store_piece(a.out + at + i, y);
   });
 }
 
-template <class Who, int kEach, class T>
-__device__ void backward_line(const SoftmaxArgs<T>& a, int64_t at, int64_t terms, cuda::RowShared<Compute<T>>* s) {
+template <int kEach, int kPieces, class T, class Who>
+__device__ void backward_line(const SoftmaxArgs<T>& a, const Who& who, int64_t at, int terms) {
   using C = Compute<T>;
+  Share<T, kEach, kPieces> dy, y;
+  dy.load(who, a.dy + at, terms);
+  y.load(who, a.x + at, terms);
   C sum = 0;
-  cuda::for_pieces<Who, kEach>(a.dy + at, terms, a.stride, [&](int64_t i, const Piece<T, kEach>& dy) {
-    Piece<T, kEach> y{};
-    if (!a.is_log) y = cuda::load_piece<kEach>(a.x + at + i);
-    for (int j = 0; j < kEach; ++j) sum += cuda::wide(dy.of[j]) * (a.is_log ? C(1) : cuda::wide(y.of[j]));
+  dy.each(who, terms, [&](int k, int) {
+    const auto d = dy.of[k].elements(), v = y.of[k].elements();
+    for (int j = 0; j < kEach; ++j) sum += cuda::wide(d.of[j]) * (a.is_log ? C(1) : cuda::wide(v.of[j]));
   });
-  sum = Who::all(sum, s, cuda::Sum());
-  cuda::for_pieces<Who, kEach>(a.dy + at, terms, a.stride, [&](int64_t i, const Piece<T, kEach>& dy) {
-    const auto y = cuda::load_piece<kEach>(a.x + at + i);
-    Piece<T, kEach> dx;
-    for (int j = 0; j < kEach; ++j) {
-      const C d = cuda::wide(dy.of[j]), v = cuda::wide(y.of[j]);
-      dx.of[j] = cuda::rounded<T>(a.is_log ? d - math::exp(v) * sum : v * (d - sum));
-    }
+  sum = who.all(sum, cuda::Sum());
+  dy.each(who, terms, [&](int k, int i) {
+    const auto d = dy.of[k].elements(), v = y.of[k].elements();
+    cuda::Piece<T, kEach> dx;
+    for (int j = 0; j < kEach; ++j)
+      dx.of[j] = cuda::rounded<T>(a.backward(cuda::wide(d.of[j]), cuda::wide(v.of[j]), sum));
     cuda::store_piece(a.out + at + i, dx);
   });
 }
 
-template <class Who, bool kBackward, int kEach, class T>
-__device__ void line(const SoftmaxArgs<T>& a, int64_t number, int64_t terms, cuda::RowShared<Compute<T>>* s) {
-  const int64_t at = a.lines.of_x(number);
+template <bool kBackward, int kEach, int kPieces, class T, class Who>
+__device__ void line(const SoftmaxArgs<T>& a, const Who& who, int64_t number, int terms) {
   if constexpr (kBackward) {
-    backward_line<Who, kEach>(a, at, terms, s);
+    backward_line<kEach, kPieces>(a, who, number * a.terms, terms);
   } else {
-    forward_line<Who, kEach>(a, at, terms, s);
+    forward_line<kEach, kPieces>(a, who, number * a.terms, terms);
   }
 }
 
-template <class T, bool kBackward>
-__global__ void __launch_bounds__(kRowThreads) softmax_by_threads_kernel(const SoftmaxArgs<T> a) {
-#pragma unroll 1
-  for (int64_t i = cuda::thread_of_grid(); i < a.lines.count; i += cuda::threads_of_grid())
-    line<cuda::Alone, kBackward, 1>(a, i, a.terms, static_cast<cuda::RowShared<Compute<T>>*>(nullptr));
+template <class T, bool kBackward, int kEach, int kPieces>
+__global__ void __launch_bounds__(kRowThreads) softmax_by_lanes_of_warp_kernel(const SoftmaxArgs<T> a) {
+  cuda::kept::for_lines_of_lanes(a.count, a.log, [&](const auto& who, int64_t number, bool is_there) {
+    line<kBackward, kEach, kPieces>(a, who, number, is_there ? static_cast<int>(a.terms) : 0);
+  });
 }
-template <class T, bool kBackward>
-__global__ void __launch_bounds__(kRowThreads) softmax_by_lanes_kernel(const SoftmaxArgs<T> a) {
-  auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
+template <class T, bool kBackward, int kEach, int kPieces>
+__global__ void __launch_bounds__(kRowThreads) softmax_by_whole_blocks_kernel(const SoftmaxArgs<T> a) {
+  const cuda::kept::ByWholeBlock<Compute<T>> who{cuda::shared<cuda::RowShared<Compute<T>>>()};
 #pragma unroll 1
-  for (int64_t first = int64_t{blockIdx.x} * kWarp; first < a.lines.count; first += int64_t{gridDim.x} * kWarp) {
-    const int64_t i = first + threadIdx.x % kWarp;
-    const bool is_there = i < a.lines.count;  // or it only waits with the others
-    line<cuda::ByLanes, kBackward, 1>(a, is_there ? i : 0, is_there ? a.terms : 0, &s);
+  for (int64_t i = blockIdx.x; i < a.count; i += gridDim.x)
+    line<kBackward, kEach, kPieces>(a, who, i, static_cast<int>(a.terms));
+}
+
+template <class T, bool kBackward, int kEach>
+void launch_rows(const cuda::Queue& q, const Plan<T, kEach>& plan, SoftmaxArgs<T> a) {
+  a.log = plan.log;
+  const cuda::Grid grid = plan.grid(q.runtime(), a.count);
+  if (!plan.is_kept) {
+    q.launch<softmax_by_blocks_kernel<T, kBackward, kEach>>(grid, a);
+  } else if (plan.is_by_lanes) {
+    plan.has_few ? q.launch<softmax_by_lanes_of_warp_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
+                 : q.launch<softmax_by_lanes_of_warp_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
+  } else {
+    plan.has_few ? q.launch<softmax_by_whole_blocks_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
+                 : q.launch<softmax_by_whole_blocks_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
   }
 }
-template <class T, bool kBackward, int kEach>
-__global__ void __launch_bounds__(kRowThreads) softmax_by_warps_kernel(const SoftmaxArgs<T> a) {
-#pragma unroll 1
-  for (int64_t i = cuda::thread_of_grid() / kWarp; i < a.lines.count; i += cuda::threads_of_grid() / kWarp)
-    line<cuda::ByWarp, kBackward, kEach>(a, i, a.terms, static_cast<cuda::RowShared<Compute<T>>*>(nullptr));
-}
-template <class T, bool kBackward, int kEach>
-__global__ void __launch_bounds__(kRowThreads) softmax_by_blocks_kernel(const SoftmaxArgs<T> a) {
-  auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
-#pragma unroll 1
-  for (int64_t i = blockIdx.x; i < a.lines.count; i += gridDim.x)
-    line<cuda::ByBlock, kBackward, kEach>(a, i, a.terms, &s);
-}
-
-enum class Way { kThreads, kLanes, kWarps, kBlocks };
-
-// Lines side by side go to a thread each, if that makes enough threads or the lines are too short to be shared.
-Way way_of(const Runtime& r, const cuda::Lines& l, int64_t terms) {
-  if (!l.is_across) return terms < cuda::kLeastOfBlock ? Way::kWarps : Way::kBlocks;
-  const int64_t enough = int64_t{4} * kRowThreads * r.properties().multiprocessors;
-  return l.lines.count >= enough || terms < int64_t{4} * kRowWarps ? Way::kThreads : Way::kLanes;
-}
 
 template <class T, bool kBackward, int kEach>
-void launch(const cuda::Queue& q, Way way, const SoftmaxArgs<T>& a) {
-  const int64_t of_block = way == Way::kThreads ? kRowThreads
-                           : way == Way::kLanes ? kWarp
-                           : way == Way::kWarps ? kRowWarps
-                                                : 1;
-  const cuda::Grid grid = cuda::grid_of(q.runtime(), (a.lines.count + of_block - 1) / of_block, kRowThreads);
-  switch (way) {
-    case Way::kThreads: return q.launch<softmax_by_threads_kernel<T, kBackward>>(grid, a);
-    case Way::kLanes: return q.launch<softmax_by_lanes_kernel<T, kBackward>>(grid, a);
-    case Way::kWarps: return q.launch<softmax_by_warps_kernel<T, kBackward, kEach>>(grid, a);
-    case Way::kBlocks: return q.launch<softmax_by_blocks_kernel<T, kBackward, kEach>>(grid, a);
+void launch_across(const cuda::Queue& q, SoftmaxArgs<T> a) {
+  constexpr unsigned kMostLog = 5;  // a warp has neighbours
+  a.log = kMostLog;
+  const auto kept = [&] { return int64_t{kTermsOfThread<kEach>} * (kRowThreads >> a.log); };
+  while (a.log > kLeastLog<kEach> && kept() < a.terms) --a.log;
+  if (kept() < a.terms) {
+    const cuda::Grid grid = cuda::grid_of(q.runtime(), (a.count + cuda::kWarp - 1) / cuda::kWarp, kRowThreads);
+    a.strides = cuda::Divisor(a.stride);
+    return q.launch<softmax_by_lanes_kernel<T, kBackward>>(grid, a);
   }
+  const int64_t lines = int64_t{kEach} << a.log;
+  a.strides = cuda::Divisor(a.stride / kEach);
+  q.launch<softmax_across_kernel<T, kBackward, kEach>>(
+      cuda::grid_of(q.runtime(), (a.count + lines - 1) / lines, kRowThreads), a);
+}
+
+template <class T, bool kBackward, int kEach>
+void launch(const cuda::Queue& q, const SoftmaxArgs<T>& a) {
+  a.stride == 1 ? launch_rows<T, kBackward>(q, Plan<T, kEach>(a.terms), a) : launch_across<T, kBackward, kEach>(q, a);
 }
 
 template <class T, bool kBackward>
 void offer(const char* name, const Problem<SoftmaxParams>& p, Candidates& candidates) {
   candidates.add("rows", [=, x = p.out[0], dim = p.params.dim, is_log = p.params.log != 0, device = p.device] {
-    const cuda::Lines lines(x, x, 1u << dim);
-    const SoftmaxArgs<T> args{nullptr, nullptr, nullptr, lines.lines, x.shape[dim], strides_of(x)[dim], is_log};
-    const Way way = way_of(runtime_of(device), lines, args.terms);
+    SoftmaxArgs<T> args{};
+    args.terms = x.shape[dim];
+    args.count = x.numel() / std::max<int64_t>(1, args.terms);
+    args.stride = strides_of(x)[dim];
+    args.is_log = is_log;
     constexpr int kEach = cuda::Vector<T>::kSize;
-    const bool has_vectors = args.terms % kEach == 0;  // every line begins at a multiple of its length
+    // Every line begins at a multiple of its length, or of their distance.
+    const bool has_vectors = (args.stride == 1 ? args.terms : args.stride) % kEach == 0;
     return cuda::own(name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
       SoftmaxArgs<T> now = args;
       now.dy = kBackward ? static_cast<const T*>(l.in[0]) : nullptr;
       now.x = static_cast<const T*>(l.in[kBackward ? 1 : 0]);
       now.out = static_cast<T*>(l.out[0]);
-      has_vectors ? launch<T, kBackward, kEach>(q, way, now) : launch<T, kBackward, 1>(q, way, now);
+      has_vectors ? launch<T, kBackward, kEach>(q, now) : launch<T, kBackward, 1>(q, now);
     });
   });
 }
