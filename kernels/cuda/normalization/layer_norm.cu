@@ -1,20 +1,19 @@
-// Layer normalisation. A row is read three times: for the mean, the moments about it and the result; after the first
-// time it is in the caches.
+// Layer normalisation. Those who share a row keep it in registers; one that is too long for that is read three times:
+// for the mean, the moments about it and the result; after the first time it is in the caches.
 #include "kernels/cuda/normalization/layer_norm.cuh"
+#include "kernels/cuda/softmax/kept.cuh"
 
 namespace plumb {
 namespace {
 
 namespace math = functors::math;
 using cuda::ByBlock;
-using cuda::ByWarp;
 using cuda::Compute;
 using cuda::kRowThreads;
-using cuda::kWarp;
 using cuda::Piece;
 using cuda::RowShared;
-using cuda::layers::grid_of_rows;
-using cuda::layers::is_long;
+using cuda::kept::Plan;
+using cuda::kept::Share;
 using cuda::layers::LayerNormRows;
 
 template <class T>
@@ -24,64 +23,144 @@ struct ForwardArgs {
   T* y;
   Compute<T>*mean, *inv_std, epsilon;
   int64_t rows, columns;
+  unsigned log;  // of the lanes that share a row
 };
 
-// Sums about an element, so that a constant row has no deviation; the second pass corrects the mean of the first, whose
-// rounding matters where the mean is large. Chan, Golub, LeVeque: Algorithms for computing the sample variance, 1983.
-template <class Who, int kEach, class T>
-__device__ void forward_row(const ForwardArgs<T>& a, int64_t row, RowShared<Compute<T>>* s) {
+/// A row in registers.
+template <class T, int kEach, int kPieces, class Who>
+struct KeptRow {
   using C = Compute<T>;
-  const T* const x = a.x + row * a.columns;
-  const C n = static_cast<C>(a.columns), pivot = cuda::load(x);
+  const Who& who;
+  int columns;
+  C v[kPieces][kEach];
+
+  __device__ KeptRow(const Who& by, const T* x, int n) : who(by), columns(n) {
+    Share<T, kEach, kPieces> raw;
+    raw.load(who, x, n);
+    raw.each(who, n, [&](int k, int) {
+      const auto elements = raw.of[k].elements();
+      for (int j = 0; j < kEach; ++j) v[k][j] = cuda::wide(elements.of[j]);
+    });
+  }
+  __device__ C all(C sum) const { return who.all(sum, cuda::Sum()); }
+  /// body(the elements of a piece, offset of the first).
+  template <class Body>
+  __device__ void each(const Body& body) const {
+    Share<T, kEach, kPieces>::each(who, columns, [&](int k, int i) { body(v[k], i); });
+  }
+};
+/// The same of a row that is read each time.
+template <class T, int kEach>
+struct LongRow {
+  using C = Compute<T>;
+  const T* x;
+  int64_t columns;
+  RowShared<C>* s;
+
+  __device__ C all(C sum) const { return ByBlock::all(sum, s, cuda::Sum()); }
+  template <class Body>
+  __device__ void each(const Body& body) const {
+    cuda::for_pieces<ByBlock, kEach>(x, columns, 1, [&](int64_t i, const Piece<T, kEach>& piece) {
+      C v[kEach];
+      for (int j = 0; j < kEach; ++j) v[j] = cuda::wide(piece.of[j]);
+      body(v, i);
+    });
+  }
+};
+
+/// Where the elements of a row are, and how far: an element is (v - centre) inv_std + shift.
+template <class C>
+struct Moments {
+  C centre, lost, inv_std;
+};
+// Sums about an element, so that a constant row has no deviation; the second sum corrects the mean of the first, whose
+// rounding matters where the mean is large. Chan, Golub, LeVeque: Algorithms for computing the sample variance, 1983.
+template <int kEach, class C, class Row>
+__device__ Moments<C> moments(const Row& row, C n, C pivot, C epsilon) {
   C sum = 0, off = 0, squares = 0;
-  cuda::for_pieces<Who, kEach>(x, a.columns, 1, [&](int64_t, const Piece<T, kEach>& v) {
-    for (int j = 0; j < kEach; ++j) sum += cuda::wide(v.of[j]) - pivot;
+  row.each([&](const C(&v)[kEach], int64_t) {
+    for (int j = 0; j < kEach; ++j) sum += v[j] - pivot;
   });
-  const C centre = pivot + Who::all(sum, s, cuda::Sum()) / n;
-  cuda::for_pieces<Who, kEach>(x, a.columns, 1, [&](int64_t, const Piece<T, kEach>& v) {
+  const C centre = pivot + row.all(sum) / n;
+  row.each([&](const C(&v)[kEach], int64_t) {
     for (int j = 0; j < kEach; ++j) {
-      const C d = cuda::wide(v.of[j]) - centre;
+      const C d = v[j] - centre;
       off += d;
       squares += d * d;
     }
   });
-  const C lost = Who::all(off, s, cuda::Sum()) / n;
-  const C var = Who::all(squares, s, cuda::Sum()) / n - lost * lost;
-  const C inv_std = C(1) / math::sqrt(cuda::Largest()(var, C(0)) + a.epsilon), shift = -lost * inv_std;
-  if (Who::first() == 0) {
-    cuda::put(a.mean + row, centre + lost);
-    cuda::put(a.inv_std + row, inv_std);
+  const C lost = row.all(off) / n, var = row.all(squares) / n - lost * lost;
+  return {centre, lost, C(1) / math::sqrt(cuda::Largest()(var, C(0)) + epsilon)};
+}
+
+template <int kEach, class T, class Row>
+__device__ void forward_row(const ForwardArgs<T>& a, const Row& row, int64_t number, bool is_there, bool tells) {
+  using C = Compute<T>;
+  const int64_t first = number * a.columns;
+  const C pivot = is_there ? cuda::load(a.x + first) : C(0);
+  const Moments<C> m = moments<kEach>(row, static_cast<C>(a.columns), pivot, a.epsilon);
+  const C shift = -m.lost * m.inv_std;
+  if (tells && is_there) {
+    cuda::put(a.mean + number, m.centre + m.lost);
+    cuda::put(a.inv_std + number, m.inv_std);
   }
-  cuda::for_pieces<Who, kEach>(x, a.columns, 1, [&](int64_t i, const Piece<T, kEach>& v) {
+  row.each([&](const C(&v)[kEach], int64_t i) {
     Piece<C, kEach> w{}, b{};
     if (a.w) w = cuda::load_piece<kEach>(a.w + i);
     if (a.b) b = cuda::load_piece<kEach>(a.b + i);
     Piece<T, kEach> y;
     for (int j = 0; j < kEach; ++j) {
-      const C x_hat = (cuda::wide(v.of[j]) - centre) * inv_std + shift;
+      const C x_hat = (v[j] - m.centre) * m.inv_std + shift;
       y.of[j] = cuda::rounded<T>(a.w ? x_hat * w.of[j] + b.of[j] : x_hat);
     }
-    cuda::store_piece(a.y + row * a.columns + i, y);
+    cuda::store_piece(a.y + first + i, y);
   });
 }
 
-template <class T, int kEach>
-__global__ void __launch_bounds__(kRowThreads) layer_norm_by_warps_kernel(const ForwardArgs<T> a) {
+template <class T, int kEach, int kPieces>
+__global__ void __launch_bounds__(kRowThreads, 2) layer_norm_by_lanes_kernel(const ForwardArgs<T> a) {
+  cuda::kept::for_lines_of_lanes(a.rows, a.log, [&](const auto& who, int64_t row, bool is_there) {
+    const KeptRow<T, kEach, kPieces, cuda::kept::ByLanesOfWarp> kept(who, a.x + row * a.columns,
+                                                                     is_there ? static_cast<int>(a.columns) : 0);
+    forward_row<kEach>(a, kept, row, is_there, who.first() == 0);
+  });
+}
+template <class T, int kEach, int kPieces>
+__global__ void __launch_bounds__(kRowThreads, 2) layer_norm_by_whole_blocks_kernel(const ForwardArgs<T> a) {
+  const cuda::kept::ByWholeBlock<Compute<T>> who{cuda::shared<RowShared<Compute<T>>>()};
 #pragma unroll 1
-  for (int64_t row = cuda::thread_of_grid() / kWarp; row < a.rows; row += cuda::threads_of_grid() / kWarp)
-    forward_row<ByWarp, kEach>(a, row, static_cast<RowShared<Compute<T>>*>(nullptr));
+  for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+    const KeptRow<T, kEach, kPieces, cuda::kept::ByWholeBlock<Compute<T>>> kept(who, a.x + row * a.columns,
+                                                                                static_cast<int>(a.columns));
+    forward_row<kEach>(a, kept, row, true, threadIdx.x == 0);
+  }
 }
 template <class T, int kEach>
 __global__ void __launch_bounds__(kRowThreads) layer_norm_by_blocks_kernel(const ForwardArgs<T> a) {
   auto& s = cuda::shared<RowShared<Compute<T>>>();
 #pragma unroll 1
-  for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) forward_row<ByBlock, kEach>(a, row, &s);
+  for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x)
+    forward_row<kEach>(a, LongRow<T, kEach>{a.x + row * a.columns, a.columns, &s}, row, true, threadIdx.x == 0);
+}
+
+template <class T, int kEach>
+void launch(const cuda::Queue& q, const Plan<T, kEach>& plan, const ForwardArgs<T>& a) {
+  const cuda::Grid grid = plan.grid(q.runtime(), a.rows);
+  if (!plan.is_kept) {
+    q.launch<layer_norm_by_blocks_kernel<T, kEach>>(grid, a);
+  } else if (plan.is_by_lanes) {
+    plan.has_few ? q.launch<layer_norm_by_lanes_kernel<T, kEach, plan.kFew>>(grid, a)
+                 : q.launch<layer_norm_by_lanes_kernel<T, kEach, plan.kMany>>(grid, a);
+  } else {
+    plan.has_few ? q.launch<layer_norm_by_whole_blocks_kernel<T, kEach, plan.kFew>>(grid, a)
+                 : q.launch<layer_norm_by_whole_blocks_kernel<T, kEach, plan.kMany>>(grid, a);
+  }
 }
 
 template <class T, int kEach>
 std::unique_ptr<Kernel> forward_kernel(const LayerNormRows& v, double epsilon, size_t inputs, Device device) {
   using C = Compute<T>;
-  const cuda::Grid grid = grid_of_rows(runtime_of(device), v);
+  const Plan<T, kEach> plan(v.columns);
   return cuda::own("plumb:layer_norm", device, v.rows > 0, [=](const cuda::Queue& q, const Launch& l) {
     const ForwardArgs<T> args{static_cast<const T*>(l.in[0]),
                               static_cast<const C*>(inputs > 1 ? l.in[1] : nullptr),
@@ -91,9 +170,9 @@ std::unique_ptr<Kernel> forward_kernel(const LayerNormRows& v, double epsilon, s
                               static_cast<C*>(l.out[2]),
                               static_cast<C>(epsilon),
                               v.rows,
-                              v.columns};
-    is_long(v) ? q.launch<layer_norm_by_blocks_kernel<T, kEach>>(grid, args)
-               : q.launch<layer_norm_by_warps_kernel<T, kEach>>(grid, args);
+                              v.columns,
+                              plan.log};
+    launch(q, plan, args);
   });
 }
 

@@ -70,8 +70,8 @@ template <class T, int kEach>
 void offer_backward(const Problem<LayerNormParams>& p, Candidates& candidates) {
   const LayerNormRows v(p.in[1], p.params);
   const LayerNormGradients wanted(p);
-  // Columns of a thread, which has sums of as many for dw and for db.
-  constexpr int kFew = 8, kManyOfBlock = 16, kManyOfWarp = 32;
+  // Columns of a thread, which has sums of as many for dw and for db. 768 are 24 a lane.
+  constexpr int kFew = 8, kManyOfBlock = 16, kSomeOfWarp = 24, kManyOfWarp = 32;
   const int64_t sharers = is_long(v) ? kRowThreads : kWarp, of_thread = (v.columns + sharers - 1) / sharers;
   // f64 is for checking, and would take too many registers.
   if constexpr (!std::is_same_v<T, double>) {
@@ -83,8 +83,10 @@ void offer_backward(const Problem<LayerNormParams>& p, Candidates& candidates) {
                      : one_pass<T, &layer_norm_backward_by_blocks_kernel<T, kEach, kManyOfBlock / kEach>>(v, wanted,
                                                                                                           device);
         }
-        return of_thread <= kFew
-                   ? one_pass<T, &layer_norm_backward_by_warps_kernel<T, kEach, kFew / kEach>>(v, wanted, device)
+        if (of_thread <= kFew)
+          return one_pass<T, &layer_norm_backward_by_warps_kernel<T, kEach, kFew / kEach>>(v, wanted, device);
+        return of_thread <= kSomeOfWarp
+                   ? one_pass<T, &layer_norm_backward_by_warps_kernel<T, kEach, kSomeOfWarp / kEach>>(v, wanted, device)
                    : one_pass<T, &layer_norm_backward_by_warps_kernel<T, kEach, kManyOfWarp / kEach>>(v, wanted,
                                                                                                       device);
       });

@@ -1,8 +1,10 @@
-// The gradients of layer normalisation. Those who compute dx read their row twice, and keep what it adds to dw and db
-// in registers, a part for each block, where these suffice; otherwise dw and db are taken in a second pass.
+// The gradients of layer normalisation. Those who compute dx keep their row, and what it adds to dw and db, in
+// registers, a part for each block, where these suffice; otherwise the row is read twice, and dw and db are taken in a
+// second pass.
 #pragma once
 
 #include "kernels/cuda/normalization/layer_norm.cuh"
+#include "kernels/cuda/softmax/kept.cuh"
 
 namespace plumb::cuda::layers {
 
@@ -43,6 +45,27 @@ __device__ void for_columns(int64_t columns, const Body& body) {
   }
 }
 
+/// A thread's share of a row of dy or x: in registers if these suffice beside those of the sums, or read again.
+template <class T, int kEach, int kPieces>
+struct RowShare {
+  using Raw = kept::RawPiece<T, kEach>;
+  static constexpr int kMostRegisters = 80, kWords = sizeof(Raw) / sizeof(typename Raw::Word);
+  static constexpr bool kIsKept = kPieces > 0 && 2 * kPieces*(kEach + kWords) <= kMostRegisters;
+  const T* row;
+  Raw of[kIsKept ? kPieces : 1];
+
+  __device__ void load(int64_t i, int piece) {
+    if constexpr (kIsKept) of[piece] = kept::load_raw<kEach>(row + i);
+  }
+  __device__ Piece<T, kEach> elements(int64_t i, int piece) const {
+    if constexpr (kIsKept) {
+      return of[piece].elements();
+    } else {
+      return load_piece<kEach>(row + i);
+    }
+  }
+};
+
 template <class Who, int kEach, int kPieces, class T>
 __device__ void backward_row(const BackwardArgs<T>& a, int64_t row, RowShared<Compute<T>>* s,
                              KeptSums<Compute<T>, kEach, kPieces>& kept) {
@@ -51,9 +74,17 @@ __device__ void backward_row(const BackwardArgs<T>& a, int64_t row, RowShared<Co
   const C mean = cuda::get(a.mean + row), inv_std = cuda::get(a.inv_std + row), n = static_cast<C>(a.columns);
   const auto weights = [&](int64_t i) { return a.w ? cuda::load_piece<kEach>(a.w + i) : Piece<C, kEach>{}; };
   const auto scaled = [&](C d, C w) { return a.w ? d * w : d; };
+  RowShare<T, kEach, kPieces> of_dy, of_x;
+  of_dy.row = a.dy + first, of_x.row = a.x + first;
+  if constexpr (of_x.kIsKept) {
+    for_columns<Who, kEach, kPieces>(a.columns, [&](int64_t i, int piece) {
+      of_dy.load(i, piece);
+      of_x.load(i, piece);
+    });
+  }
   C of_mean = 0, of_deviation = 0;
-  for_columns<Who, kEach, kPieces>(a.columns, [&](int64_t i, int) {
-    const auto dy = cuda::load_piece<kEach>(a.dy + first + i), x = cuda::load_piece<kEach>(a.x + first + i);
+  for_columns<Who, kEach, kPieces>(a.columns, [&](int64_t i, int piece) {
+    const auto dy = of_dy.elements(i, piece), x = of_x.elements(i, piece);
     const auto w = weights(i);
     for (int j = 0; j < kEach; ++j) {
       const C g = scaled(cuda::wide(dy.of[j]), w.of[j]);
@@ -64,7 +95,7 @@ __device__ void backward_row(const BackwardArgs<T>& a, int64_t row, RowShared<Co
   of_mean = Who::all(of_mean, s, cuda::Sum()) / n;
   of_deviation = Who::all(of_deviation, s, cuda::Sum()) / n;
   for_columns<Who, kEach, kPieces>(a.columns, [&](int64_t i, int piece) {
-    const auto dy = cuda::load_piece<kEach>(a.dy + first + i), x = cuda::load_piece<kEach>(a.x + first + i);
+    const auto dy = of_dy.elements(i, piece), x = of_x.elements(i, piece);
     const auto w = weights(i);
     Piece<T, kEach> dx;
     for (int j = 0; j < kEach; ++j) {
@@ -76,46 +107,42 @@ __device__ void backward_row(const BackwardArgs<T>& a, int64_t row, RowShared<Co
   });
 }
 
-/// The sums of a block's warps, of pieces side by side.
-template <class C, int kEach>
+/// Sums of a block's warps, of dw or db.
+template <class C, int kColumns>
 struct WarpSumsShared {
-  C dw[kRowWarps][kWarp * kEach], db[kRowWarps][kWarp * kEach];
+  alignas(16) C of[kRowWarps][kColumns];
 };
-template <class C, int kEach, int kPieces, class Args>
-__device__ void put_sums_of_warps(const Args& a, const KeptSums<C, kEach, kPieces>& kept, WarpSumsShared<C, kEach>& s) {
-  static_assert(kWarp * kEach <= kRowThreads);
-  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  C* const dw = a.parts + int64_t{blockIdx.x} * 2 * a.columns;
-  C* const db = dw + a.columns;
+template <class C, int kEach, int kPieces>
+__device__ void put_sums_of_warps(C* to, int64_t columns, const C (&sums)[kPieces][kEach],
+                                  WarpSumsShared<C, kPieces * kEach* int{kWarp}>& s) {
+  C* const mine = s.of[threadIdx.x / kWarp] + threadIdx.x % kWarp * kEach;
 #pragma unroll
   for (int piece = 0; piece < kPieces; ++piece) {
-    for (int j = 0; j < kEach; ++j) {
-      s.dw[warp][lane * kEach + static_cast<unsigned>(j)] = kept.dw[piece][j];
-      s.db[warp][lane * kEach + static_cast<unsigned>(j)] = kept.db[piece][j];
-    }
-    __syncthreads();
-    const int64_t column = int64_t{piece} * kWarp * kEach + threadIdx.x;
-    if (threadIdx.x < kWarp * kEach && column < a.columns) {
-      C of_dw = 0, of_db = 0;
-      for (unsigned w = 0; w < kRowWarps; ++w) {
-        of_dw += s.dw[w][threadIdx.x];
-        of_db += s.db[w][threadIdx.x];
-      }
-      cuda::put(dw + column, of_dw);
-      cuda::put(db + column, of_db);
-    }
-    __syncthreads();
+    for (int j = 0; j < kEach; ++j) mine[piece * int{kWarp} * kEach + j] = sums[piece][j];
   }
+  __syncthreads();
+#pragma unroll 1
+  for (int64_t column = threadIdx.x; column < columns; column += kRowThreads) {
+    C sum = 0;
+    for (unsigned w = 0; w < kRowWarps; ++w) sum += s.of[w][column];
+    cuda::put(to + column, sum);
+  }
+  __syncthreads();
 }
 
 template <class T, int kEach, int kPieces>
-__global__ void __launch_bounds__(kRowThreads) layer_norm_backward_by_warps_kernel(const BackwardArgs<T> a) {
+__global__ void __launch_bounds__(kRowThreads, 2) layer_norm_backward_by_warps_kernel(const BackwardArgs<T> a) {
   using C = Compute<T>;
   KeptSums<C, kEach, kPieces> kept;
 #pragma unroll 1
   for (int64_t row = cuda::thread_of_grid() / kWarp; row < a.rows; row += cuda::threads_of_grid() / kWarp)
     backward_row<ByWarp>(a, row, static_cast<RowShared<C>*>(nullptr), kept);
-  if constexpr (kPieces > 0) put_sums_of_warps(a, kept, cuda::shared<WarpSumsShared<C, kEach>>());
+  if constexpr (kPieces > 0) {
+    auto& s = cuda::shared<WarpSumsShared<C, kPieces * kEach* int{kWarp}>>();
+    C* const dw = a.parts + int64_t{blockIdx.x} * 2 * a.columns;
+    put_sums_of_warps(dw, a.columns, kept.dw, s);
+    put_sums_of_warps(dw + a.columns, a.columns, kept.db, s);
+  }
 }
 template <class T, int kEach, int kPieces>
 __global__ void __launch_bounds__(kRowThreads) layer_norm_backward_by_blocks_kernel(const BackwardArgs<T> a) {
@@ -151,8 +178,20 @@ __global__ void __launch_bounds__(kRowThreads) layer_norm_parts_kernel(const Par
     const int64_t i = first + threadIdx.x % kWarp;
     const bool is_there = i < values;  // or it only waits with the others
     double sum = 0;
-    for (int64_t block = ByLanes::first(); is_there && block < a.blocks; block += ByLanes::kStep)
-      sum += static_cast<double>(cuda::get(a.parts + block * values + i));
+    const C* part = a.parts + ByLanes::first() * values + i;
+    int64_t left = is_there ? (a.blocks - ByLanes::first() + ByLanes::kStep - 1) / ByLanes::kStep : 0;
+    const int64_t step = ByLanes::kStep * values;
+    constexpr int kUnderWay = 8;
+#pragma unroll 1
+    for (; left >= kUnderWay; left -= kUnderWay, part += kUnderWay * step) {
+      C v[kUnderWay];
+#pragma unroll
+      for (int k = 0; k < kUnderWay; ++k) v[k] = cuda::get(part + k * step);
+#pragma unroll
+      for (int k = 0; k < kUnderWay; ++k) sum += static_cast<double>(v[k]);
+    }
+#pragma unroll 1
+    for (; left > 0; --left, part += step) sum += static_cast<double>(cuda::get(part));
     sum = ByLanes::all(sum, &s, cuda::Sum());
     if (ByLanes::first() == 0 && is_there)
       cuda::put(i < a.columns ? a.dw + i : a.db + (i - a.columns), static_cast<C>(sum));
