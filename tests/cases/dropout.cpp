@@ -19,6 +19,8 @@ const RegisterCase dropout_case([] {
   add({3, 17, 3, 3}, 0.5);
   add({4, 17, 33, 31}, 0.5);
   add({33, 31}, 0.25);
+  // Blocks of words in pieces of neighbouring channels, or batches, and more of them than the device takes at once.
+  for (const Shape& x : {Shape{2, 16, 4, 3}, Shape{8, 24, 2, 2}, Shape{2, 64, 30, 10}}) add(x, 0.5);
   return c;
 }());
 

@@ -30,11 +30,16 @@ struct DropoutArgs {
   int64_t n;
   uint32_t threshold;
   Compute<T> scale;
-  int64_t columns, pieces;  // of the transposed order; pieces are the blocks that rows have part in, row by row
-  cuda::Divisor rows, of_row;
+  int64_t columns, pieces;     // of the transposed order; pieces are what threads have at a time
+  cuda::Divisor rows, of_row;  // rows, or pieces of them; blocks that a row has part in
+};
 
-  __device__ std::array<uint32_t, kWords> words(int64_t block) const {
-    const auto seed = static_cast<uint64_t>(state[0]), offset = static_cast<uint64_t>(state[1]);
+/// The words of blocks, for a thread of a kernel; what they all share is read once.
+struct Words {
+  uint64_t seed, offset;
+  __device__ explicit Words(const int64_t* state)
+      : seed(static_cast<uint64_t>(cuda::get(state))), offset(static_cast<uint64_t>(cuda::get(state + 1))) {}
+  __device__ std::array<uint32_t, kWords> of(int64_t block) const {
     return Philox::block(seed, offset + static_cast<uint64_t>(block), kDropoutStream);
   }
 };
@@ -43,58 +48,92 @@ struct DropoutArgs {
 template <class T>
 constexpr int kEachInOrder = std::max<int>(kWords, cuda::Vector<T>::kSize);
 
+/// What is left behind whole pieces, an element a thread.
+template <class T>
+__device__ void put_rest(const DropoutArgs<T>& a, const Words& words, int64_t begin) {
+#pragma unroll 1
+  for (int64_t i = begin + cuda::thread_of_grid(); i < a.n; i += cuda::threads_of_grid()) {
+    const auto of_block = words.of(i / kWords);
+    bool is_kept = false;
+    for (int j = 0; j < kWords; ++j) is_kept |= i % kWords == j && of_block[static_cast<size_t>(j)] >= a.threshold;
+    cuda::put(a.y + i, scaled(cuda::get(a.x + i), is_kept, a.scale));
+    if (a.mask) cuda::put(a.mask + i, static_cast<uint8_t>(is_kept));
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> a) {
   constexpr int kEach = kEachInOrder<T>;
+  const Words words(a.state);
+  const int64_t whole = a.n / kEach * kEach;
 #pragma unroll 1
-  for (int64_t i = cuda::thread_of_grid() * kEach; i < a.n; i += cuda::threads_of_grid() * kEach) {
-    const bool is_whole = i + kEach <= a.n;
-    Piece<T, kEach> v{};
-    if (is_whole) {
-      v = cuda::load_piece<kEach>(a.x + i);
-    } else {
-      for (int j = 0; j < kEach; ++j) {
-        if (i + j < a.n) v.of[j] = cuda::get(a.x + i + j);
-      }
-    }
+  for (int64_t i = cuda::thread_of_grid() * kEach; i < whole; i += cuda::threads_of_grid() * kEach) {
+    auto v = cuda::load_piece<kEach>(a.x + i);
     Piece<uint8_t, kEach> kept;
     for (int k = 0; k < kEach; k += kWords) {
-      const auto words = a.words((i + k) / kWords);
+      const auto of_block = words.of((i + k) / kWords);
       for (int j = 0; j < kWords; ++j) {
-        const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
+        const bool is_kept = of_block[static_cast<size_t>(j)] >= a.threshold;
         kept.of[k + j] = is_kept;
         v.of[k + j] = scaled(v.of[k + j], is_kept, a.scale);
       }
     }
-    if (is_whole) {
-      cuda::store_piece(a.y + i, v);
-      if (a.mask) cuda::store_piece(a.mask + i, kept);
-      continue;
+    cuda::store_piece(a.y + i, v);
+    if (a.mask) cuda::store_piece(a.mask + i, kept);
+  }
+  put_rest(a, words, whole);
+}
+
+// Other layouts, where rows are whole blocks of words and as many as make pieces: a thread has a piece of neighbouring
+// rows, and of each a block, whose words lie in four pieces of memory.
+template <class T>
+__global__ void __launch_bounds__(kThreads, 2) dropout_pieces_kernel(const DropoutArgs<T> a) {
+  constexpr int kEach = cuda::Vector<T>::kSize;
+  const Words words(a.state);
+  const int64_t rows = a.rows.by * kEach;
+#pragma unroll 1
+  for (int64_t i = cuda::thread_of_grid(); i < a.pieces; i += cuda::threads_of_grid()) {
+    int64_t piece = i, number = a.rows.divide(piece);
+    const int64_t matrix = a.of_row.divide(number), row = matrix * rows + piece * kEach;
+    const int64_t memory = (matrix * a.columns + number * kWords) * rows + piece * kEach;
+    Piece<T, kEach> v[kWords];
+#pragma unroll
+    for (int j = 0; j < kWords; ++j) v[j] = cuda::load_piece<kEach>(a.x + memory + j * rows);
+    Piece<uint8_t, kEach> kept[kWords];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      const auto of_block = words.of((row + k) * a.of_row.by + number);
+      for (int j = 0; j < kWords; ++j) {
+        const bool is_kept = of_block[static_cast<size_t>(j)] >= a.threshold;
+        kept[j].of[k] = is_kept;
+        v[j].of[k] = scaled(v[j].of[k], is_kept, a.scale);
+      }
     }
-    for (int j = 0; j < kEach; ++j) {
-      if (i + j >= a.n) break;
-      cuda::put(a.y + i + j, v.of[j]);
-      if (a.mask) cuda::put(a.mask + i + j, kept.of[j]);
+#pragma unroll
+    for (int j = 0; j < kWords; ++j) {
+      cuda::store_piece(a.y + memory + j * rows, v[j]);
+      if (a.mask) cuda::store_piece(a.mask + memory + j * rows, kept[j]);
     }
   }
 }
 
-// Other layouts: a thread has what a row has of a block of words, neighbouring threads neighbouring rows of memory. A
-// row need not begin with a block.
+// The others: a thread has what a row has of a block of words, neighbouring threads neighbouring rows of memory. A row
+// need not begin with a block.
 template <class T>
 __global__ void __launch_bounds__(kThreads) dropout_transposed_kernel(const DropoutArgs<T> a) {
+  const Words words(a.state);
 #pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.pieces; i += cuda::threads_of_grid()) {
     int64_t row = i;
     int64_t number = a.rows.divide(row);
     const int64_t matrix = a.of_row.divide(number);
     const int64_t first = (matrix * a.rows.by + row) * a.columns, block = first / kWords + number;
-    const auto words = a.words(block);
+    const auto of_block = words.of(block);
     const int64_t memory = matrix * a.rows.by * a.columns + row;
     for (int j = 0; j < kWords; ++j) {
       const int64_t column = block * kWords + j - first;
       if (column < 0 || column >= a.columns) continue;
-      const bool is_kept = words[static_cast<size_t>(j)] >= a.threshold;
+      const bool is_kept = of_block[static_cast<size_t>(j)] >= a.threshold;
       const int64_t at = memory + column * a.rows.by;
       cuda::put(a.y + at, scaled(cuda::get(a.x + at), is_kept, a.scale));
       if (a.mask) cuda::put(a.mask + at, static_cast<uint8_t>(is_kept));
@@ -137,11 +176,13 @@ void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
       args.n = x.numel();
       args.threshold = static_cast<uint32_t>(probability * 0x1p32);
       args.scale = static_cast<Compute<T>>(1 / (1 - probability));
-      const int64_t lead = order.columns % kWords == 0 ? 0 : kWords - 1;  // of a block, may be of the row before
-      const int64_t of_row = (order.columns + lead + kWords - 1) / kWords;
+      constexpr int64_t kPiece = cuda::Vector<T>::kSize;
+      const bool has_blocks = order.columns % kWords == 0, has_pieces = has_blocks && order.rows % kPiece == 0;
+      const int64_t lead = has_blocks ? 0 : kWords - 1;  // of a block, may be of the row before
+      const int64_t of_row = (order.columns + lead + kWords - 1) / kWords, at_a_time = has_pieces ? kPiece : 1;
       args.columns = order.columns;
-      args.pieces = order.batch * of_row * order.rows;
-      args.rows = cuda::Divisor(order.rows);
+      args.pieces = order.batch * of_row * (order.rows / at_a_time);
+      args.rows = cuda::Divisor(order.rows / at_a_time);
       args.of_row = cuda::Divisor(std::max<int64_t>(1, of_row));
       const bool is_in_order = order.batch * order.rows == 1;
       return cuda::own("plumb:dropout", device, 2, [=](const cuda::Queue& q, const Launch& l) {
@@ -154,7 +195,9 @@ void DropoutForward::cuda(const Problem<Params>& p, Candidates& candidates) {
           constexpr int64_t kEach = kEachInOrder<T>;
           q.launch<dropout_kernel<T>>(cuda::grid_over(q.runtime(), (now.n + kEach - 1) / kEach, kThreads), now);
         } else {
-          q.launch<dropout_transposed_kernel<T>>(cuda::grid_over(q.runtime(), now.pieces, kThreads), now);
+          const cuda::Grid grid = cuda::grid_over(q.runtime(), now.pieces, kThreads);
+          has_pieces ? q.launch<dropout_pieces_kernel<T>>(grid, now)
+                     : q.launch<dropout_transposed_kernel<T>>(grid, now);
         }
         const AdvanceArgs advance{static_cast<int64_t*>(l.in[1]), (now.n + kWords - 1) / kWords};
         q.launch<dropout_advance_kernel>(cuda::Grid{{1}, {1}}, advance);
