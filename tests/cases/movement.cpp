@@ -113,6 +113,9 @@ OpCase permute_case() {
   ordered({2, 3, 4, 5, 6}, {4, 2, 0, 1, 3});
   ordered({0, 3, 4}, {1, 2, 0});
   ordered({17, 65, 130}, {2, 0, 1});
+  ordered({66, 34}, {1, 0});
+  ordered({3, 130, 66}, {0, 2, 1});
+  ordered({2, 10, 5, 12}, {3, 0, 2, 1});
   return c;
 }
 
@@ -166,7 +169,9 @@ OpCase integer_case() {
     add_one("pad2d", x, [](std::span<const Tensor> in) { return pad2d(in[0], {1, 0, 2, 1}, 3); });
     add_one("concat", x, [](std::span<const Tensor> in) { return concat({in[0], in[0]}, 1); });
     add_one("flatten", x, [](std::span<const Tensor> in) { return flatten(in[0]); });
-    add_one("permute", {33, 31}, [](std::span<const Tensor> in) { return permute(in[0], {1, 0}); });
+    for (const Shape& matrix : {Shape{33, 31}, Shape{66, 31}, Shape{97, 65}}) {
+      add_one("permute", matrix, [](std::span<const Tensor> in) { return permute(in[0], {1, 0}); });
+    }
   }
   return c;
 }

@@ -25,6 +25,7 @@
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/matmul.h"
+#include "ops/permute.h"
 #include "ops/pool2d.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
@@ -92,7 +93,8 @@ void many_blocks(int64_t n) {
   const Tensor line = tensor({20000 * n}), pieces = tensor({2, 3, 24, 24 * n});
   argmax(line, {0});
   grad(add(max(line, {0}), sum(normalised(pieces, true))), {line, pieces});
-  matmul(tensor({70 * n, 512}), tensor({512, 100}));  // a sum in parts
+  matmul(tensor({70 * n, 512}), tensor({512, 100}));         // a sum in parts
+  permute(zeros(Shape{66 * n, 130}, DType::kBf16), {1, 0});  // elements of two bytes, by pairs
   // Weights in krsc, in pieces and element by element.
   for (const int64_t channels : {8, 7})
     conv2d(tensor({1, channels, 4, 4}, Layout::kNhwc), tensor({40 * n, channels, 3, 3}), Tensor(), {});

@@ -12,7 +12,7 @@ namespace plumb {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int kTile = 32;
+constexpr int kTile = 64;
 
 template <class Word>
 struct GatherArgs {
@@ -39,35 +39,99 @@ struct TransposeArgs {
   cuda::Divisor tiles, column_tiles;  // of a matrix, and of its rows
   cuda::Steps others;                 // with offsets in x and in y
 };
+
+// Where a thread begins in a tile, and how many rows and columns are left of the matrix from the tile's first on.
+template <class Word>
+struct TileAt {
+  const Word* x;
+  Word* y;
+  int rows, columns;
+
+  __device__ TileAt(const TransposeArgs<Word>& a, int64_t tile) {
+    int64_t of_x = 0, of_y = 0;
+    a.others.move(a.tiles.divide(tile), of_x, of_y);
+    const int64_t row = a.column_tiles.divide(tile) * kTile, column = tile * kTile;
+    x = a.x + of_x + row + column * a.column_x;
+    y = a.y + of_y + column + row * a.row_y;
+    rows = a.rows - row < kTile ? static_cast<int>(a.rows - row) : kTile;
+    columns = a.columns - column < kTile ? static_cast<int>(a.columns - column) : kTile;
+  }
+};
+
 template <class Word>
 struct TransposeShared {
   Word tile[kTile][kTile + 1];  // one more, so that a column's elements are in different banks
 };
 
 template <class Word>
-__global__ void __launch_bounds__(kThreads) transpose_kernel(const TransposeArgs<Word> a) {
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) transpose_kernel(const TransposeArgs<Word> a) {
   auto& s = cuda::shared<TransposeShared<Word>>();
   const int lane = static_cast<int>(threadIdx.x % kTile), first = static_cast<int>(threadIdx.x / kTile);
   constexpr int kStep = static_cast<int>(kThreads) / kTile;
 #pragma unroll 1
   for (int64_t block = blockIdx.x; block < a.count; block += gridDim.x) {
-    int64_t x = 0, y = 0;
-    int64_t tile = block;
-    a.others.move(a.tiles.divide(tile), x, y);
-    int64_t column_tile = tile;
-    const int64_t row = a.column_tiles.divide(column_tile) * kTile, column = column_tile * kTile;
+    const TileAt<Word> at(a, block);
+    if (lane < at.rows) {
+      const Word* x = at.x + lane + first * a.column_x;
+      Word v[kTile / kStep] = {};
 #pragma unroll
-    for (int k = 0; k < kTile / kStep; ++k) {
-      const int i = first + k * kStep;
-      if (row + lane < a.rows && column + i < a.columns)
-        s.tile[i][lane] = cuda::get(a.x + x + row + lane + (column + i) * a.column_x);
+      for (int k = 0; k < kTile / kStep; ++k, x += kStep * a.column_x) {
+        if (first + k * kStep < at.columns) v[k] = cuda::get(x);
+      }
+#pragma unroll
+      for (int k = 0; k < kTile / kStep; ++k) s.tile[first + k * kStep][lane] = v[k];
     }
     __syncthreads();
+    if (lane < at.columns) {
+      Word* y = at.y + lane + first * a.row_y;
 #pragma unroll
-    for (int k = 0; k < kTile / kStep; ++k) {
-      const int i = first + k * kStep;
-      if (row + i < a.rows && column + lane < a.columns)
-        cuda::put(a.y + y + column + lane + (row + i) * a.row_y, s.tile[lane][i]);
+      for (int k = 0; k < kTile / kStep; ++k, y += kStep * a.row_y) {
+        if (first + k * kStep < at.rows) cuda::put(y, s.tile[lane][first + k * kStep]);
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// Elements of two bytes, by pairs in x and in y: four elements change places in registers, and a pair in shared memory
+// is of two columns.
+struct PairsShared {
+  uint32_t tile[2][kTile / 2][kTile / 2 + 1];  // by the row in its pair, the pair of rows, and the pair of columns
+};
+
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks)
+    transpose_pairs_kernel(const TransposeArgs<uint16_t> a) {
+  auto& s = cuda::shared<PairsShared>();
+  const int lane = static_cast<int>(threadIdx.x % cuda::kWarp), first = static_cast<int>(threadIdx.x / cuda::kWarp);
+  constexpr int kStep = static_cast<int>(kThreads / cuda::kWarp), kEach = kTile / 2 / kStep;
+  using Pair = const uint32_t*;
+#pragma unroll 1
+  for (int64_t block = blockIdx.x; block < a.count; block += gridDim.x) {
+    const TileAt<uint16_t> at(a, block);
+    if (2 * lane < at.rows) {
+      const uint16_t* x = at.x + 2 * lane + 2 * first * a.column_x;
+      uint32_t v[kEach][2] = {};
+#pragma unroll
+      for (int k = 0; k < kEach; ++k, x += 2 * kStep * a.column_x) {
+        if (2 * (first + k * kStep) >= at.columns) continue;
+        v[k][0] = cuda::get(reinterpret_cast<Pair>(x));
+        v[k][1] = cuda::get(reinterpret_cast<Pair>(x + a.column_x));
+      }
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) {
+        s.tile[0][lane][first + k * kStep] = (v[k][0] & 0xffffu) | v[k][1] << 16;
+        s.tile[1][lane][first + k * kStep] = v[k][0] >> 16 | (v[k][1] & 0xffff0000u);
+      }
+    }
+    __syncthreads();
+    if (2 * lane < at.columns) {
+      uint16_t* y = at.y + 2 * lane + 2 * first * a.row_y;
+#pragma unroll
+      for (int k = 0; k < kEach; ++k, y += 2 * kStep * a.row_y) {
+        if (2 * (first + k * kStep) >= at.rows) continue;
+        cuda::put(reinterpret_cast<uint32_t*>(y), s.tile[0][first + k * kStep][lane]);
+        cuda::put(reinterpret_cast<uint32_t*>(y + a.row_y), s.tile[1][first + k * kStep][lane]);
+      }
     }
     __syncthreads();
   }
@@ -82,14 +146,27 @@ void offer_gather(const char* name, const cuda::Steps& steps, Device device, Can
   });
 }
 
+// Whether every pair begins where an even number of elements does.
+template <class Word>
+bool is_of_pairs(const TransposeArgs<Word>& a) {
+  bool is = a.rows % 2 == 0 && a.columns % 2 == 0 && a.column_x % 2 == 0 && a.row_y % 2 == 0;
+  for (int d = 0; d < a.others.rank; ++d) is = is && a.others.x[d] % 2 == 0 && a.others.y[d] % 2 == 0;
+  return is;
+}
+
 template <class Word>
 void offer_transpose(const TransposeArgs<Word>& args, Device device, Candidates& candidates) {
-  cuda::offer(candidates, "transpose", "plumb:transpose", device, 1, [=](const cuda::Queue& q, const Launch& l) {
-    TransposeArgs<Word> now = args;
-    now.x = static_cast<const Word*>(l.in[0]);
-    now.y = static_cast<Word*>(l.out[0]);
-    q.launch<transpose_kernel<Word>>(cuda::grid_of(q.runtime(), now.count, kThreads), now);
-  });
+  cuda::offer(candidates, "transpose", "plumb:transpose", device, 1,
+              [=, by_pairs = is_of_pairs(args)](const cuda::Queue& q, const Launch& l) {
+                TransposeArgs<Word> now = args;
+                now.x = static_cast<const Word*>(l.in[0]);
+                now.y = static_cast<Word*>(l.out[0]);
+                const cuda::Grid grid = cuda::grid_of(q.runtime(), now.count, kThreads);
+                if constexpr (sizeof(Word) == 2) {
+                  if (by_pairs) return q.launch<transpose_pairs_kernel>(grid, now);
+                }
+                q.launch<transpose_kernel<Word>>(grid, now);
+              });
 }
 
 template <class Word>
