@@ -97,7 +97,7 @@ TEST_F(PlanCommandTest, SaysWhatDeterminismCostsOnlyWhereItCosts) {
 TEST_F(PlanCommandTest, SaysWhatHasNoPlan) {
   EXPECT_THAT(
       run("plan lenet --on h200 --layout nchw --batch 8").out,
-      testing::HasSubstr("no plan of cuDNN: max_pool2d_forward, 2 kernels (as 8x6x28x28); plumbline loop takes"));
+      testing::HasSubstr("no plan of cuDNN: max_pool2d_forward, 2 kernels (as 8x6x28x28); plumbline pieces takes"));
   EXPECT_THAT(run("plan lenet --on h200 --layout nchw --batch 8 --algorithm direct").out,
               testing::Not(testing::HasSubstr("no plan of cuDNN: conv2d")));
 }

@@ -1,6 +1,6 @@
-// Pooling: a thread an element of the result, neighbours in memory by neighbouring threads. Gradients are gathered from
-// the windows that an element is in, so that no two threads add to one; where windows do not overlap, a thread writes
-// all that is in one.
+// Pooling by windows of any size (the most common have kernels by pieces, too): a thread an element of the result,
+// neighbours in memory by neighbouring threads. Gradients are gathered from the windows that an element is in, so that
+// no two threads add to one; where windows do not overlap, a thread writes all that is in one.
 #include "kernels/pool2d.h"
 
 #include <limits>
