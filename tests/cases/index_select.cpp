@@ -25,6 +25,7 @@ std::vector<Work> works() {
   for (int dim = 0; dim < 4; ++dim) {
     all.push_back({{5, 10, 3, 7}, dim, 3});
     all.push_back({{2, 17, 5, 6}, dim, 33});
+    all.push_back({{3, 5, 4, 16}, dim, 7});
   }
   return all;
 }

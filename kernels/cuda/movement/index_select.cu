@@ -162,25 +162,35 @@ struct AddArgs {
   const T* dy;
   T* dx;
   Split of_dx;
-  int64_t n, count;  // slices of dy; elements of dx
+  int64_t n, count;  // slices of dy; pieces of dx
   const Count *sizes, *begins, *places;
 };
 
-template <class T>
-__global__ void __launch_bounds__(kThreads) index_add_kernel(const AddArgs<T> a) {
+// By pieces of dx, which lie in one slice: of_dx and count are in pieces.
+template <class T, int kEach>
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) index_add_kernel(const AddArgs<T> a) {
 #pragma unroll 1
   for (int64_t at = cuda::thread_of_grid(); at < a.count; at += cuda::threads_of_grid()) {
     int64_t within = at, slice = a.of_dx.inner.divide(within);
     const int64_t outer = a.of_dx.extent.divide(slice), width = a.of_dx.inner.by;
-    const T* const dy = a.dy + outer * a.n * width + within;
+    const T* const dy = a.dy + (outer * a.n * width + within) * kEach;
     const Count* const places = a.places + a.begins[slice];
-    cuda::Compute<T> sum = 0;
-    for (Count i = 0; i < a.sizes[slice]; ++i) sum += cuda::load(dy + static_cast<int64_t>(places[i]) * width);
-    cuda::store(a.dx + at, sum);
+    const auto size = static_cast<int64_t>(a.sizes[slice]);
+    cuda::Compute<T> sum[kEach] = {};
+#pragma unroll 1
+    for (int64_t i = 0; i < size; ++i) {
+      const auto v = cuda::load_piece<kEach>(dy + static_cast<int64_t>(places[i]) * width * kEach);
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) sum[j] += cuda::wide(v.of[j]);
+    }
+    cuda::Piece<T, kEach> all;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) all.of[j] = cuda::rounded<T>(sum[j]);
+    cuda::store_piece(a.dx + at * kEach, all);
   }
 }
 
-template <class T>
+template <class T, int kEach>
 std::unique_ptr<Kernel> add_kernel(const Along& x, int64_t n, Device device) {
   ListArgs lists{};
   lists.slices = x.extent;
@@ -188,9 +198,9 @@ std::unique_ptr<Kernel> add_kernel(const Along& x, int64_t n, Device device) {
   lists.fault = runtime_of(device).fault();
   lists.sentence = cuda::sentence_of(IndexAdd::kBadIndex);
   AddArgs<T> add{};
-  add.of_dx = Split(x.extent, x.inner);
+  add.of_dx = Split(x.extent, x.inner / kEach);
   add.n = n;
-  add.count = x.outer * x.extent * x.inner;
+  add.count = x.outer * x.extent * (x.inner / kEach);
   auto kernel = cuda::own("plumb:index_add", device, 6, [=](const cuda::Queue& q, const Launch& l) {
     ListArgs of = lists;
     of.index = static_cast<const int64_t*>(l.in[1]);
@@ -212,7 +222,7 @@ std::unique_ptr<Kernel> add_kernel(const Along& x, int64_t n, Device device) {
     now.sizes = of.sizes;
     now.begins = of.begins;
     now.places = of.places;
-    q.launch<index_add_kernel<T>>(cuda::grid_over(q.runtime(), now.count, kThreads), now);
+    q.launch<index_add_kernel<T, kEach>>(cuda::grid_over(q.runtime(), now.count, kThreads), now);
   });
   kernel->info().workspace_bytes = static_cast<size_t>(3 * x.extent + n + 1) * sizeof(Count);
   return kernel;
@@ -234,7 +244,10 @@ void IndexSelect::cuda(const Problem<Params>& p, Candidates& candidates) {
 void IndexAdd::cuda(const Problem<Params>& p, Candidates& candidates) {
   cuda::dispatch_compute(p.out[0].dtype, [&]<class T>() {
     const Along x(p.out[0], static_cast<int>(p.params.dim));
-    candidates.add("loop", [x, n = p.in[1].numel(), device = p.device] { return add_kernel<T>(x, n, device); });
+    constexpr int kEach = cuda::Vector<T>::kSize;
+    candidates.add("loop", [x, n = p.in[1].numel(), device = p.device] {
+      return x.inner % kEach == 0 ? add_kernel<T, kEach>(x, n, device) : add_kernel<T, 1>(x, n, device);
+    });
   });
 }
 
