@@ -3,9 +3,7 @@
 #include "kernels/permute.h"
 
 #include "kernels/cpu/strided.h"
-#include "kernels/cuda/element.h"
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/lines.h"
+#include "kernels/cuda/movement/gather.cuh"
 #include "kernels/reduce.h"
 
 namespace plumb {
@@ -13,20 +11,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr int kTile = 64;
-
-template <class Word>
-struct GatherArgs {
-  const Word* x;
-  Word* y;
-  cuda::Steps steps;  // of y in memory order, with the offsets in x
-};
-
-template <class Word>
-__global__ void __launch_bounds__(kThreads) gather_kernel(const GatherArgs<Word> a) {
-  cuda::for_scattered<Word>(
-      a.steps.count, [&](int64_t i) { return cuda::get(a.x + a.steps.of_x(i)); },
-      [&](int64_t i, Word v) { cuda::put(a.y + i, v); });
-}
 
 // Matrices whose rows lie next to each other in y and whose columns do in x, and the other dimensions around them.
 template <class Word>
@@ -137,15 +121,6 @@ __global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks)
   }
 }
 
-template <class Word>
-void offer_gather(const char* name, const cuda::Steps& steps, Device device, Candidates& candidates) {
-  cuda::offer(candidates, "loop", name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
-    q.launch<gather_kernel<Word>>(
-        cuda::grid_over(q.runtime(), steps.count, kThreads),
-        GatherArgs<Word>{static_cast<const Word*>(l.in[0]), static_cast<Word*>(l.out[0]), steps});
-  });
-}
-
 // Whether every pair begins where an even number of elements does.
 template <class Word>
 bool is_of_pairs(const TransposeArgs<Word>& a) {
@@ -197,7 +172,7 @@ void offer(const Problem<PermuteParams>& p, Candidates& candidates) {
     args.count = row_tiles * column_tiles * args.others.count;
     offer_transpose(args, p.device, candidates);
   }
-  offer_gather<Word>("plumb:permute", steps, p.device, candidates);
+  cuda::offer_gather<Word>("plumb:permute", steps, 0, p.device, candidates);
 }
 
 }  // namespace
@@ -208,8 +183,9 @@ void Permute::cuda(const Problem<Params>& p, Candidates& c) {
 
 void Expand::cuda(const Problem<NoParams>& p, Candidates& c) {
   const TensorSpec& y = p.out[0];
-  const cuda::Steps steps(y, cpu::broadcast_strides(p.in[0], y.shape));
-  cuda::dispatch_size(size_of(y.dtype), [&]<class Word>() { offer_gather<Word>("plumb:expand", steps, p.device, c); });
+  const cuda::Steps steps(y, cpu::broadcast_strides(p.in[0], y.shape), strides_of(y));
+  cuda::dispatch_size(size_of(y.dtype),
+                      [&]<class Word>() { cuda::offer_gather<Word>("plumb:expand", steps, 0, p.device, c); });
 }
 
 }  // namespace plumb
