@@ -14,7 +14,7 @@ using cuda::Compute;
 using cuda::Piece;
 
 constexpr unsigned kThreads = 256;
-constexpr int64_t kWords = 4;  // of a block of Philox
+constexpr int kWords = 4;  // of a block of Philox
 
 template <class T>
 __device__ T scaled(T v, bool is_kept, Compute<T> scale) {
@@ -39,8 +39,22 @@ struct Words {
   uint64_t seed, offset;
   __device__ explicit Words(const int64_t* state)
       : seed(static_cast<uint64_t>(cuda::get(state))), offset(static_cast<uint64_t>(cuda::get(state + 1))) {}
-  __device__ std::array<uint32_t, kWords> of(int64_t block) const {
-    return Philox::block(seed, offset + static_cast<uint64_t>(block), kDropoutStream);
+  __device__ std::array<uint32_t, kWords> of(int64_t block) const { return of<1>(block, 0)[0]; }
+  /// Of kBlocks blocks, `step` from one to the next: the key of a round is computed once for all.
+  template <size_t kBlocks>
+  __device__ std::array<std::array<uint32_t, kWords>, kBlocks> of(int64_t first, int64_t step) const {
+    std::array<std::array<uint32_t, kWords>, kBlocks> words;
+    for (size_t b = 0; b < kBlocks; ++b) {
+      const uint64_t counter = offset + static_cast<uint64_t>(first + static_cast<int64_t>(b) * step);
+      words[b] = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32),
+                  static_cast<uint32_t>(kDropoutStream), static_cast<uint32_t>(kDropoutStream >> 32)};
+    }
+    auto k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
+#pragma unroll
+    for (int i = 0; i < Philox::kRounds; ++i, Philox::next_key(k0, k1)) {
+      for (auto& w : words) Philox::round(w[0], w[1], w[2], w[3], k0, k1);
+    }
+    return words;
   }
 };
 
@@ -70,13 +84,11 @@ __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> 
   for (int64_t i = cuda::thread_of_grid() * kEach; i < whole; i += cuda::threads_of_grid() * kEach) {
     auto v = cuda::load_piece<kEach>(a.x + i);
     Piece<uint8_t, kEach> kept;
-    for (int k = 0; k < kEach; k += kWords) {
-      const auto of_block = words.of((i + k) / kWords);
-      for (int j = 0; j < kWords; ++j) {
-        const bool is_kept = of_block[static_cast<size_t>(j)] >= a.threshold;
-        kept.of[k + j] = is_kept;
-        v.of[k + j] = scaled(v.of[k + j], is_kept, a.scale);
-      }
+    const auto of_blocks = words.of<kEach / kWords>(i / kWords, 1);
+    for (size_t k = 0; k < kEach; ++k) {
+      const bool is_kept = of_blocks[k / kWords][k % kWords] >= a.threshold;
+      kept.of[k] = is_kept;
+      v.of[k] = scaled(v.of[k], is_kept, a.scale);
     }
     cuda::store_piece(a.y + i, v);
     if (a.mask) cuda::store_piece(a.mask + i, kept);
@@ -88,7 +100,7 @@ __global__ void __launch_bounds__(kThreads) dropout_kernel(const DropoutArgs<T> 
 // rows, and of each a block, whose words lie in four pieces of memory.
 template <class T>
 __global__ void __launch_bounds__(kThreads, 2) dropout_pieces_kernel(const DropoutArgs<T> a) {
-  constexpr int kEach = cuda::Vector<T>::kSize;
+  constexpr int kEach = cuda::Vector<T>::kSize, kTogether = std::min(kEach, 4);  // blocks, for which registers suffice
   const Words words(a.state);
   const int64_t rows = a.rows.by * kEach;
 #pragma unroll 1
@@ -101,12 +113,14 @@ __global__ void __launch_bounds__(kThreads, 2) dropout_pieces_kernel(const Dropo
     for (int j = 0; j < kWords; ++j) v[j] = cuda::load_piece<kEach>(a.x + memory + j * rows);
     Piece<uint8_t, kEach> kept[kWords];
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-      const auto of_block = words.of((row + k) * a.of_row.by + number);
-      for (int j = 0; j < kWords; ++j) {
-        const bool is_kept = of_block[static_cast<size_t>(j)] >= a.threshold;
-        kept[j].of[k] = is_kept;
-        v[j].of[k] = scaled(v[j].of[k], is_kept, a.scale);
+    for (int k = 0; k < kEach; k += kTogether) {
+      const auto of_blocks = words.of<kTogether>((row + k) * a.of_row.by + number, a.of_row.by);
+      for (int b = 0; b < kTogether; ++b) {
+        for (int j = 0; j < kWords; ++j) {
+          const bool is_kept = of_blocks[static_cast<size_t>(b)][static_cast<size_t>(j)] >= a.threshold;
+          kept[j].of[k + b] = is_kept;
+          v[j].of[k + b] = scaled(v[j].of[k + b], is_kept, a.scale);
+        }
       }
     }
 #pragma unroll
