@@ -20,7 +20,7 @@ struct ArgmaxFold {
   using V = cuda::Compute<T>;
   using State = Found<V>;
   static constexpr bool kIsAcross = !kIsLogical;
-  static constexpr unsigned kBlocks = cuda::kFewBlocks;
+  static constexpr unsigned kBlocks = kIsLogical ? cuda::kFewBlocks : cuda::kLeastBlocks;
   struct Own {
     V value;
     unsigned k;  // of the terms that the thread has

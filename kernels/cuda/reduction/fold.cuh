@@ -189,7 +189,7 @@ __device__ typename Fold::State fold_own_parts(const FoldArgs<Fold>& a, int64_t 
 
 /// The parts of each line: a warp a line, where lines are many.
 template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads) fold_parts_by_warps_kernel(const FoldArgs<Fold> a) {
+__global__ void __launch_bounds__(kFoldThreads, kLeastBlocks) fold_parts_by_warps_kernel(const FoldArgs<Fold> a) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
 #pragma unroll 1
   for (int64_t line = thread_of_grid() / kWarp; line < a.lines.count; line += threads_of_grid() / kWarp) {
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_parts_by_warps_kernel(const
 
 /// A block a line, where lines are few.
 template <class Fold>
-__global__ void __launch_bounds__(kFoldThreads) fold_parts_by_blocks_kernel(const FoldArgs<Fold> a) {
+__global__ void __launch_bounds__(kFoldThreads, kLeastBlocks) fold_parts_by_blocks_kernel(const FoldArgs<Fold> a) {
   auto& of_warps = shared<FoldShared<Fold>>();
 #pragma unroll 1
   for (int64_t line = blockIdx.x; line < a.lines.count; line += gridDim.x) {

@@ -48,8 +48,9 @@ class FoldPlan {
  private:
   enum class Way { kWarps, kBlocks, kAcross };
   using Element = typename Fold::Element;
-  static constexpr int kMostEach = std::min(8, Vector<Element>::kSize);  // more would take too many registers
-  static constexpr int64_t kUnderWay = 4;                                // pieces that a thread should have
+  // Bytes by four: more would take too many registers, and are no activations.
+  static constexpr int kMostEach = sizeof(Element) == 1 ? 4 : Vector<Element>::kSize;
+  static constexpr int64_t kUnderWay = 4;  // pieces that a thread should have
   static constexpr int64_t kBlocksOfMultiprocessor = 8;
 
   template <int kEach>
