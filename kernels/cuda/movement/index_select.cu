@@ -133,6 +133,7 @@ __device__ void sort_by_block(Count* list, Count size) {
 
 struct SortShared {
   Count sizes[kThreads];
+  Count longs;  // lists; a look at the size of each takes as long as all the rest
 };
 // A thread sorts a short list by insertion; the long ones of a block's slices all its threads sort together.
 __global__ void __launch_bounds__(kThreads) index_sort_kernel(const ListArgs a) {
@@ -143,14 +144,18 @@ __global__ void __launch_bounds__(kThreads) index_sort_kernel(const ListArgs a) 
     const int64_t slice = first + threadIdx.x;
     const Count size = slice < a.slices ? a.sizes[slice] : 0;
     s.sizes[threadIdx.x] = size;
-    if (size <= kShort) {
+    if (threadIdx.x == 0) s.longs = 0;
+    __syncthreads();
+    if (size > kShort) {
+      atomicAdd(&s.longs, Count{1});
+    } else {
       for (Count i = 1; i < size; ++i) {
         Count* const list = a.places + a.begins[slice];
         for (Count j = i; j > 0 && list[j - 1] > list[j]; --j) put_in_order(list, j - 1, j);
       }
     }
     __syncthreads();
-    for (unsigned k = 0; k < kThreads; ++k) {
+    for (unsigned k = 0; s.longs > 0 && k < kThreads; ++k) {
       if (s.sizes[k] > kShort) sort_by_block(a.places + a.begins[first + k], s.sizes[k]);
     }
     __syncthreads();

@@ -47,34 +47,30 @@ struct TransposeShared {
   Word tile[kTile][kTile + 1];  // one more, so that a column's elements are in different banks
 };
 
-template <class Word>
-__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) transpose_kernel(const TransposeArgs<Word> a) {
-  auto& s = cuda::shared<TransposeShared<Word>>();
+// Of a whole tile nothing is asked about each element, which would take longer than memory does.
+template <bool kIsWhole, class Word>
+__device__ void transpose_tile(const TransposeArgs<Word>& a, const TileAt<Word>& at, TransposeShared<Word>& s) {
   const int lane = static_cast<int>(threadIdx.x % kTile), first = static_cast<int>(threadIdx.x / kTile);
-  constexpr int kStep = static_cast<int>(kThreads) / kTile;
-#pragma unroll 1
-  for (int64_t block = blockIdx.x; block < a.count; block += gridDim.x) {
-    const TileAt<Word> at(a, block);
-    if (lane < at.rows) {
-      const Word* x = at.x + lane + first * a.column_x;
-      Word v[kTile / kStep] = {};
+  constexpr int kStep = static_cast<int>(kThreads) / kTile, kEach = kTile / kStep;
+  if (kIsWhole || lane < at.rows) {
+    const Word* x = at.x + lane + first * a.column_x;
+    Word v[kEach] = {};
 #pragma unroll
-      for (int k = 0; k < kTile / kStep; ++k, x += kStep * a.column_x) {
-        if (first + k * kStep < at.columns) v[k] = cuda::get(x);
-      }
-#pragma unroll
-      for (int k = 0; k < kTile / kStep; ++k) s.tile[first + k * kStep][lane] = v[k];
+    for (int k = 0; k < kEach; ++k, x += kStep * a.column_x) {
+      if (kIsWhole || first + k * kStep < at.columns) v[k] = cuda::get(x);
     }
-    __syncthreads();
-    if (lane < at.columns) {
-      Word* y = at.y + lane + first * a.row_y;
 #pragma unroll
-      for (int k = 0; k < kTile / kStep; ++k, y += kStep * a.row_y) {
-        if (first + k * kStep < at.rows) cuda::put(y, s.tile[lane][first + k * kStep]);
-      }
-    }
-    __syncthreads();
+    for (int k = 0; k < kEach; ++k) s.tile[first + k * kStep][lane] = v[k];
   }
+  __syncthreads();
+  if (kIsWhole || lane < at.columns) {
+    Word* y = at.y + lane + first * a.row_y;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k, y += kStep * a.row_y) {
+      if (kIsWhole || first + k * kStep < at.rows) cuda::put(y, s.tile[lane][first + k * kStep]);
+    }
+  }
+  __syncthreads();
 }
 
 // Elements of two bytes, by pairs in x and in y: four elements change places in registers, and a pair in shared memory
@@ -83,42 +79,58 @@ struct PairsShared {
   uint32_t tile[2][kTile / 2][kTile / 2 + 1];  // by the row in its pair, the pair of rows, and the pair of columns
 };
 
-__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks)
-    transpose_pairs_kernel(const TransposeArgs<uint16_t> a) {
-  auto& s = cuda::shared<PairsShared>();
+template <bool kIsWhole>
+__device__ void transpose_tile(const TransposeArgs<uint16_t>& a, const TileAt<uint16_t>& at, PairsShared& s) {
   const int lane = static_cast<int>(threadIdx.x % cuda::kWarp), first = static_cast<int>(threadIdx.x / cuda::kWarp);
   constexpr int kStep = static_cast<int>(kThreads / cuda::kWarp), kEach = kTile / 2 / kStep;
-  using Pair = const uint32_t*;
-#pragma unroll 1
-  for (int64_t block = blockIdx.x; block < a.count; block += gridDim.x) {
-    const TileAt<uint16_t> at(a, block);
-    if (2 * lane < at.rows) {
-      const uint16_t* x = at.x + 2 * lane + 2 * first * a.column_x;
-      uint32_t v[kEach][2] = {};
+  using Pair = uint32_t;
+  if (kIsWhole || 2 * lane < at.rows) {
+    const uint16_t* x = at.x + 2 * lane + 2 * first * a.column_x;
+    Pair v[kEach][2] = {};
 #pragma unroll
-      for (int k = 0; k < kEach; ++k, x += 2 * kStep * a.column_x) {
-        if (2 * (first + k * kStep) >= at.columns) continue;
-        v[k][0] = cuda::get(reinterpret_cast<Pair>(x));
-        v[k][1] = cuda::get(reinterpret_cast<Pair>(x + a.column_x));
-      }
-#pragma unroll
-      for (int k = 0; k < kEach; ++k) {
-        s.tile[0][lane][first + k * kStep] = (v[k][0] & 0xffffu) | v[k][1] << 16;
-        s.tile[1][lane][first + k * kStep] = v[k][0] >> 16 | (v[k][1] & 0xffff0000u);
-      }
+    for (int k = 0; k < kEach; ++k, x += 2 * kStep * a.column_x) {
+      if (!kIsWhole && 2 * (first + k * kStep) >= at.columns) continue;
+      v[k][0] = cuda::get(reinterpret_cast<const Pair*>(x));
+      v[k][1] = cuda::get(reinterpret_cast<const Pair*>(x + a.column_x));
     }
-    __syncthreads();
-    if (2 * lane < at.columns) {
-      uint16_t* y = at.y + 2 * lane + 2 * first * a.row_y;
 #pragma unroll
-      for (int k = 0; k < kEach; ++k, y += 2 * kStep * a.row_y) {
-        if (2 * (first + k * kStep) >= at.rows) continue;
-        cuda::put(reinterpret_cast<uint32_t*>(y), s.tile[0][first + k * kStep][lane]);
-        cuda::put(reinterpret_cast<uint32_t*>(y + a.row_y), s.tile[1][first + k * kStep][lane]);
-      }
+    for (int k = 0; k < kEach; ++k) {
+      s.tile[0][lane][first + k * kStep] = (v[k][0] & 0xffffu) | v[k][1] << 16;
+      s.tile[1][lane][first + k * kStep] = v[k][0] >> 16 | (v[k][1] & 0xffff0000u);
     }
-    __syncthreads();
   }
+  __syncthreads();
+  if (kIsWhole || 2 * lane < at.columns) {
+    uint16_t* y = at.y + 2 * lane + 2 * first * a.row_y;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k, y += 2 * kStep * a.row_y) {
+      if (!kIsWhole && 2 * (first + k * kStep) >= at.rows) continue;
+      cuda::put(reinterpret_cast<Pair*>(y), s.tile[0][first + k * kStep][lane]);
+      cuda::put(reinterpret_cast<Pair*>(y + a.row_y), s.tile[1][first + k * kStep][lane]);
+    }
+  }
+  __syncthreads();
+}
+
+template <class Word, class Shared>
+__device__ void transpose_tiles(const TransposeArgs<Word>& a, Shared& s) {
+#pragma unroll 1
+  for (int64_t tile = blockIdx.x; tile < a.count; tile += gridDim.x) {
+    const TileAt<Word> at(a, tile);
+    if (at.rows == kTile && at.columns == kTile) {
+      transpose_tile<true>(a, at, s);
+    } else {
+      transpose_tile<false>(a, at, s);
+    }
+  }
+}
+template <class Word>
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) transpose_kernel(const TransposeArgs<Word> a) {
+  transpose_tiles(a, cuda::shared<TransposeShared<Word>>());
+}
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks)
+    transpose_pairs_kernel(const TransposeArgs<uint16_t> a) {
+  transpose_tiles(a, cuda::shared<PairsShared>());
 }
 
 // Whether every pair begins where an even number of elements does.
