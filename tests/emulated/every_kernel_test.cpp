@@ -78,6 +78,8 @@ void many_blocks(int64_t n) {
   normalised(tensor({1, 600 * n, 2, 2}), false);
   const Tensor images = tensor({2, 64 * n, 16, 16}, Layout::kNhwc);
   grad(sum(normalised(images, true)), {images});
+  const Tensor runs = tensor({2, 8 * n, 16, 16});
+  grad(sum(normalised(runs, true)), {runs});
   Generator generator(1);
   dropout(images, 0.5, generator);
   dropout(tensor({2, 300 * n, 3, 3}, Layout::kNhwc), 0.5, generator);

@@ -1,7 +1,8 @@
-// Batch normalisation: the channels' sums, and then one pass over the elements by four numbers a channel.
+// Batch normalisation: the channels' sums, and then one pass over the elements.
 #include "kernels/batch_norm.h"
 
 #include "kernels/cuda/normalization/batch_norm.cuh"
+#include "kernels/cuda/normalization/batch_norm_map.cuh"
 #include "kernels/cuda/vendor/offers.h"
 
 namespace plumb {
@@ -9,12 +10,13 @@ namespace {
 
 namespace math = functors::math;
 using cuda::Compute;
-using cuda::Piece;
 using cuda::norm::Backward;
 using cuda::norm::Coefficients;
 using cuda::norm::Forward;
 using cuda::norm::Gradients;
-using cuda::norm::Moments;
+using cuda::norm::Map;
+using cuda::norm::MapPlan;
+using cuda::norm::MomentsOf;
 
 constexpr unsigned kThreads = 256;
 
@@ -41,68 +43,16 @@ __global__ void __launch_bounds__(kThreads) batch_norm_eval_kernel(const EvalArg
 }
 
 template <class T>
-struct MapArgs {
-  const T *x, *dy;
-  T* out;
-  const Coefficients<Compute<T>>* k;
-  int64_t n;
-  cuda::Divisor inner, channels;  // elements of memory until the channel changes, and how many there are
-};
-// What there is: y of x, dx of dy and x, or dx of dy where y is linear in x, whose own numbers do not matter, NaN or
-// not.
-enum class Map { kForward, kBackward, kLinear };
-
-template <Map kMap, class T>
-__device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) {
-  using C = Compute<T>;
-  if constexpr (kMap == Map::kLinear) return cuda::rounded<T>(cuda::wide(dy) * k.scale);
-  const C v = (cuda::wide(x) - k.centre) * k.slope + k.shift;
-  if constexpr (kMap == Map::kForward) return cuda::rounded<T>(v);
-  return cuda::rounded<T>(v + cuda::wide(dy) * k.scale);
-}
-
-/// kOneChannel: no piece has elements of two channels.
-template <class T, Map kMap, bool kOneChannel>
-__global__ void __launch_bounds__(kThreads) batch_norm_map_kernel(const MapArgs<T> a) {
-  cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
-    Piece<T, kEach> x{}, dy{}, out;
-    if constexpr (kMap != Map::kLinear) x = cuda::load_piece<kEach>(a.x + i);
-    if constexpr (kMap != Map::kForward) dy = cuda::load_piece<kEach>(a.dy + i);
-    int64_t place = i, c = a.inner.divide(place);
-    a.channels.divide(c);
-    auto k = a.k[c];
-    for (int j = 0; j < kEach; ++j) {
-      out.of[j] = mapped<kMap>(k, x.of[j], dy.of[j]);
-      if (kOneChannel || j + 1 == kEach || ++place < a.inner.by) continue;
-      place = 0;
-      if (++c == a.channels.by) c = 0;
-      k = a.k[c];
-    }
-    cuda::store_piece(a.out + i, out);
-  });
-}
-
-template <Map kMap, class T>
-void map(const cuda::Queue& q, const cuda::ChannelView& v, const T* x, const T* dy, T* out,
-         const Coefficients<Compute<T>>* k) {
-  constexpr int kEach = cuda::Vector<T>::kSize;
-  const int64_t n = v.numel();
-  const cuda::Grid grid = cuda::grid_over(q.runtime(), (n + kEach - 1) / kEach, kThreads);
-  const MapArgs<T> args{x, dy ? dy : x, out, k, n, cuda::Divisor(v.inner), cuda::Divisor(v.channels)};
-  if (n == 0) return;
-  if (v.inner % kEach == 0) return q.launch<batch_norm_map_kernel<T, kMap, true>>(grid, args);
-  q.launch<batch_norm_map_kernel<T, kMap, false>>(grid, args);
-}
-
-template <class T>
 std::unique_ptr<Kernel> forward_kernel(const TensorSpec& x, const BatchNormParams& p, Device device) {
   using C = Compute<T>;
   const cuda::ChannelView view(x);
-  const cuda::ChannelSumsPlan<Moments<T>> plan(runtime_of(device), view);
+  const cuda::ChannelSumsPlan<MomentsOf<T>> plan(runtime_of(device), view);
+  const MapPlan map = MapPlan::of<T>(runtime_of(device), view);
   const bool is_train = p.train != 0, is_empty = x.numel() == 0;
   const size_t of_coefficients = coefficient_bytes<T>(view.channels);
   Forward<T> f{};
   f.epsilon = p.epsilon, f.momentum = p.momentum, f.is_unbiased = p.unbiased_running_variance != 0;
+  f.count = static_cast<double>(view.outer * view.inner), f.inner = view.inner;
   const int launches = is_empty ? 0 : 1 + (is_train ? plan.launches() : 1);
   auto kernel = cuda::own("plumb:batch_norm", device, launches, [=](const cuda::Queue& q, const Launch& l) {
     if (is_empty) return;  // there is nothing to take statistics of
@@ -113,12 +63,12 @@ std::unique_ptr<Kernel> forward_kernel(const TensorSpec& x, const BatchNormParam
     now.k = static_cast<Coefficients<C>*>(l.workspace);
     if (is_train) {
       now.mean = static_cast<C*>(l.out[1]), now.inv_std = static_cast<C*>(l.out[2]);
-      plan.launch(q, Moments<T>{now}, static_cast<char*>(l.workspace) + of_coefficients);
+      plan.launch(q, MomentsOf<T>{now}, static_cast<char*>(l.workspace) + of_coefficients);
     } else {
       q.launch<batch_norm_eval_kernel<T>>(cuda::grid_over(q.runtime(), view.channels, kThreads),
                                           EvalArgs<T>{now, view.channels});
     }
-    map<Map::kForward, T>(q, view, now.x, nullptr, static_cast<T*>(l.out[0]), now.k);
+    map.launch<Map::kForward, T>(q, now.x, nullptr, static_cast<T*>(l.out[0]), now.k);
   });
   kernel->info().workspace_bytes = of_coefficients + (is_train ? plan.workspace_bytes() : 0);
   return kernel;
@@ -129,6 +79,7 @@ std::unique_ptr<Kernel> backward_kernel(const TensorSpec& x, const BatchNormPara
   using C = Compute<T>;
   const cuda::ChannelView view(x);
   const cuda::ChannelSumsPlan<Gradients<T>> plan(runtime_of(device), view);
+  const MapPlan map = MapPlan::of<T>(runtime_of(device), view);
   const size_t of_coefficients = coefficient_bytes<T>(view.channels);
   Backward<T> b{};
   b.epsilon = p.epsilon, b.is_train = p.train != 0;
@@ -144,8 +95,8 @@ std::unique_ptr<Kernel> backward_kernel(const TensorSpec& x, const BatchNormPara
     plan.launch(q, Gradients<T>{now}, static_cast<char*>(l.workspace) + of_coefficients);
     if (!needs_dx) return;
     auto* const dx = static_cast<T*>(l.out[2]);
-    now.is_train ? map<Map::kBackward, T>(q, view, now.x, now.dy, dx, now.k)
-                 : map<Map::kLinear, T>(q, view, now.x, now.dy, dx, now.k);
+    now.is_train ? map.launch<Map::kBackward, T>(q, now.x, now.dy, dx, now.k)
+                 : map.launch<Map::kLinear, T>(q, now.x, now.dy, dx, now.k);
   });
   kernel->info().workspace_bytes = of_coefficients + plan.workspace_bytes();
   return kernel;

@@ -10,41 +10,10 @@
 
 #include <algorithm>
 
-#include "core/spec.h"
-#include "kernels/cuda/divide.h"
+#include "kernels/cuda/normalization/channel_pieces.cuh"
 #include "kernels/cuda/reduction/rows.cuh"
 
 namespace plumb::cuda {
-
-/// Memory as (outer, channels, inner).
-struct ChannelView {
-  int64_t outer = 1, channels, inner = 1;
-
-  explicit ChannelView(const TensorSpec& x) : channels(x.shape[1]) {
-    const DimOrder order = memory_order(x.layout, x.rank());
-    bool is_inside = false;
-    for (int i = 0; i < x.rank(); ++i) {
-      if (order[i] == 1) {
-        is_inside = true;
-      } else {
-        (is_inside ? inner : outer) *= x.shape[order[i]];
-      }
-    }
-  }
-  int64_t numel() const { return outer * channels * inner; }
-};
-
-template <class Sums>
-struct ChannelSumsArgs {
-  Sums sums;
-  typename Sums::State* parts;  // (cut, channel), if channels are cut into parts
-  int64_t outer, channels, inner;
-  int cuts;
-  unsigned width, slots;  // of columns: pieces side by side, and rows at a time, of a block
-  Divisor pieces;         // of runs: in one of them
-};
-
-constexpr int kChunk = 128;  // elements that are added up without double
 
 template <class Sums>
 __device__ void end_channel(const ChannelSumsArgs<Sums>& a, const typename Sums::State& s, int64_t channel) {
@@ -55,27 +24,19 @@ __device__ void end_channel(const ChannelSumsArgs<Sums>& a, const typename Sums:
   }
 }
 
-/// Of the pieces of a channel from `first` on, `step` apart. A channel is `outer` runs of neighbours.
+/// Of the pieces of a channel from `first` on, `step` apart.
 template <int kEach, class Sums>
 __device__ typename Sums::State sum_of_runs(const ChannelSumsArgs<Sums>& a, int64_t channel, int64_t first,
                                             int64_t step) {
   typename Sums::State s{};
-  const int64_t of_run = a.pieces.by, by_runs = a.pieces.quotient(step), by_pieces = step - by_runs * of_run;
-  int64_t run = a.pieces.quotient(first), piece = first - run * of_run;
-  while (run < a.outer) {
-    auto chunk = a.sums.begin(s, (run * a.channels + channel) * a.inner + piece * kEach, channel);
-    int n = 0;
-    for (; n < kChunk && run < a.outer; n += kEach) {
-      const auto v = a.sums.template fetch<kEach>((run * a.channels + channel) * a.inner + piece * kEach);
+  PiecesOfRuns<kEach> pieces(a, channel, first, step);
+#pragma unroll 1
+  while (pieces.has(1)) {
+    auto chunk = a.sums.begin(s, pieces.at, channel);
+    const int n = add_pieces<kEach, kChunk / kEach>(a.sums, pieces, [&](const auto& v) {
       for (int j = 0; j < kEach; ++j) a.sums.add(chunk, v, j);
-      run += by_runs;
-      piece += by_pieces;
-      if (piece >= of_run) {
-        piece -= of_run;
-        ++run;
-      }
-    }
-    a.sums.end(s, chunk, n);
+    });
+    a.sums.end(s, chunk, n * kEach);
   }
   return s;
 }
@@ -113,13 +74,29 @@ __global__ void __launch_bounds__(kRowThreads, kLeastBlocks)
   }
 }
 
+/// Of kEach channels from `channel` on.
+template <int kEach, class Sums>
+__device__ void sum_of_column(const ChannelSumsArgs<Sums>& a, int64_t channel, PiecesOfColumn pieces,
+                              typename Sums::State (&s)[kEach]) {
+#pragma unroll 1
+  while (pieces.has(1)) {
+    typename Sums::Chunk chunks[kEach];
+    for (int j = 0; j < kEach; ++j) chunks[j] = a.sums.begin(s[j], pieces.at + j, channel + j);
+    const int n = add_pieces<kEach, kChunk>(a.sums, pieces, [&](const auto& v) {
+      for (int j = 0; j < kEach; ++j) a.sums.add(chunks[j], v, j);
+    });
+    for (int j = 0; j < kEach; ++j) a.sums.end(s[j], chunks[j], n);
+  }
+}
+
 template <class Sums, int kEach>
 struct ColumnSumsShared {
   typename Sums::State of[kEach][kRowThreads];
 };
 /// Channels side by side: a block has `width` pieces of them, and of those `slots` rows at a time.
 template <class Sums, int kEach>
-__global__ void __launch_bounds__(kRowThreads) channel_sums_by_columns_kernel(const ChannelSumsArgs<Sums> a) {
+__global__ void __launch_bounds__(kRowThreads, kFewBlocks)
+    channel_sums_by_columns_kernel(const ChannelSumsArgs<Sums> a) {
   using State = typename Sums::State;
   auto& shared_sums = shared<ColumnSumsShared<Sums, kEach>>();
   const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
@@ -129,17 +106,9 @@ __global__ void __launch_bounds__(kRowThreads) channel_sums_by_columns_kernel(co
     const int64_t channel = (group * a.width + column) * kEach;
     const bool is_there = slot < a.slots && channel < a.channels;
     State s[kEach] = {};
-    const int64_t step = int64_t{a.slots} * a.cuts;
-    int64_t row = is_there ? int64_t{blockIdx.y} * a.slots + slot : a.outer;
-    while (row < a.outer) {
-      typename Sums::Chunk chunks[kEach];
-      for (int j = 0; j < kEach; ++j) chunks[j] = a.sums.begin(s[j], row * a.channels + channel + j, channel + j);
-      int n = 0;
-      for (; n < kChunk && row < a.outer; ++n, row += step) {
-        const auto v = a.sums.template fetch<kEach>(row * a.channels + channel);
-        for (int j = 0; j < kEach; ++j) a.sums.add(chunks[j], v, j);
-      }
-      for (int j = 0; j < kEach; ++j) a.sums.end(s[j], chunks[j], n);
+    if (is_there) {
+      const int64_t row = int64_t{blockIdx.y} * a.slots + slot, step = int64_t{a.slots} * a.cuts;
+      sum_of_column(a, channel, {row * a.channels + channel, a.outer - row, step, step * a.channels}, s);
     }
     for (int j = 0; j < kEach; ++j) shared_sums.of[j][threadIdx.x] = s[j];
     __syncthreads();
@@ -179,11 +148,14 @@ template <class Sums>
 class ChannelSumsPlan {
  public:
   ChannelSumsPlan(const Runtime& r, const ChannelView& v) : view_(v) {
-    const int64_t per_channel = v.outer * v.inner, wanted = int64_t{4} * r.properties().multiprocessors;
     const bool has_columns = v.inner == 1;
-    each_ = (has_columns ? v.channels : v.inner) % kMostEach == 0 ? kMostEach : 1;
+    const int64_t per_channel = v.outer * v.inner;
+    const int64_t wanted = int64_t{has_columns ? kFewBlocks : kLeastBlocks} * r.properties().multiprocessors;
+    const int64_t neighbours = has_columns ? v.channels : v.inner;
+    each_ = !has_columns && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFewEach == 0 ? kFewEach : 1;
     const int64_t side_by_side = v.channels / each_;
-    width_ = static_cast<unsigned>(std::clamp<int64_t>(side_by_side, 1, kWarp));
+    const int64_t of_columns = std::max<int64_t>(1, (side_by_side + kWarp - 1) / kWarp);
+    width_ = static_cast<unsigned>(std::max<int64_t>(1, (side_by_side + of_columns - 1) / of_columns));
     slots_ = kRowThreads / width_;
     way_ = has_columns ? Way::kColumns : per_channel < kLeastOfBlock ? Way::kWarps : Way::kBlocks;
     const int64_t groups = has_columns           ? (side_by_side + width_ - 1) / width_
@@ -212,21 +184,22 @@ class ChannelSumsPlan {
                                      width_,
                                      slots_,
                                      Divisor(std::max<int64_t>(1, view_.inner / each_))};
-    each_ == 1 ? launch<1>(q, args) : launch<kMostEach>(q, args);
+    each_ == 1 ? launch<1>(q, args) : each_ == kFewEach ? launch<kFewEach>(q, args) : launch<kMostEach>(q, args);
     if (cuts_ > 1) q.launch<channel_sums_parts_kernel<Sums>>(grid_over(q.runtime(), view_.channels * kWarp), args);
   }
 
  private:
   enum class Way { kWarps, kBlocks, kColumns };
-  // More would take too many registers.
-  static constexpr int kMostEach = std::min(4, Vector<typename Sums::Element>::kSize);
+  // Of channels side by side more would take too many registers.
+  static constexpr int kMostEach = Vector<typename Sums::Element>::kSize, kFewEach = std::min(4, kMostEach);
 
   template <int kEach>
   void launch(const Queue& q, const ChannelSumsArgs<Sums>& args) const {
     switch (way_) {
       case Way::kWarps: return q.launch<channel_sums_by_warps_kernel<Sums, kEach>>(grid_, args);
       case Way::kBlocks: return q.launch<channel_sums_by_blocks_kernel<Sums, kEach>>(grid_, args);
-      case Way::kColumns: return q.launch<channel_sums_by_columns_kernel<Sums, kEach>>(grid_, args);
+      case Way::kColumns:
+        if constexpr (kEach <= kFewEach) q.launch<channel_sums_by_columns_kernel<Sums, kEach>>(grid_, args);
     }
   }
 

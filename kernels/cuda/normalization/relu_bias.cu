@@ -27,7 +27,7 @@ struct KeptSums {
     const auto gradient = cuda::load_piece<kEach>(dy + at), output = cuda::load_piece<kEach>(y + at);
     Piece<T, kEach> kept;
     for (int j = 0; j < kEach; ++j) kept.of[j] = cuda::wide(output.of[j]) > 0 ? gradient.of[j] : cuda::rounded<T>(C(0));
-    cuda::store_piece(dz + at, kept);
+    cuda::store_piece(dz + cuda::opaque(at), kept);
     return kept;
   }
   __device__ Chunk begin(const State&, int64_t, int64_t) const { return {0}; }

@@ -1,0 +1,172 @@
+// The pass of batch normalisation over the elements, by four numbers a channel.
+#pragma once
+
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/normalization/batch_norm.cuh"
+
+namespace plumb::cuda::norm {
+
+template <class T>
+struct MapArgs {
+  const T *x, *dy;
+  T* out;
+  const Coefficients<Compute<T>>* k;
+  int64_t n;
+  Divisor inner, channels;  // elements of memory until the channel changes, and how many there are
+  unsigned width, slots;    // of columns: pieces side by side, and rows at a time, of a block
+};
+// What there is: y of x, dx of dy and x, or dx of dy where y is linear in x, whose own numbers do not matter, NaN or
+// not.
+enum class Map { kForward, kBackward, kLinear };
+
+template <Map kMap, class T>
+__device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) {
+  using C = Compute<T>;
+  if constexpr (kMap == Map::kLinear) return rounded<T>(wide(dy) * k.scale);
+  const C v = (wide(x) - k.centre) * k.slope + k.shift;
+  if constexpr (kMap == Map::kForward) return rounded<T>(v);
+  return rounded<T>(v + wide(dy) * k.scale);
+}
+
+template <class T, int kEach>
+struct MapOperands {
+  Piece<T, kEach> x, dy;
+};
+template <Map kMap, int kEach, class T>
+__device__ MapOperands<T, kEach> map_operands(const MapArgs<T>& a, int64_t at) {
+  MapOperands<T, kEach> v{};
+  if constexpr (kMap != Map::kLinear) v.x = load_piece<kEach>(a.x + at);
+  if constexpr (kMap != Map::kForward) v.dy = load_piece<kEach>(a.dy + at);
+  return v;
+}
+
+/// Some of a thread's pieces, which begin `apart` elements from each other: the element j of each by k_of(j). All are
+/// under way from memory before the first is needed.
+template <Map kMap, class T, class KOf>
+__device__ void map_pieces(const MapArgs<T>& a, int64_t at, int64_t apart, int64_t count, const KOf& k_of) {
+  constexpr int kEach = Vector<T>::kSize, kUnderWay = kMap == Map::kBackward ? 2 : 4;
+  const auto put = [&](int64_t to, const MapOperands<T, kEach>& v) {
+    Piece<T, kEach> out;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) out.of[j] = mapped<kMap>(k_of(j), v.x.of[j], v.dy.of[j]);
+    store_piece(a.out + to, out);
+  };
+#pragma unroll 1
+  for (; count >= kUnderWay; count -= kUnderWay) {
+    MapOperands<T, kEach> v[kUnderWay];
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) v[u] = map_operands<kMap, kEach>(a, at + u * apart);
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u, at += apart) put(opaque(at), v[u]);
+  }
+#pragma unroll 1
+  for (; count > 0; --count, at += apart) put(at, map_operands<kMap, kEach>(a, at));
+}
+
+/// Elements that lie anyhow. kOneChannel: no piece has elements of two channels.
+template <class T, Map kMap, bool kOneChannel>
+__global__ void __launch_bounds__(kRowThreads) batch_norm_map_kernel(const MapArgs<T> a) {
+  for_dense<Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
+    const auto v = map_operands<kMap, kEach>(a, i);
+    Piece<T, kEach> out;
+    int64_t place = i, c = a.inner.divide(place);
+    a.channels.divide(c);
+    auto k = a.k[c];
+    for (int j = 0; j < kEach; ++j) {
+      out.of[j] = mapped<kMap>(k, v.x.of[j], v.dy.of[j]);
+      if (kOneChannel || j + 1 == kEach || ++place < a.inner.by) continue;
+      place = 0;
+      if (++c == a.channels.by) c = 0;
+      k = a.k[c];
+    }
+    store_piece(a.out + i, out);
+  });
+}
+
+/// Long runs of a channel's elements: a warp each.
+template <class T, Map kMap>
+__global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_runs_kernel(const MapArgs<T> a) {
+  constexpr int kEach = Vector<T>::kSize;
+  const int64_t lane = threadIdx.x % kWarp, runs = a.inner.quotient(a.n);
+  const int64_t count = (a.inner.by / kEach - lane + kWarp - 1) / kWarp;
+#pragma unroll 1
+  for (int64_t run = thread_of_grid() / kWarp; run < runs; run += threads_of_grid() / kWarp) {
+    int64_t c = run;
+    a.channels.divide(c);
+    const auto k = a.k[c];
+    map_pieces<kMap>(a, run * a.inner.by + lane * kEach, kWarp * kEach, count, [&](int) { return k; });
+  }
+}
+
+/// Channels side by side: a thread keeps some of them, for which it goes from row to row.
+template <class T, Map kMap>
+__global__ void __launch_bounds__(kRowThreads, kFewBlocks) batch_norm_columns_kernel(const MapArgs<T> a) {
+  constexpr int kEach = Vector<T>::kSize;
+  const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
+  if (slot >= a.slots) return;
+  const int64_t row = int64_t{blockIdx.y} * a.slots + slot, step = int64_t{a.slots} * gridDim.y;
+  const int64_t left = a.channels.quotient(a.n) - row;
+  const int64_t count = left > 0 ? (left + step - 1) / step : 0;
+#pragma unroll 1
+  for (int64_t c = (int64_t{blockIdx.x} * a.width + column) * kEach; c < a.channels.by;
+       c += int64_t{gridDim.x} * a.width * kEach) {
+    Coefficients<Compute<T>> k[kEach];
+    for (int j = 0; j < kEach; ++j) k[j] = a.k[c + j];
+    map_pieces<kMap>(a, row * a.channels.by + c, step * a.channels.by, count, [&](int j) { return k[j]; });
+  }
+}
+
+/// How a view is gone over on a device; decided when the kernel is prepared.
+class MapPlan {
+ public:
+  template <class T>
+  static MapPlan of(const Runtime& r, const ChannelView& v) {
+    constexpr int kEach = Vector<T>::kSize;
+    MapPlan plan(v);
+    if (v.inner == 1 && v.channels % kEach == 0 && v.numel() > 0) {
+      plan.set_columns(r, v.channels / kEach);
+    } else if (v.inner % kEach == 0 && v.inner / kEach >= kLeastOfRun) {
+      plan.way_ = Way::kRuns;
+      plan.grid_ = grid_over(r, v.outer * v.channels * kWarp, kRowThreads);
+    } else {
+      plan.way_ = v.inner % kEach == 0 ? Way::kOneChannel : Way::kAny;
+      plan.grid_ = grid_over(r, (v.numel() + kEach - 1) / kEach, kRowThreads);
+    }
+    return plan;
+  }
+  template <Map kMap, class T>
+  void launch(const Queue& q, const T* x, const T* dy, T* out, const Coefficients<Compute<T>>* k) const {
+    if (view_.numel() == 0) return;
+    const MapArgs<T> a{x, dy, out, k, view_.numel(), Divisor(view_.inner), Divisor(view_.channels), width_, slots_};
+    switch (way_) {
+      case Way::kColumns: return q.launch<batch_norm_columns_kernel<T, kMap>>(grid_, a);
+      case Way::kRuns: return q.launch<batch_norm_runs_kernel<T, kMap>>(grid_, a);
+      case Way::kOneChannel: return q.launch<batch_norm_map_kernel<T, kMap, true>>(grid_, a);
+      case Way::kAny: return q.launch<batch_norm_map_kernel<T, kMap, false>>(grid_, a);
+    }
+  }
+
+ private:
+  enum class Way { kColumns, kRuns, kOneChannel, kAny };
+  static constexpr int64_t kLeastOfRun = 2 * kWarp;  // pieces of a run that a warp has work for
+
+  explicit MapPlan(const ChannelView& v) : view_(v) {}
+  void set_columns(const Runtime& r, int64_t side_by_side) {
+    constexpr int64_t kLeastRows = 4, kRounds = 2;
+    way_ = Way::kColumns;
+    const int64_t groups = (side_by_side + kWarp - 1) / kWarp;
+    width_ = static_cast<unsigned>((side_by_side + groups - 1) / groups);
+    slots_ = kRowThreads / width_;
+    grid_ = grid_of(r, groups, kRowThreads);
+    const int64_t wanted = kRounds * kFewBlocks * r.properties().multiprocessors / grid_.blocks.x;
+    const int64_t parts = std::min(wanted, view_.outer / slots_ / kLeastRows);
+    grid_.blocks.y = static_cast<unsigned>(std::max<int64_t>(1, parts));
+  }
+
+  ChannelView view_;
+  Way way_ = Way::kAny;
+  unsigned width_ = 1, slots_ = 1;
+  Grid grid_;
+};
+
+}  // namespace plumb::cuda::norm
