@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) index_add_kernel
     const Count* const places = a.places + a.begins[slice];
     const auto size = static_cast<int64_t>(a.sizes[slice]);
     cuda::Compute<T> sum[kEach] = {};
-#pragma unroll 1
+#pragma unroll 4
     for (int64_t i = 0; i < size; ++i) {
       const auto v = cuda::load_piece<kEach>(dy + static_cast<int64_t>(places[i]) * width * kEach);
 #pragma unroll
