@@ -1,10 +1,8 @@
 // Lines of a tensor folded to one state each, in an order that does not change. A fold is plain bytes, with
 //   Element, const Element* x             the tensor
 //   State                                 what terms come to
-//   Own begin(int64_t y)                  what a thread keeps of a line, before its first term there; y is the offset
-//   of
-//                                         the line in the result
-//   void add(Own&, Piece, unsigned k)     terms k, k + 1, ... of those that the thread has
+//   Own begin(int64_t y)                  what a thread keeps of a line, before its first term; y: offset in the result
+//   void add(Own&, Piece, k, OwnTerms)    terms k, k + 1, ... of those that the thread has
 //   State end(Own, OwnTerms, bool)        which those were, and whether there were any
 //   State merge(State, State)             of two parts of a line
 //   State from_lane(State, int distance)  the state of another lane of the warp
