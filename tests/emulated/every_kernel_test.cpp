@@ -45,7 +45,7 @@ std::set<std::string> functions_of_sources() {
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     const std::string source = text.str();
-    static const std::regex function(R"(__global__ void\s+(?:__launch_bounds__\([\w:, ]+\)\s+)?(\w+)\()");
+    static const std::regex function(R"(__global__ void\s+(?:__launch_bounds__\([^()]+\)\s+)?(\w+)\()");
     for (std::sregex_iterator it(source.begin(), source.end(), function), end; it != end; ++it) names.insert((*it)[1]);
   }
   return names;

@@ -20,14 +20,6 @@ struct RowShared {
 
 // Who shares a line. Each has piece `first`, then every kStep-th.
 
-struct Alone {
-  static constexpr unsigned kStep = 1;
-  __device__ static unsigned first() { return 0; }
-  template <class C, class Combine>
-  __device__ static C all(C v, RowShared<C>*, const Combine&) {
-    return v;
-  }
-};
 /// A warp.
 struct ByWarp {
   static constexpr unsigned kStep = kWarp;
