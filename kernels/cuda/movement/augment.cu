@@ -34,7 +34,7 @@ struct AugmentArgs {
 };
 
 template <class T>
-__global__ void __launch_bounds__(256) augment_kernel(const AugmentArgs<T> a) {
+__global__ void __launch_bounds__(256, cuda::kFewBlocks) augment_kernel(const AugmentArgs<T> a) {
   cuda::for_dense<cuda::Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
     cuda::Piece<T, kEach> y;
     for (int j = 0; j < kEach; ++j) y.of[j] = a.at(i + j);

@@ -61,7 +61,7 @@ struct GatherPiecesArgs {
 
 // A piece of y at a time, which ends in its run or in the next: runs are no shorter than a piece.
 template <class Word, bool kIsRepeated>
-__global__ void __launch_bounds__(kGatherThreads, kLeastBlocks) gather_pieces_kernel(const GatherPiecesArgs<Word> a) {
+__global__ void __launch_bounds__(kGatherThreads, kLeastBlocks) expand_pieces_kernel(const GatherPiecesArgs<Word> a) {
   for_dense<Vector<Word>::kSize>(a.count, [&]<int kEach>(int64_t i) {
     int64_t within = i;
     const int64_t run = a.run.divide(within), left = a.run.by - within;
@@ -100,7 +100,7 @@ void offer_gather_pieces(const char* name, const Steps& steps, int64_t from, Dev
     GatherPiecesArgs<Word> now = args;
     now.x = static_cast<const Word*>(l.in[0]) + from;
     now.y = static_cast<Word*>(l.out[0]);
-    q.launch<gather_pieces_kernel<Word, kIsRepeated>>(
+    q.launch<expand_pieces_kernel<Word, kIsRepeated>>(
         grid_over(q.runtime(), now.count / Vector<Word>::kSize + 1, kGatherThreads), now);
   });
 }

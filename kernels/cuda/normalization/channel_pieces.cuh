@@ -49,6 +49,17 @@ __device__ inline int64_t opaque(int64_t at) {
   return at;
 }
 
+/// What sums have of a piece that was fetched. Some write what they keep of it, when all that is under way has been
+/// fetched: the compiler moves no load before a store, and each would wait for the one before.
+template <class Sums, class Fetched>
+__device__ auto of_fetched(const Sums& sums, const Fetched& v) {
+  if constexpr (requires { sums.kept(v); }) {
+    return sums.kept(v);
+  } else {
+    return v;
+  }
+}
+
 /// add(what was fetched) of as many of the next pieces as there are, but no more than kMost; how many. Several are
 /// under way from memory at a time: with one, a thread would wait most of the time.
 template <int kEach, int kMost, class Sums, class Pieces, class Add>
@@ -63,7 +74,7 @@ __device__ int add_pieces(const Sums& sums, Pieces& pieces, const Add& add) {
 #pragma unroll
     for (int u = 0; u < kUnderWay; ++u) v[u] = sums.template fetch<kEach>(pieces.next());
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) add(v[u]);
+    for (int u = 0; u < kUnderWay; ++u) add(of_fetched(sums, v[u]));
   }
   if (n == kMost || !pieces.has(1)) return n;
   Fetched last[kUnderWay - 1]{};
@@ -76,7 +87,7 @@ __device__ int add_pieces(const Sums& sums, Pieces& pieces, const Add& add) {
   }
 #pragma unroll
   for (int u = 0; u < kUnderWay - 1; ++u) {
-    if (u < rest) add(last[u]);
+    if (u < rest) add(of_fetched(sums, last[u]));
   }
   return n + rest;
 }

@@ -1,6 +1,7 @@
 // Sums over all elements of each channel, in an order that does not change: a thread adds some of them up in the type
 // of the arithmetic, a chunk at a time, and all else is done in double. What is summed is plain bytes, with
 //   Element, kEach-fold Operands, fetch<kEach>(at)  what is read at an offset
+//   kept(what was fetched)                if it gives the operands, and may write
 //   State                                 what many elements come to; State{} of none
 //   Chunk begin(State, at, channel)       before some elements, of which the first is at offset `at`
 //   void add(Chunk&, Operands, j)         element j of what was fetched

@@ -23,16 +23,26 @@ struct KeptSums {
   T *dz, *db;
 
   template <int kEach>
-  __device__ Piece<T, kEach> fetch(int64_t at) const {
-    const auto gradient = cuda::load_piece<kEach>(dy + at), output = cuda::load_piece<kEach>(y + at);
-    Piece<T, kEach> kept;
-    for (int j = 0; j < kEach; ++j) kept.of[j] = cuda::wide(output.of[j]) > 0 ? gradient.of[j] : cuda::rounded<T>(C(0));
-    cuda::store_piece(dz + cuda::opaque(at), kept);
-    return kept;
+  struct Fetched {
+    Piece<T, kEach> gradient, output;
+    int64_t at;
+  };
+  template <int kEach>
+  __device__ Fetched<kEach> fetch(int64_t at) const {
+    return {cuda::load_piece<kEach>(dy + at), cuda::load_piece<kEach>(y + at), at};
+  }
+  /// Writes what is left of the gradient.
+  template <int kEach>
+  __device__ Piece<T, kEach> kept(const Fetched<kEach>& v) const {
+    Piece<T, kEach> left;
+    for (int j = 0; j < kEach; ++j)
+      left.of[j] = cuda::wide(v.output.of[j]) > 0 ? v.gradient.of[j] : cuda::rounded<T>(C(0));
+    cuda::store_piece(dz + cuda::opaque(v.at), left);
+    return left;
   }
   __device__ Chunk begin(const State&, int64_t, int64_t) const { return {0}; }
-  template <class Fetched>
-  __device__ void add(Chunk& chunk, const Fetched& v, int j) const {
+  template <int kEach>
+  __device__ void add(Chunk& chunk, const Piece<T, kEach>& v, int j) const {
     chunk.sum += cuda::wide(v.of[j]);
   }
   __device__ void end(State& s, const Chunk& chunk, int) const { s.sum += static_cast<double>(chunk.sum); }

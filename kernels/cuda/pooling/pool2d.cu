@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(256) avg_forward_kernel(const PoolArgs<T> a) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(256) avg_backward_kernel(const PoolArgs<T> a) {
+__global__ void __launch_bounds__(256, cuda::kFewBlocks) avg_backward_kernel(const PoolArgs<T> a) {
 #pragma unroll 1
   for (int64_t i = cuda::thread_of_grid(); i < a.w.x.count; i += cuda::threads_of_grid()) {
     Compute<T> sum = 0;
