@@ -150,24 +150,17 @@ __global__ void __launch_bounds__(kRowThreads) layer_norm_by_blocks_kernel(const
 }
 
 template <class T, int kEach>
-void launch(const cuda::Queue& q, const Plan<T, kEach>& plan, const ForwardArgs<T>& a) {
-  const cuda::Grid grid = plan.grid(q.runtime(), a.rows);
-  if (!plan.is_kept) {
-    q.launch<layer_norm_by_blocks_kernel<T, kEach>>(grid, a);
-  } else if (plan.is_by_lanes) {
-    plan.has_few ? q.launch<layer_norm_by_lanes_kernel<T, kEach, plan.kFew>>(grid, a)
-                 : q.launch<layer_norm_by_lanes_kernel<T, kEach, plan.kMany>>(grid, a);
-  } else {
-    plan.has_few ? q.launch<layer_norm_by_whole_blocks_kernel<T, kEach, plan.kFew>>(grid, a)
-                 : q.launch<layer_norm_by_whole_blocks_kernel<T, kEach, plan.kMany>>(grid, a);
-  }
-}
-
-template <class T, int kEach>
 std::unique_ptr<Kernel> forward_kernel(const LayerNormRows& v, double epsilon, size_t inputs, Device device) {
   using C = Compute<T>;
-  const Plan<T, kEach> plan(v.columns);
-  return cuda::own("plumb:layer_norm", device, v.rows > 0, [=](const cuda::Queue& q, const Launch& l) {
+  using P = Plan<T, kEach>;
+  const P plan(v.columns);
+  const auto way =
+      plan.template way<ForwardArgs<T>, layer_norm_by_lanes_kernel<T, kEach, P::kFew>,
+                        layer_norm_by_lanes_kernel<T, kEach, P::kMany>,
+                        layer_norm_by_whole_blocks_kernel<T, kEach, P::kFew>,
+                        layer_norm_by_whole_blocks_kernel<T, kEach, P::kMany>, layer_norm_by_blocks_kernel<T, kEach>>(
+          runtime_of(device), v.rows);
+  return cuda::own("plumb:layer_norm", device, v.rows > 0, [=, log = plan.log](const cuda::Queue& q, const Launch& l) {
     const ForwardArgs<T> args{static_cast<const T*>(l.in[0]),
                               static_cast<const C*>(inputs > 1 ? l.in[1] : nullptr),
                               static_cast<const C*>(inputs > 2 ? l.in[2] : nullptr),
@@ -177,8 +170,8 @@ std::unique_ptr<Kernel> forward_kernel(const LayerNormRows& v, double epsilon, s
                               static_cast<C>(epsilon),
                               v.rows,
                               v.columns,
-                              plan.log};
-    launch(q, plan, args);
+                              log};
+    way.launch(q, args);
   });
 }
 

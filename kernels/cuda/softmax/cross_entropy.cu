@@ -177,26 +177,23 @@ LossArgs<T> args_of(const TensorSpec& logits, const CrossEntropyParams& p, Devic
   return a;
 }
 
+// How rows are gone over; says so in the arguments, too.
 template <class T, bool kBackward, int kEach>
-void launch(const cuda::Queue& q, LossArgs<T> a) {
-  const cuda::kept::Plan<T, kEach> plan(a.classes);
-  const cuda::Grid grid = plan.grid(q.runtime(), a.rows);
+cuda::kept::Way<LossArgs<T>> way_in(const Runtime& r, LossArgs<T>& a) {
+  using P = cuda::kept::Plan<T, kEach>;
+  const P plan(a.classes);
   a.log = plan.log;
-  if (!plan.is_kept) {
-    q.launch<cross_entropy_by_blocks_kernel<T, kBackward, kEach>>(grid, a);
-  } else if (plan.is_by_lanes) {
-    plan.has_few ? q.launch<cross_entropy_by_lanes_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
-                 : q.launch<cross_entropy_by_lanes_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
-  } else {
-    plan.has_few ? q.launch<cross_entropy_by_whole_blocks_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
-                 : q.launch<cross_entropy_by_whole_blocks_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
-  }
+  return plan.template way<LossArgs<T>, cross_entropy_by_lanes_kernel<T, kBackward, kEach, P::kFew>,
+                           cross_entropy_by_lanes_kernel<T, kBackward, kEach, P::kMany>,
+                           cross_entropy_by_whole_blocks_kernel<T, kBackward, kEach, P::kFew>,
+                           cross_entropy_by_whole_blocks_kernel<T, kBackward, kEach, P::kMany>,
+                           cross_entropy_by_blocks_kernel<T, kBackward, kEach>>(r, a.rows);
 }
 // 16 bytes at a time if every row begins at a multiple of that.
 template <class T, bool kBackward>
-void launch(const cuda::Queue& q, const LossArgs<T>& a) {
+cuda::kept::Way<LossArgs<T>> way_of(const Runtime& r, LossArgs<T>& a) {
   constexpr int kEach = cuda::Vector<T>::kSize;
-  a.classes % kEach == 0 ? launch<T, kBackward, kEach>(q, a) : launch<T, kBackward, 1>(q, a);
+  return a.classes % kEach == 0 ? way_in<T, kBackward, kEach>(r, a) : way_in<T, kBackward, 1>(r, a);
 }
 
 }  // namespace
@@ -204,7 +201,8 @@ void launch(const cuda::Queue& q, const LossArgs<T>& a) {
 void CrossEntropyForward::cuda(const Problem<Params>& p, Candidates& candidates) {
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add("loop", [x = p.in[0], params = p.params, device = p.device] {
-      const LossArgs<T> args = args_of<T>(x, params, device);
+      LossArgs<T> args = args_of<T>(x, params, device);
+      const auto way = way_of<T, false>(runtime_of(device), args);
       auto kernel =
           cuda::own("plumb:cross_entropy", device, args.is_each ? 1 : 2, [=](const cuda::Queue& q, const Launch& l) {
             LossArgs<T> now = args;
@@ -213,7 +211,7 @@ void CrossEntropyForward::cuda(const Problem<Params>& p, Candidates& candidates)
             now.loss = static_cast<Compute<T>*>(l.out[0]);
             now.statistics = static_cast<Compute<T>*>(l.out[1]);
             now.losses = static_cast<double*>(l.workspace);
-            launch<T, false>(q, now);
+            way.launch(q, now);
             if (!now.is_each) q.launch<cross_entropy_sum_kernel<T>>(cuda::Grid{{1}, {kSumThreads}}, now);
           });
       if (!args.is_each) kernel->info().workspace_bytes = static_cast<size_t>(args.rows) * sizeof(double);
@@ -225,7 +223,8 @@ void CrossEntropyForward::cuda(const Problem<Params>& p, Candidates& candidates)
 void CrossEntropyBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
   cuda::dispatch_compute(p.in[1].dtype, [&]<class T>() {
     candidates.add("loop", [x = p.in[1], params = p.params, device = p.device] {
-      const LossArgs<T> args = args_of<T>(x, params, device);
+      LossArgs<T> args = args_of<T>(x, params, device);
+      const auto way = way_of<T, true>(runtime_of(device), args);
       return cuda::own("plumb:cross_entropy_backward", device, 1, [=](const cuda::Queue& q, const Launch& l) {
         LossArgs<T> now = args;
         now.dy = static_cast<const Compute<T>*>(l.in[0]);
@@ -233,7 +232,7 @@ void CrossEntropyBackward::cuda(const Problem<Params>& p, Candidates& candidates
         now.labels = static_cast<const int64_t*>(l.in[2]);
         now.statistics = static_cast<Compute<T>*>(l.in[3]);
         now.dx = static_cast<T*>(l.out[0]);
-        launch<T, true>(q, now);
+        way.launch(q, now);
       });
     });
   });

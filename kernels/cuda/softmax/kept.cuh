@@ -113,6 +113,19 @@ __device__ Exponentials<Compute<T>> exponentials(const Who& who, const Share<T, 
   return {largest, who.all(sum, Sum())};
 }
 
+/// A kernel and its grid, chosen when they are prepared.
+template <class Args>
+struct Way {
+  Grid grid;
+  void (*kernel)(const Queue&, const Grid&, const Args&);
+
+  void launch(const Queue& q, const Args& a) const { kernel(q, grid, a); }
+};
+template <auto kFunction, class Args>
+void launch_on(const Queue& q, const Grid& grid, const Args& a) {
+  q.launch<kFunction>(grid, a);
+}
+
 /// Who shares the lines of some length, if registers hold them: so many pieces a thread at most, few or many.
 template <class T, int kEach>
 struct Plan {
@@ -134,6 +147,16 @@ struct Plan {
     while (lanes() < kWarp && (lanes() * kFew < pieces || (lanes() < 4 && lanes() < pieces))) ++log;
     has_few = pieces <= lanes() * kFew;
   }
+  /// Of the ways to go over lines: by lanes of a warp or by whole blocks, with few pieces a thread or with many, and
+  /// without keeping them.
+  template <class Args, auto kFewOfLanes, auto kManyOfLanes, auto kFewOfBlock, auto kManyOfBlock, auto kLong>
+  Way<Args> way(const Runtime& r, int64_t lines) const {
+    const auto of_lanes = has_few ? launch_on<kFewOfLanes, Args> : launch_on<kManyOfLanes, Args>;
+    const auto of_block = has_few ? launch_on<kFewOfBlock, Args> : launch_on<kManyOfBlock, Args>;
+    return {grid(r, lines), !is_kept ? launch_on<kLong, Args> : is_by_lanes ? of_lanes : of_block};
+  }
+
+ private:
   /// Of so many lines.
   Grid grid(const Runtime& r, int64_t lines) const {
     const int64_t of_block = is_by_lanes ? int64_t{kRowThreads} >> log : 1;

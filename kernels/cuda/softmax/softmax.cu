@@ -13,6 +13,7 @@ using cuda::Compute;
 using cuda::kRowThreads;
 using cuda::kept::Plan;
 using cuda::kept::Share;
+using cuda::kept::Way;
 
 template <int kEach, int kPieces, class T, class Who>
 __device__ void forward_line(const SoftmaxArgs<T>& a, const Who& who, int64_t at, int terms) {
@@ -73,41 +74,40 @@ __global__ void __launch_bounds__(kRowThreads) softmax_by_whole_blocks_kernel(co
     line<kBackward, kEach, kPieces>(a, who, i, static_cast<int>(a.terms));
 }
 
+// How lines of neighbours are gone over; says so in the arguments, too.
 template <class T, bool kBackward, int kEach>
-void launch_rows(const cuda::Queue& q, const Plan<T, kEach>& plan, SoftmaxArgs<T> a) {
+Way<SoftmaxArgs<T>> way_of_rows(const Runtime& r, SoftmaxArgs<T>& a) {
+  using P = Plan<T, kEach>;
+  const P plan(a.terms);
   a.log = plan.log;
-  const cuda::Grid grid = plan.grid(q.runtime(), a.count);
-  if (!plan.is_kept) {
-    q.launch<softmax_by_blocks_kernel<T, kBackward, kEach>>(grid, a);
-  } else if (plan.is_by_lanes) {
-    plan.has_few ? q.launch<softmax_by_lanes_of_warp_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
-                 : q.launch<softmax_by_lanes_of_warp_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
-  } else {
-    plan.has_few ? q.launch<softmax_by_whole_blocks_kernel<T, kBackward, kEach, plan.kFew>>(grid, a)
-                 : q.launch<softmax_by_whole_blocks_kernel<T, kBackward, kEach, plan.kMany>>(grid, a);
-  }
+  return plan.template way<SoftmaxArgs<T>, softmax_by_lanes_of_warp_kernel<T, kBackward, kEach, P::kFew>,
+                           softmax_by_lanes_of_warp_kernel<T, kBackward, kEach, P::kMany>,
+                           softmax_by_whole_blocks_kernel<T, kBackward, kEach, P::kFew>,
+                           softmax_by_whole_blocks_kernel<T, kBackward, kEach, P::kMany>,
+                           softmax_by_blocks_kernel<T, kBackward, kEach>>(r, a.count);
 }
 
+// The same of lines that lie across memory.
 template <class T, bool kBackward, int kEach>
-void launch_across(const cuda::Queue& q, SoftmaxArgs<T> a) {
+Way<SoftmaxArgs<T>> way_across(const Runtime& r, SoftmaxArgs<T>& a) {
   constexpr unsigned kMostLog = 5;  // a warp has neighbours
   a.log = kMostLog;
   const auto kept = [&] { return int64_t{kTermsOfThread<kEach>} * (kRowThreads >> a.log); };
   while (a.log > kLeastLog<kEach> && kept() < a.terms) --a.log;
   if (kept() < a.terms) {
-    const cuda::Grid grid = cuda::grid_of(q.runtime(), (a.count + cuda::kWarp - 1) / cuda::kWarp, kRowThreads);
     a.strides = cuda::Divisor(a.stride);
-    return q.launch<softmax_by_lanes_kernel<T, kBackward>>(grid, a);
+    return {cuda::grid_of(r, (a.count + cuda::kWarp - 1) / cuda::kWarp, kRowThreads),
+            cuda::kept::launch_on<softmax_by_lanes_kernel<T, kBackward>, SoftmaxArgs<T>>};
   }
   const int64_t lines = int64_t{kEach} << a.log;
   a.strides = cuda::Divisor(a.stride / kEach);
-  q.launch<softmax_across_kernel<T, kBackward, kEach>>(
-      cuda::grid_of(q.runtime(), (a.count + lines - 1) / lines, kRowThreads), a);
+  return {cuda::grid_of(r, (a.count + lines - 1) / lines, kRowThreads),
+          cuda::kept::launch_on<softmax_across_kernel<T, kBackward, kEach>, SoftmaxArgs<T>>};
 }
 
 template <class T, bool kBackward, int kEach>
-void launch(const cuda::Queue& q, const SoftmaxArgs<T>& a) {
-  a.stride == 1 ? launch_rows<T, kBackward>(q, Plan<T, kEach>(a.terms), a) : launch_across<T, kBackward, kEach>(q, a);
+Way<SoftmaxArgs<T>> way_of(const Runtime& r, SoftmaxArgs<T>& a) {
+  return a.stride == 1 ? way_of_rows<T, kBackward, kEach>(r, a) : way_across<T, kBackward, kEach>(r, a);
 }
 
 template <class T, bool kBackward>
@@ -121,12 +121,14 @@ void offer(const char* name, const Problem<SoftmaxParams>& p, Candidates& candid
     constexpr int kEach = cuda::Vector<T>::kSize;
     // Every line begins at a multiple of its length, or of their distance.
     const bool has_vectors = (args.stride == 1 ? args.terms : args.stride) % kEach == 0;
+    const Runtime& r = runtime_of(device);
+    const auto way = has_vectors ? way_of<T, kBackward, kEach>(r, args) : way_of<T, kBackward, 1>(r, args);
     return cuda::own(name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
       SoftmaxArgs<T> now = args;
       now.dy = kBackward ? static_cast<const T*>(l.in[0]) : nullptr;
       now.x = static_cast<const T*>(l.in[kBackward ? 1 : 0]);
       now.out = static_cast<T*>(l.out[0]);
-      has_vectors ? launch<T, kBackward, kEach>(q, now) : launch<T, kBackward, 1>(q, now);
+      way.launch(q, now);
     });
   });
 }
