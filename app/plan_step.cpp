@@ -96,13 +96,8 @@ PlannedStep plan_step(const PlanConfig& c, Layout layout, Device device, const m
   const Tensor images =
       Tensor::empty(TensorSpec(Shape{c.batch, in[0], in[1], in[2]}, dtype, layout), MemoryClass::kInput, device);
   const Tensor labels = Tensor::empty(TensorSpec(Shape{c.batch}, DType::kI64), MemoryClass::kInput, device);
-  const Program program = capture([&] {
-    TensorList result =
-        training::forward_backward(*network, models::ForwardContext::training(generator), images, labels);
-    optimizer->step(std::span<const Tensor>(result).subspan(2));
-    result.resize(2);
-    return result;
-  });
+  training::TrainingStep of_network(*network, *optimizer, generator, training::StepMode::kCaptured);
+  const Program program = of_network.program(images, labels);
   for (const PreparedKernel* p : program.kernels()) {
     step.kernels.push_back(row_of(*p, roofs, policy.math));
     step.launches += step.kernels.back().launches;

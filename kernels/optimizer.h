@@ -2,9 +2,9 @@
 //
 // Inputs: the learning rate (a number of the weights' dtype), the number of steps done (i64), then for n parameters n
 // weights, n of each state and n gradients, each with its parameter's spec. Everything between the rate and the
-// gradients is written. Whatever changes between steps is an input, so that a captured step replays correctly. With
-// has_copies, n bf16 copies of the weights precede the gradients and are written, too; the gradients are those of the
-// copies.
+// gradients is written. Whatever changes between steps is an input, so that a captured step replays correctly. The
+// first weights, as many as the attribute `copies` says, have copies in bf16, which precede the gradients and are
+// written, too; their gradients are those of the copies.
 #pragma once
 
 #include "../dispatch/kernel.h"
@@ -12,23 +12,24 @@
 
 namespace plumb {
 
-/// Indices of an update's inputs, which come in lists of n: weights, each state, copies, gradients.
+/// Indices of an update's inputs, which come in lists: n weights, n of each state, copies, n gradients.
 struct UpdateLists {
-  bool has_copies;
-  size_t n, states;
+  size_t n, states, copies;
 
   template <class Params>
   UpdateLists(const Problem<Params>& p, size_t states_)
-      : has_copies(p.params.has_copies != 0), n((p.in.size() - 2) / (2 + states_ + has_copies)), states(states_) {}
-  size_t at(size_t list, size_t i) const { return 2 + list * n + i; }
-  size_t weight(size_t i) const { return at(0, i); }
-  size_t state(size_t k, size_t i) const { return at(1 + k, i); }
-  size_t copy(size_t i) const { return at(1 + states, i); }
-  size_t gradient(size_t i) const { return at(1 + states + has_copies, i); }
+      : n((p.in.size() - 2 - static_cast<size_t>(p.params.copies)) / (2 + states_)),
+        states(states_),
+        copies(static_cast<size_t>(p.params.copies)) {}
+  size_t weight(size_t i) const { return 2 + i; }
+  size_t state(size_t k, size_t i) const { return 2 + (1 + k) * n + i; }
+  bool has_copy(size_t i) const { return i < copies; }
+  size_t copy(size_t i) const { return 2 + n * (1 + states) + i; }
+  size_t gradient(size_t i) const { return 2 + n * (1 + states) + copies + i; }
   std::span<const TensorSpec> weights(std::span<const TensorSpec> in) const { return in.subspan(2, n); }
   /// The bytes of the inputs that are written, the number of steps among them.
   double written_bytes(std::span<const TensorSpec> in) const {
-    return static_cast<double>(sizeof(int64_t) + bytes_of(in.subspan(2, n * (1 + states + has_copies))));
+    return static_cast<double>(sizeof(int64_t) + bytes_of(in.subspan(2, n * (1 + states) + copies)));
   }
 };
 

@@ -1,6 +1,7 @@
 #include "models/layers.h"
 
 #include "core/random.h"
+#include "models/rounded.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/pool2d.h"
@@ -10,7 +11,13 @@ namespace plumb::models {
 namespace {
 
 // Parameters are f32 and are rounded to the dtype of the activations where they are used.
-Tensor in_dtype(const Tensor& parameter, const Tensor& x) { return parameter ? to(parameter, x.dtype()) : parameter; }
+Tensor in_dtype(const Tensor& parameter, const Tensor& x, const ForwardContext& context) {
+  if (!parameter) return parameter;
+  if (context.rounded && x.dtype() == DType::kBf16) {
+    if (const Tensor kept = context.rounded->of(parameter)) return kept;
+  }
+  return to(parameter, x.dtype());
+}
 int64_t count(const Tensor& a, const Tensor& b) { return a.numel() + (b ? b.numel() : 0); }
 
 thread_local uint64_t next_seed = 0;
@@ -48,7 +55,7 @@ Tensor Conv2d::operator()(const Padded& in, const ForwardContext& context, Activ
   Conv2dParams p = params;
   p.activation = activation;
   for (int32_t& edge : p.padding) edge += static_cast<int32_t>(in.padding);
-  Tensor y = conv2d(x, in_dtype(weight, x), in_dtype(bias, x), p);
+  Tensor y = conv2d(x, in_dtype(weight, x, context), in_dtype(bias, x, context), p);
   context.note("Conv2d", y, count(weight, bias));
   if (activation == Activation::kRelu) context.note("ReLU", y);
   return y;
@@ -65,7 +72,7 @@ Linear::Linear(ParameterMaker& maker, const std::string& name, int64_t in, int64
 }
 
 Tensor Linear::operator()(const Tensor& x, const ForwardContext& context, Activation activation) const {
-  Tensor y = linear(x, in_dtype(weight, x), in_dtype(bias, x), activation);
+  Tensor y = linear(x, in_dtype(weight, x, context), in_dtype(bias, x, context), activation);
   context.note("Linear", y, count(weight, bias));
   if (activation == Activation::kRelu) context.note("ReLU", y);
   return y;

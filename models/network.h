@@ -23,11 +23,14 @@ struct LayerRow {
   int64_t parameters = 0;
 };
 
+class RoundedParameters;
+
 /// What a forward pass knows besides its input.
 struct ForwardContext {
   bool train = false;                      ///< batch statistics and dropout, or running statistics and none
   Generator* generator = nullptr;          ///< of the dropout masks; needed in training by networks with dropout
   std::vector<LayerRow>* table = nullptr;  ///< filled with a row a layer when set
+  RoundedParameters* rounded = nullptr;    ///< the parameters in bf16, kept between passes (models/rounded.h)
 
   /// A pass of a training step, whose dropout masks come from `g`.
   static ForwardContext training(Generator& g) { return {true, &g}; }

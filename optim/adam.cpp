@@ -28,7 +28,7 @@ Adam::Adam(const char* name, std::span<const Tensor> parameters, const Options& 
     : Optimizer(name, parameters, checked(name, options).learning_rate, std::vector<State>{{"mean"}, {"mean_square"}}),
       params_{options.beta1, options.beta2, options.epsilon, options.weight_decay, options.convention, decoupled} {}
 
-void Adam::apply(std::span<const Tensor> gradients) { update_by<AdamUpdate>(params_, gradients); }
+void Adam::apply(const Given& given) { update_by<AdamUpdate>(params_, given); }
 
 AdamW::Options AdamW::Options::defaults(Convention convention) {
   refuse_tensorflow1(convention);

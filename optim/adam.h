@@ -35,7 +35,7 @@ class Adam : public Optimizer {
   Adam(const char* name, std::span<const Tensor> parameters, const Options& options, bool decoupled);
 
  private:
-  void apply(std::span<const Tensor> gradients) final;
+  void apply(const Given& given) final;
   AdamParams params_;
 };
 

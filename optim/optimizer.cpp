@@ -67,21 +67,40 @@ Optimizer::Optimizer(const char* name, std::span<const Tensor> parameters, doubl
   }
 }
 
-void Optimizer::step(std::span<const Tensor> gradients) {
+void Optimizer::check_given(const Given& given) const {
+  const auto& [gradients, copies] = given;
   PLUMB_CHECK(gradients.size() == parameters_.size(), "{}: there are {} gradients for {} parameters", name_,
               gradients.size(), parameters_.size());
+  PLUMB_CHECK(copies.empty() || copies.size() == parameters_.size(), "{}: there are {} copies for {} parameters", name_,
+              copies.size(), parameters_.size());
   for (size_t i = 0; i < gradients.size(); ++i) {
+    const TensorSpec& own = parameters_[i].spec();
+    const bool has_copy = !copies.empty() && copies[i];
     PLUMB_CHECK(gradients[i],
                 "{}: the gradient of parameter {} is an empty tensor; leave out parameters that are not used", name_,
                 i);
-    PLUMB_CHECK(gradients[i].spec() == parameters_[i].spec(),
-                "{}: the gradient of parameter {} is {}, the parameter is {}", name_, i, gradients[i].spec(),
-                parameters_[i].spec());
+    if (!has_copy) {
+      PLUMB_CHECK(gradients[i].spec() == own, "{}: the gradient of parameter {} is {}, the parameter is {}", name_, i,
+                  gradients[i].spec(), own);
+      continue;
+    }
+    PLUMB_CHECK(own.dtype == DType::kF32 && copies[i].spec() == own.with(DType::kBf16) &&
+                    copies[i].device() == parameters_[i].device(),
+                "{}: the copy of parameter {} is {} on {}, the parameter is {} on {}; copies are of f32 parameters, in "
+                "bf16",
+                name_, i, copies[i].spec(), copies[i].device(), own, parameters_[i].device());
+    PLUMB_CHECK(gradients[i].spec() == copies[i].spec(), "{}: the gradient of parameter {} is {}, its copy is {}",
+                name_, i, gradients[i].spec(), copies[i].spec());
   }
+}
+
+void Optimizer::step(std::span<const Tensor> gradients, std::span<const Tensor> copies) {
+  const Given given{gradients, copies};
+  check_given(given);
   const NoGrad no_tape;
   const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kUpdate);
   try {
-    apply(gradients);
+    apply(given);
   } catch (...) {
     step_.value->bump_version();  // whether it was a step is not known
     throw;
@@ -127,16 +146,27 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   return named;
 }
 
-detail::PoolVector<detail::In> Optimizer::inputs(std::span<const Tensor> gradients) const {
+detail::PoolVector<detail::In> Optimizer::inputs(const Given& given) const {
   detail::PoolVector<detail::In> in;
-  in.reserve(2 + parameters_.size() + masters_.size() + states_.size() + gradients.size());
+  in.reserve(2 + 3 * parameters_.size() + states_.size());
   in.push_back({rate_.value.get()});
   in.push_back({step_of_updates_.get()});
   const std::span<const Tensor> weights = masters_.empty() ? parameters() : masters_;
-  const std::span<const Tensor> copies = masters_.empty() ? std::span<const Tensor>() : parameters();
-  for (const std::span<const Tensor> list : {weights, std::span<const Tensor>(states_), copies, gradients}) {
-    for (const Tensor& t : list) in.push_back({t.value.get()});
+  const std::span<const Tensor> copies = masters_.empty() ? given.copies : parameters();
+  const size_t n = parameters_.size();
+  const auto add = [&](std::span<const Tensor> list) {  // those with copies first
+    for (const bool has_copy : {true, false}) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        if ((!copies.empty() && copies[i]) == has_copy) in.push_back({list[i].value.get()});
+      }
+    }
+  };
+  add(weights);
+  for (size_t first = 0; first < states_.size(); first += n) add(std::span(states_).subspan(first, n));
+  for (const Tensor& t : copies) {
+    if (t) in.push_back({t.value.get()});
   }
+  add(given.gradients);
   return in;
 }
 

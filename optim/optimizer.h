@@ -20,7 +20,10 @@ class Optimizer {
 
   /// One step with the gradients in the order of the parameters, each of its parameter's spec. Nothing is recorded; a
   /// warm step calls no malloc. Throws on a wrong number of gradients, on an empty one and on one of another spec.
-  void step(std::span<const Tensor> gradients);
+  void step(std::span<const Tensor> gradients) { step(gradients, {}); }
+  /// The same with bf16 copies of f32 parameters, in their order, or empty tensors for those without one: the gradient
+  /// of such a parameter is its copy's, in bf16, and the copy is written together with the parameter.
+  void step(std::span<const Tensor> gradients, std::span<const Tensor> copies);
 
   /// A scalar of the parameters' dtype, f32 for bf16 ones. Kernels read it when they run: a captured step follows it.
   Tensor& learning_rate() { return rate_; }
@@ -47,19 +50,24 @@ class Optimizer {
   /// as their rounded copies. Values that parameters are given later must be given to their masters, too.
   Optimizer(const char* name, std::span<const Tensor> parameters, double learning_rate, std::span<const State> states);
 
-  /// The work of a step, on gradients that fit.
-  virtual void apply(std::span<const Tensor> gradients) = 0;
+  /// What a step is given, and fits.
+  struct Given {
+    std::span<const Tensor> gradients, copies;
+  };
+  /// The work of a step.
+  virtual void apply(const Given& given) = 0;
   /// One step by the kernels of kind K (kernels/optimizer.h).
   template <class K>
-  void update_by(const typename K::Params& params, std::span<const Tensor> gradients) const {
+  void update_by(const typename K::Params& params, const Given& given) const {
+    const auto in = inputs(given);
     auto p = params;
-    p.has_copies = !masters_.empty();
-    const size_t written = 1 + parameters_.size() + masters_.size() + states_.size();
-    update<K>(p, inputs(gradients), Writes{1, static_cast<uint32_t>(written)});
+    p.copies = static_cast<int64_t>(in.size() - 2 - 2 * parameters_.size() - states_.size());
+    update<K>(p, in, Writes{1, static_cast<uint32_t>(in.size() - 1 - parameters_.size())});
   }
 
  private:
-  detail::PoolVector<detail::In> inputs(std::span<const Tensor> gradients) const;
+  void check_given(const Given& given) const;
+  detail::PoolVector<detail::In> inputs(const Given& given) const;
 
   // What is known of step_: its value when so many writes were steps and so many were not.
   struct Counted {

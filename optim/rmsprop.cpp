@@ -39,6 +39,6 @@ RmsProp::RmsProp(std::span<const Tensor> parameters, const Options& options)
       params_{options.rho,          options.epsilon,    options.momentum,
               options.weight_decay, options.convention, options.centered} {}
 
-void RmsProp::apply(std::span<const Tensor> gradients) { update_by<RmsPropUpdate>(params_, gradients); }
+void RmsProp::apply(const Given& given) { update_by<RmsPropUpdate>(params_, given); }
 
 }  // namespace plumb::optim

@@ -34,7 +34,7 @@ class RmsProp final : public Optimizer {
   explicit RmsProp(std::initializer_list<Tensor> parameters) : RmsProp(std::span(parameters), Options()) {}
 
  private:
-  void apply(std::span<const Tensor> gradients) override;
+  void apply(const Given& given) override;
   RmsPropParams params_;
 };
 

@@ -31,6 +31,6 @@ Sgd::Sgd(std::span<const Tensor> parameters, const Options& options)
                 options.momentum > 0 ? std::vector<State>{{"velocity"}} : std::vector<State>{}),
       params_{options.momentum, options.dampening, options.weight_decay, options.convention, options.nesterov} {}
 
-void Sgd::apply(std::span<const Tensor> gradients) { update_by<SgdUpdate>(params_, gradients); }
+void Sgd::apply(const Given& given) { update_by<SgdUpdate>(params_, given); }
 
 }  // namespace plumb::optim

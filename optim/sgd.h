@@ -32,7 +32,7 @@ class Sgd final : public Optimizer {
   explicit Sgd(std::initializer_list<Tensor> parameters) : Sgd(std::span(parameters), Options()) {}
 
  private:
-  void apply(std::span<const Tensor> gradients) override;
+  void apply(const Given& given) override;
   SgdParams params_;
 };
 

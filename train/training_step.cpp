@@ -14,7 +14,8 @@ TensorList forward_backward(const models::Network& network, const models::Forwar
   const Tensor logits = to(network.forward(images, pass), DType::kF32);
   const Tensor loss = cross_entropy(logits, labels);
   TensorList result{loss.detached(), argmax(logits, {1})};
-  for (Tensor& g : grad(loss, network.trainable())) result.push_back(std::move(g));
+  const TensorList wanted = pass.rounded ? pass.rounded->trainable() : network.trainable();
+  for (Tensor& g : grad(loss, wanted)) result.push_back(std::move(g));
   return result;
 }
 
@@ -27,12 +28,27 @@ TrainingStep::TrainingStep(const models::Network& network, optim::Optimizer& opt
       captured_([this](std::span<const Tensor> in) { return eager(in[0], in[1]); }) {}
 
 TensorList TrainingStep::operator()(const Tensor& images, const Tensor& labels) {
+  prepare(images.dtype());
   return mode_ == StepMode::kCaptured ? captured_({images, labels}) : eager(images, labels);
 }
 
+Program TrainingStep::program(const Tensor& images, const Tensor& labels) {
+  prepare(images.dtype());
+  return capture([&] { return eager(images, labels); });
+}
+
+void TrainingStep::prepare(DType images) {
+  if (images != DType::kBf16) return;
+  if (!rounded_) rounded_ = std::make_unique<models::RoundedParameters>(network_);
+  rounded_->refresh();
+}
+
 TensorList TrainingStep::eager(const Tensor& images, const Tensor& labels) {
-  TensorList result = forward_backward(network_, models::ForwardContext::training(generator_), images, labels);
-  optimizer_.step(std::span<const Tensor>(result).subspan(2));
+  models::ForwardContext pass = models::ForwardContext::training(generator_);
+  if (images.dtype() == DType::kBf16) pass.rounded = rounded_.get();
+  TensorList result = forward_backward(network_, pass, images, labels);
+  const TensorList copies = pass.rounded ? rounded_->used() : TensorList();
+  optimizer_.step(std::span<const Tensor>(result).subspan(2), copies);
   result.resize(2);
   return result;
 }

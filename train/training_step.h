@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../graph/program.h"
-#include "../models/network.h"
+#include "../models/rounded.h"
 #include "../optim/optimizer.h"
 
 namespace plumb::training {
@@ -14,11 +14,12 @@ inline constexpr StepMode kStepModes[] = {StepMode::kEager, StepMode::kCaptured}
 const char* to_string(StepMode m);
 
 /// The network's forward pass, loss and gradients for a batch: {loss, predictions, gradients...}. The loss is the mean
-/// cross entropy, f32; the predictions are i64 (N). Reads no results, so on a device it does not wait.
+/// cross entropy, f32; the predictions are i64 (N); the gradients are those of pass.rounded->trainable(), if there is
+/// one, else of the network's parameters. Reads no results, so on a device it does not wait.
 TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
                             const Tensor& labels);
 
-/// forward_backward, and an optimizer's update.
+/// forward_backward, and an optimizer's update. Of images in bf16 it keeps the parameters in bf16, too.
 class TrainingStep {
  public:
   /// Keeps references to all three. A captured step is captured once for each batch size, and replayed.
@@ -27,13 +28,17 @@ class TrainingStep {
   TrainingStep& operator=(const TrainingStep&) = delete;
   /// {loss, predictions} of the batch by the parameters before the update; if captured, valid until the next step.
   TensorList operator()(const Tensor& images, const Tensor& labels);
+  /// The step for these images and labels as a program, captured whatever the mode is.
+  Program program(const Tensor& images, const Tensor& labels);
 
  private:
+  void prepare(DType images);
   TensorList eager(const Tensor& images, const Tensor& labels);
   const models::Network& network_;
   optim::Optimizer& optimizer_;
   Generator& generator_;
   StepMode mode_;
+  std::unique_ptr<models::RoundedParameters> rounded_;
   StaticFunction captured_;
 };
 

@@ -16,21 +16,21 @@ struct SgdParams {
   Real momentum, dampening, weight_decay;
   Convention convention;
   int32_t nesterov;
-  int64_t has_copies = 0;  ///< bf16 copies of the weights are inputs, too
+  int64_t copies = 0;  ///< of so many of the weights, the first, bf16 copies are inputs, too
 };
 
 struct AdamParams {
   Real beta1, beta2, epsilon, weight_decay;
   Convention convention;
   int32_t decoupled;  ///< weight decay acts on w (AdamW) and not on g
-  int64_t has_copies = 0;
+  int64_t copies = 0;
 };
 
 struct RmsPropParams {
   Real rho, epsilon, momentum, weight_decay;
   Convention convention;
   int32_t centered;
-  int64_t has_copies = 0;
+  int64_t copies = 0;
 };
 
 namespace functors {

@@ -40,6 +40,23 @@ TEST(OptimizerRun, MastersKeepWhatBf16Loses) {
   }
 }
 
+// With a copy in bf16 a parameter goes where its gradient in f32 takes it, and the one beside it, too.
+TEST(OptimizerRun, CopiesAreWrittenRounded) {
+  for (const Make& make : every_optimizer()) {
+    const auto with = parameters_of(kTwo, 1), without = parameters_of(kTwo, 1);
+    const auto keeps = make(with), plain = make(without);
+    auto g = made(kTwo, 5);
+    const Tensor g16 = to(g[0], DType::kBf16), copy = to(with[0].detached(), DType::kBf16);
+    g[0] = to(g16, DType::kF32);
+    for (int i = 0; i < 3; ++i) {
+      keeps->step(std::vector{g16, g[1]}, std::vector{copy, Tensor()});
+      plain->step(g);
+      for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(bitwise_equal(with[k].detached(), without[k].detached()));
+      EXPECT_TRUE(bitwise_equal(copy, to(with[0].detached(), DType::kBf16)));
+    }
+  }
+}
+
 TEST(OptimizerRun, IsOneKernelOfTheUpdatePhase) {
   for (const Make& make : every_optimizer()) {
     const auto w = parameters_of(kTwo, 1), g = made(kTwo, 5);

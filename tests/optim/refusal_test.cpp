@@ -26,6 +26,26 @@ TEST(RefusalTest, GradientsThatDoNotFit) {
   EXPECT_EQ(sgd.steps(), 0);
 }
 
+TEST(RefusalTest, CopiesThatDoNotFit) {
+  const auto w = parameters_of(kTwo, 1);
+  Sgd sgd(w, {});
+  const auto g = made(kTwo, 5), g16 = made(kTwo, 5, DType::kBf16), copies = made(kTwo, 9, DType::kBf16);
+  const auto with = [&sgd](std::vector<Tensor> gradients, std::vector<Tensor> of_weights) {
+    return [&sgd, gradients, of_weights] { sgd.step(gradients, of_weights); };
+  };
+
+  EXPECT_TRUE(refused(with(g, {copies[0]}), "sgd: there are 1 copies for 2 parameters"));
+  EXPECT_TRUE(
+      refused(with(g, copies), "sgd: the gradient of parameter 0 is f32 (3, 4) nchw, its copy is bf16 (3, 4) nchw"));
+  EXPECT_TRUE(refused(with(g16, {copies[0], Tensor()}), "the gradient of parameter 1 is bf16 (5) nchw, the parameter"));
+  EXPECT_TRUE(refused(with({g[0], g16[1]}, {g[0], copies[1]}), "sgd: the copy of parameter 0 is f32 (3, 4) nchw"));
+  EXPECT_TRUE(refused(with(g16, {copies[1], copies[1]}), "copies are of f32 parameters, in bf16"));
+  const auto narrow = parameters_of(kTwo, 1, DType::kBf16);
+  Sgd masters(narrow, {});
+  EXPECT_TRUE(refused([&] { masters.step(g16, copies); }, "the copy of parameter 0 is bf16"));
+  EXPECT_EQ(sgd.steps(), 0);
+}
+
 TEST(RefusalTest, ParametersItCannotUpdate) {
   const auto w = parameters_of(kTwo, 1);
   const Tensor constant = random_tensor(TensorSpec({2}), 3);

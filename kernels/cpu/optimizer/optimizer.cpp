@@ -25,7 +25,7 @@ struct Line {
   }
 };
 
-// G is the type of the gradients; if it differs from T, the weights have copies of type G.
+// G is the type of the gradients; if it differs from T, the weights have copies of that type.
 template <class Rule, class T, class G>
 [[gnu::noinline]] void update_range(const Rule& shared, T* w, G* copy, const G* g, std::array<T*, Rule::kStates> s,
                                     int64_t begin, int64_t end) {
@@ -42,6 +42,7 @@ template <class Rule, class T, class G>
   }
 }
 
+// G is the type of the copies, for those weights that have one.
 template <class Rule, class T, class G, class Params>
 void update_all(const Params& params, const UpdateLists& lists, const Line& line, const Launch& l) {
   auto* step = static_cast<int64_t*>(l.in[1]);
@@ -51,9 +52,12 @@ void update_all(const Params& params, const UpdateLists& lists, const Line& line
     for (size_t i = line.tensor_at(begin); begin < end; begin = line.starts[++i]) {
       std::array<T*, Rule::kStates> states;
       for (size_t k = 0; k < Rule::kStates; ++k) states[k] = static_cast<T*>(l.in[lists.state(k, i)]);
-      update_range<Rule, T, G>(rule, static_cast<T*>(l.in[lists.weight(i)]), static_cast<G*>(l.in[lists.copy(i)]),
-                               static_cast<const G*>(l.in[lists.gradient(i)]), states, begin - line.starts[i],
-                               std::min(line.sizes[i], end - line.starts[i]));
+      const auto update = [&]<class Gradient>(Gradient* copy) {
+        update_range<Rule, T, Gradient>(rule, static_cast<T*>(l.in[lists.weight(i)]), copy,
+                                        static_cast<const Gradient*>(l.in[lists.gradient(i)]), states,
+                                        begin - line.starts[i], std::min(line.sizes[i], end - line.starts[i]));
+      };
+      lists.has_copy(i) ? update(static_cast<G*>(l.in[lists.copy(i)])) : update(static_cast<T*>(nullptr));
     }
   });
 }
@@ -77,9 +81,10 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
 
 template <class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
-  if (p.in.back().dtype == DType::kF32) offer<float, float>(name, p, candidates);
-  if (p.in.back().dtype == DType::kF64) offer<double, double>(name, p, candidates);
-  if (p.in.back().dtype == DType::kBf16) offer<float, Bfloat16>(name, p, candidates);
+  const DType of_weights = p.in[0].dtype;
+  if (of_weights == DType::kF64) offer<double, double>(name, p, candidates);
+  if (of_weights != DType::kF32) return;
+  p.params.copies ? offer<float, Bfloat16>(name, p, candidates) : offer<float, float>(name, p, candidates);
 }
 
 }  // namespace

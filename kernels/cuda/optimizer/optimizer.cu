@@ -13,12 +13,12 @@ using functors::Told;
 constexpr unsigned kThreads = 256;
 constexpr int64_t kPiece = 8192;  // elements of one parameter that a block takes at a time
 
-// G: of the gradients, and of the weights' copies where that is another type than T.
+// G: of the copies, and of the gradients of those weights that have one; the other gradients are of type T.
 template <class T, class G, size_t kStates>
 struct Parameter {
   T* w;
-  G* copy;
-  const G* g;
+  G* copy;  // null if there is none
+  const void* g;
   T* s[kStates > 0 ? kStates : 1];
   int64_t n, first_piece;
 };
@@ -44,7 +44,7 @@ template <class Rule, class T, class G, class Params>
 __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule, T, G, Params> a) {
   constexpr size_t kStates = Rule::kStates, kRoom = kStates > 0 ? kStates : 1;
   constexpr bool kCopies = !std::is_same_v<T, G>;
-  constexpr int kTogether = cuda::Vector<T>::kSize;  // and as many elements of a narrower G
+  constexpr int kTogether = cuda::Vector<G>::kSize;  // and of a wider T as many: two accesses
   auto& s = cuda::shared<UpdateShared<Rule>>();
   auto* const made = reinterpret_cast<Rule*>(s.rule);
   if (threadIdx.x == 0) *made = Rule(a.params, static_cast<double>(*a.rate), *a.step + 1, a.is);  // powers take long
@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
     const auto& p = a.of[low];
     const int64_t begin = (piece - p.first_piece) * kPiece, end = begin + kPiece < p.n ? begin + kPiece : p.n;
     const int64_t whole = begin + (end - begin) / kTogether * kTogether;
-    const auto update = [&]<int kEach>(int64_t i) {
+    const auto update = [&]<int kEach, class Gradient>(const Gradient* gradient, int64_t i) {
       auto w = cuda::load_piece<kEach>(p.w + i);
-      const auto g = cuda::load_piece<kEach>(p.g + i);
+      const auto g = cuda::load_piece<kEach>(gradient + i);
       cuda::Piece<T, kEach> state[kRoom];
       for (size_t k = 0; k < kStates; ++k) state[k] = cuda::load_piece<kEach>(p.s[k] + i);
       for (int j = 0; j < kEach; ++j) {
@@ -77,16 +77,23 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule,
       }
       for (size_t k = 0; k < kStates; ++k) cuda::store_piece(p.s[k] + i, state[k]);
       cuda::store_piece(p.w + i, w);
-      if constexpr (kCopies) {
+      if constexpr (!std::is_same_v<T, Gradient>) {
         cuda::Piece<G, kEach> copy;
         for (int j = 0; j < kEach; ++j) copy.of[j] = cuda::rounded<G>(w.of[j]);
         cuda::store_piece(p.copy + i, copy);
       }
     };
+    const auto update_piece = [&]<class Gradient>(const Gradient* gradient) {
 #pragma unroll 1
-    for (int64_t i = begin + threadIdx.x * kTogether; i < whole; i += kThreads * kTogether)
-      update.template operator()<kTogether>(i);
-    if (const int64_t i = whole + threadIdx.x; i < end) update.template operator()<1>(i);
+      for (int64_t i = begin + threadIdx.x * kTogether; i < whole; i += kThreads * kTogether)
+        update.template operator()<kTogether>(gradient, i);
+      if (const int64_t i = whole + threadIdx.x; i < end) update.template operator()<1>(gradient, i);
+    };
+    if (kCopies && p.copy) {
+      update_piece(static_cast<const G*>(p.g));
+    } else {
+      update_piece(static_cast<const T*>(p.g));
+    }
   }
 }
 
@@ -119,9 +126,9 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
             const size_t at = first + static_cast<size_t>(i);
             auto& one = a.of[i];
             one.w = static_cast<T*>(l.in[lists.weight(at)]);
-            one.copy = static_cast<G*>(l.in[lists.copy(at)]);
+            one.copy = lists.has_copy(at) ? static_cast<G*>(l.in[lists.copy(at)]) : nullptr;
             for (size_t k = 0; k < kStates; ++k) one.s[k] = static_cast<T*>(l.in[lists.state(k, at)]);
-            one.g = static_cast<const G*>(l.in[lists.gradient(at)]);
+            one.g = l.in[lists.gradient(at)];
             one.n = sizes[at];
             one.first_piece = a.pieces;
             a.pieces += (sizes[at] + kPiece - 1) / kPiece;
@@ -138,9 +145,10 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
 
 template <class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
-  if (p.in.back().dtype == DType::kF32) offer<float, float>(name, p, candidates);
-  if (p.in.back().dtype == DType::kF64) offer<double, double>(name, p, candidates);
-  if (p.in.back().dtype == DType::kBf16) offer<float, Bfloat16>(name, p, candidates);
+  const DType of_weights = p.in[0].dtype;
+  if (of_weights == DType::kF64) offer<double, double>(name, p, candidates);
+  if (of_weights != DType::kF32) return;
+  p.params.copies ? offer<float, Bfloat16>(name, p, candidates) : offer<float, float>(name, p, candidates);
 }
 
 }  // namespace

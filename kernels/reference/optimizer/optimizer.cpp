@@ -42,7 +42,7 @@ void offer_update(const char* kind, const Problem<Params>& p, Candidates& candid
         update(params, rate.load(l.in[0], {}), step, w, gradient.load(l.in[lists.gradient(t)], i), s);
         for (size_t k = 0; k < states; ++k) weight.store(l.in[lists.state(k, t)], i, s[k]);
         weight.store(l.in[lists.weight(t)], i, w);
-        if (lists.has_copies) gradient.store(l.in[lists.copy(t)], i, weight.load(l.in[lists.weight(t)], i));
+        if (lists.has_copy(t)) gradient.store(l.in[lists.copy(t)], i, weight.load(l.in[lists.weight(t)], i));
       });
     }
   });
