@@ -118,8 +118,7 @@ class Candidates {
     Provider provider;
     std::string algorithm;
     Make make;
-    bool deterministic;     // the same bits in every run, for a fixed number of threads
-    bool is_aside = false;  // beside others of the same library that promise more: few are measured
+    bool deterministic;  // the same bits in every run, for a fixed number of threads
   };
   /// `algorithm` names the candidate within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes
   /// the whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
@@ -142,13 +141,8 @@ class Candidates {
       all_.push_back(std::move(c));
     }
   }
-  /// What `others` has, as it is or aside.
+  /// What `others` has, as it is.
   void add(const Candidates& others) { all_.insert(all_.end(), others.all_.begin(), others.all_.end()); }
-  void add_aside(const Candidates& others) {
-    const size_t first = all_.size();
-    add(others);
-    for (size_t i = first; i < all_.size(); ++i) all_[i].is_aside = true;
-  }
   const std::vector<Candidate>& all() const { return all_; }
 
  private:

@@ -17,9 +17,6 @@ namespace plumb {
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
-// How many plans of cuDNN are measured, of those that its heuristics put first: there are up to fifty of a convolution,
-// and some take half a second to make. PyTorch measures as many. Of those that stand aside, fewer.
-constexpr int kMostPlans = 10, kMostAside = 4;
 std::atomic<size_t> limit_of_workspace{kNoLimit};
 
 }  // namespace
@@ -152,18 +149,11 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
   };
   std::vector<Made> made;
   for (int r = 0; r < 4 && made.empty(); ++r) {
-    int plans = 0, aside = 0;
     for (const auto& c : order) {
-      int& measured_so_far = c.is_aside ? aside : plans;
-      const bool is_plan = c.provider == Provider::kCudnn;
-      if (is_plan && measured_so_far == (c.is_aside ? kMostAside : kMostPlans)) continue;
       if (is_lost_by(c.algorithm, p)) continue;
       const bool is_last_resort = c.provider == Provider::kReference || (!c.deterministic && c.algorithm != family);
       if (rank(c) != r || (is_last_resort && !made.empty())) continue;
-      if (auto kernel = make(c)) {
-        measured_so_far += is_plan;
-        made.push_back({c.algorithm, c.provider, std::move(kernel)});
-      }
+      if (auto kernel = make(c)) made.push_back({c.algorithm, c.provider, std::move(kernel)});
     }
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);

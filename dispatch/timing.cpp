@@ -140,7 +140,7 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
     for (size_t i = 0; i < ways.size(); ++i) {
       if (std::isinf(least[i]) || least[i] > kFarBehind * least[least_of(least)]) continue;
       const double seconds = works[i]->seconds();
-      now.seconds += seconds;
+      now.seconds += seconds * works[i]->times();
       least[i] = std::min(least[i], seconds);
     }
   }

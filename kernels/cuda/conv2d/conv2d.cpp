@@ -151,8 +151,8 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   for (const int64_t channels : cuda::padded_channels(direction, s, p.params))
     cuda::offer_padded(direction, s, p, channels, vendors, padded);
   c.add(is_packed_first ? packed : plain);
-  c.add_aside(is_packed_first ? plain : packed);
-  c.add_aside(padded);
+  c.add(is_packed_first ? plain : packed);
+  c.add(padded);
   if (!is_ours_first) cuda::offer_depthwise(direction, p, c);
   if (is_packed) cuda::offer_krsc(s, p, own, c);
   own(s, c);
