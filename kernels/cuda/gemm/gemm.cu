@@ -264,15 +264,23 @@ Work work_of(const Gemm& g, int multiprocessors) {
   return w;
 }
 
+// What gemm_parts_kernel reads but for where things lie.
+template <class T>
+GemmArgs<T> parts_of(const Gemm& gemm) {
+  GemmArgs<T> args{};
+  args.g = gemm;
+  args.splits = 1;
+  args.of_one = Divisor(gemm.rows() * gemm.columns());
+  args.columns = Divisor(gemm.columns());
+  return args;
+}
+
 template <class T, class Tile>
 std::unique_ptr<Kernel> make(const char* name, Device device, const Gemm& gemm, int a, int b, int bias) {
   const Runtime& runtime = runtime_of(device);
   const Work work = work_of<Tile>(gemm, runtime.properties().multiprocessors);
-  GemmArgs<T> args{};
-  args.g = gemm;
+  GemmArgs<T> args = parts_of<T>(gemm);
   args.column_tiles = Divisor(work.column_tiles);
-  args.of_one = Divisor(gemm.rows() * gemm.columns());
-  args.columns = Divisor(gemm.columns());
   args.tiles = tiles_over(gemm.depth(), kDepth<T>);
   // Few tiles of a long sum would leave most of the device idle: it is split, and the parts are added in their order.
   constexpr int64_t kLeastTiles = 16, kMostSplits = 512;
@@ -321,6 +329,21 @@ std::unique_ptr<Kernel> gemm_kernel(const char* name, Device device, DType dtype
       case 2: kernel = make<T, Flat<T>>(name, device, gemm, a, b, bias); break;
       default: kernel = make<T, Small>(name, device, gemm, a, b, bias);
     }
+  });
+  return kernel;
+}
+
+std::unique_ptr<Kernel> gemm_ending(const char* name, Device device, DType dtype, const Gemm& gemm, int bias) {
+  std::unique_ptr<Kernel> kernel;
+  dispatch_compute(dtype, [&]<class T>() {
+    const int64_t outputs = gemm.rows() * gemm.columns() * gemm.batches.count;
+    kernel = own(name, device, 1, [=, args = parts_of<T>(gemm)](const Queue& q, const Launch& l) {
+      GemmArgs<T> now = args;
+      now.bias = bias < 0 ? nullptr : static_cast<const T*>(l.in[bias]);
+      now.out = static_cast<T*>(l.out[0]);
+      now.parts = static_cast<Compute<T>*>(l.workspace);
+      q.launch<gemm_parts_kernel<T>>(grid_over(q.runtime(), outputs, kThreads), now);
+    });
   });
   return kernel;
 }

@@ -62,6 +62,9 @@ struct Gemm {
 /// f64 or bf16.
 std::unique_ptr<Kernel> gemm_kernel(const char* name, Device device, DType dtype, const Gemm& gemm, int a, int b,
                                     int bias);
+/// Its end alone: from sums in f32 (in f64 of f64) where the workspace begins, columns of a row one after another, +
+/// bias, ReLU, rounded to output 0.
+std::unique_ptr<Kernel> gemm_ending(const char* name, Device device, DType dtype, const Gemm& gemm, int bias);
 /// Offers it for the problem's output. There is none of f16.
 template <class Params>
 void offer_gemm(const char* algorithm, const char* name, const Problem<Params>& p, const Gemm& gemm, int a, int b,

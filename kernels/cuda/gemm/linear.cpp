@@ -28,16 +28,20 @@ Operand by_columns(const TensorSpec& m) {
   return o;
 }
 
-template <class Params>
-void offer(const char* name, const Problem<Params>& p, const Operand& a, const Operand& b, int64_t row_stride,
-           int64_t column_stride, int of_a, int of_b, Candidates& candidates, int bias = -1, bool relu = false) {
+Gemm gemm_of(const Operand& a, const Operand& b, int64_t row_stride, int64_t column_stride, bool relu) {
   Gemm g;
   g.a = a, g.b = b;
   g.row_stride = row_stride;
   g.column_inner = cuda::Divisor(std::max<int64_t>(1, g.columns()));
   g.column_stride[0] = column_stride;
   g.relu = relu;
-  cuda::offer_gemm("gemm", name, p, g, of_a, of_b, bias, candidates);
+  return g;
+}
+
+template <class Params>
+void offer(const char* name, const Problem<Params>& p, const Operand& a, const Operand& b, int64_t row_stride,
+           int64_t column_stride, int of_a, int of_b, Candidates& candidates) {
+  cuda::offer_gemm("gemm", name, p, gemm_of(a, b, row_stride, column_stride, false), of_a, of_b, -1, candidates);
 }
 
 std::unique_ptr<Kernel> sum_of_rows(const TensorSpec& dy, Device device) {
@@ -90,6 +94,38 @@ cuda::LtProduct weight_product(const TensorSpec& dy, const TensorSpec& x, const 
       .a = transposed(1, x), .b = transposed(0, dy), .d = transposed(0, dw), .depth = dy.shape[0], .transpose_b = true};
 }
 
+// y is of bf16, with a bias: cuBLASLt's product of f32 sums, columns one after another as `end` reads them, and that.
+// Of few outputs its own epilogues take many times as long, for such a product can be split and they cannot.
+void offer_then_end(const Problem<LinearParams>& p, const Gemm& end, Candidates& candidates) {
+  const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
+  const cuda::LtProduct product{.a = transposed(0, x),
+                                .b = transposed(1, w),
+                                .d = {0, y.shape[0], y.shape[1]},
+                                .depth = x.shape[1],
+                                .transpose_a = true,
+                                .is_d_f32 = true};
+  const size_t sums = (static_cast<size_t>(y.numel()) * sizeof(float) + 255) / 256 * 256;
+  Candidates products;
+  cuda::offer_cublaslt(product, y.dtype, p.math, p.device, products);
+  for (const auto& c : products.all()) {
+    const auto both = [=, make = c.make, device = p.device, dtype = y.dtype]() -> std::unique_ptr<Kernel> {
+      auto kernel = make();
+      if (!kernel) return nullptr;
+      const size_t workspace = sums + kernel->info().workspace_bytes;
+      auto run = [sums, ending = cuda::gemm_ending("", device, dtype, end, 2)](const Kernel& first, const Launch& l) {
+        void* const out = l.workspace;
+        first.run({l.in, &out, static_cast<char*>(l.workspace) + sums, l.stream});
+        ending->run(l);
+      };
+      auto pair = wrap_kernel(std::move(kernel), "", "+bias", std::move(run));
+      pair->info().workspace_bytes = workspace;
+      pair->info().launches += 1;
+      return pair;
+    };
+    candidates.add(c.provider, c.algorithm + "_then_bias", both, c.deterministic);
+  }
+}
+
 }  // namespace
 
 void LinearForward::cuda(const Problem<Params>& p, Candidates& c) {
@@ -98,7 +134,9 @@ void LinearForward::cuda(const Problem<Params>& p, Candidates& c) {
   product.relu = p.params.activation == Activation::kRelu;
   cuda::offer_cublaslt(product, y.dtype, p.math, p.device, c);
   // Rows are outputs, so that each has one bias.
-  offer("plumb:linear_forward", p, by_rows(w), by_rows(x), 1, w.shape[0], 1, 0, c, product.bias, product.relu);
+  const Gemm own = gemm_of(by_rows(w), by_rows(x), 1, w.shape[0], product.relu);
+  if (y.dtype == DType::kBf16 && product.bias >= 0) offer_then_end(p, own, c);
+  cuda::offer_gemm("gemm", "plumb:linear_forward", p, own, 1, 0, product.bias, c);
 }
 
 void LinearForwardMask::cuda(const Problem<Params>& p, Candidates& c) {

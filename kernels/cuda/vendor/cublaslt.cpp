@@ -124,7 +124,7 @@ Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
   }
   o.a = layout_of(dtype, p.a, p.count);
   o.b = layout_of(dtype, p.b, p.count);
-  o.d = layout_of(dtype, p.d, p.count);
+  o.d = layout_of(p.is_d_f32 ? DType::kF32 : dtype, p.d, p.count);
   return o;
 }
 

@@ -31,6 +31,7 @@ struct LtProduct {
   bool gives_bias = false;  ///< output 1 is the sum of op(b) over the depth, which is the gradient by a bias
   int mask = -1;            ///< the input that says where d is not 0, or -1
   bool gives_mask = false;  ///< output 1 says where d is not 0 after ReLU
+  bool is_d_f32 = false;    ///< whatever dtype a and b have
 };
 
 #ifdef PLUMB_HAS_VENDOR
