@@ -65,7 +65,9 @@ __device__ auto of_fetched(const Sums& sums, const Fetched& v) {
 template <int kEach, int kMost, class Sums, class Pieces, class Add>
 __device__ int add_pieces(const Sums& sums, Pieces& pieces, const Add& add) {
   using Fetched = decltype(sums.template fetch<kEach>(0));
-  constexpr int kUnderWay = static_cast<int>(std::bit_floor(std::clamp<size_t>(96 / sizeof(Fetched), 2, 8)));
+  constexpr size_t kBytes = requires(Fetched f) { sums.kept(f); }
+  ? 96 : 64;  // those know where they write, too
+  constexpr int kUnderWay = static_cast<int>(std::bit_floor(std::clamp<size_t>(kBytes / sizeof(Fetched), 2, 8)));
   static_assert(kMost % kUnderWay == 0);
   int n = 0;
 #pragma unroll 1

@@ -44,7 +44,9 @@ template <class Rule, class T, class G, class Params>
 __global__ void __launch_bounds__(kThreads) update_kernel(const UpdateArgs<Rule, T, G, Params> a) {
   constexpr size_t kStates = Rule::kStates, kRoom = kStates > 0 ? kStates : 1;
   constexpr bool kCopies = !std::is_same_v<T, G>;
-  constexpr int kTogether = cuda::Vector<G>::kSize;  // and of a wider T as many: two accesses
+  // As many of a narrower G. Twice as many would be two accesses to each half of what memory moves at a time: an H200
+  // took twice as long.
+  constexpr int kTogether = cuda::Vector<T>::kSize;
   auto& s = cuda::shared<UpdateShared<Rule>>();
   auto* const made = reinterpret_cast<Rule*>(s.rule);
   if (threadIdx.x == 0) *made = Rule(a.params, static_cast<double>(*a.rate), *a.step + 1, a.is);  // powers take long
