@@ -62,6 +62,7 @@ std::vector<Layer> depthwise_layers() {
       // clang-format on
       {"c8_7x8", 8, 8, 5, 6, 8, 7, 8, {.padding = {3, 3, 4, 3}, .groups = 8}},
       {"c132", 1, 132, 5, 17, 132, 3, 3, {.padding = 1, .groups = 132}},
+      {"c132_one_pixel", 1, 132, 1, 1, 132, 3, 3, {.padding = 1, .groups = 132}},
       {"c2_1025", 16, 2, 16, 33, 2, 3, 3, {.padding = 1, .groups = 2}},
       {"c4_1025_stride2", 4, 4, 31, 65, 4, 3, 3, {.stride = 2, .padding = 1, .groups = 4}},
       {"multiplier2", 2, 3, 9, 8, 6, 3, 3, {.padding = 1, .groups = 3}},

@@ -65,14 +65,13 @@ constexpr int kEachInOrder = std::max<int>(kWords, cuda::Vector<T>::kSize);
 /// What is left behind whole pieces, an element a thread.
 template <class T>
 __device__ void put_rest(const DropoutArgs<T>& a, const Words& words, int64_t begin) {
-#pragma unroll 1
-  for (int64_t i = begin + cuda::thread_of_grid(); i < a.n; i += cuda::threads_of_grid()) {
-    const auto of_block = words.of(i / kWords);
-    bool is_kept = false;
-    for (int j = 0; j < kWords; ++j) is_kept |= i % kWords == j && of_block[static_cast<size_t>(j)] >= a.threshold;
-    cuda::put(a.y + i, scaled(cuda::get(a.x + i), is_kept, a.scale));
-    if (a.mask) cuda::put(a.mask + i, static_cast<uint8_t>(is_kept));
-  }
+  const int64_t i = begin + cuda::thread_of_grid();
+  if (i >= a.n) return;
+  const auto of_block = words.of(i / kWords);
+  bool is_kept = false;
+  for (int j = 0; j < kWords; ++j) is_kept |= i % kWords == j && of_block[static_cast<size_t>(j)] >= a.threshold;
+  cuda::put(a.y + i, scaled(cuda::get(a.x + i), is_kept, a.scale));
+  if (a.mask) cuda::put(a.mask + i, static_cast<uint8_t>(is_kept));
 }
 
 template <class T>
