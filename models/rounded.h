@@ -11,7 +11,8 @@ namespace plumb::models {
 /// A network's f32 parameters rounded to bf16 once, instead of at each use. A pass that has these in its ForwardContext
 /// takes them where a layer would round its parameters; gradients are then those of the copies, in bf16, and an
 /// optimizer that is given the copies (Optimizer::step) writes them together with the parameters: what was three passes
-/// over each parameter is one. The numbers are the same to the bit.
+/// over each parameter is one. The numbers are the same to the bit where a pass uses each parameter once; the gradients
+/// of one that it uses more often are added up in bf16.
 class RoundedParameters {
  public:
   /// Of all parameters in f32. Keeps a reference to the network. Throws while a step is captured.

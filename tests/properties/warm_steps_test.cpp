@@ -51,6 +51,7 @@ class Training {
     loss_ = step_(batch_.images, batch_.labels)[0].item();
   }
   double loss() const { return loss_; }
+  const models::Network& network() const { return *network_; }
 
  private:
   std::unique_ptr<models::Network> network_;
@@ -118,6 +119,10 @@ TEST_P(WarmSteps, LeaveNoActivationsAndNoGradients) {
   const auto& [c, is_captured] = GetParam();
   Training train(c, is_captured);
   MemoryStats::ByClass expected = cpu_memory().stats().live_bytes;
+  if (c.dtype == DType::kBf16) {  // a step keeps the parameters in bf16 as well, and nothing else of theirs
+    const models::RoundedParameters rounded(train.network());
+    expected = cpu_memory().stats().live_bytes;
+  }
 
   train();
 
