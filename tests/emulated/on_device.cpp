@@ -31,7 +31,7 @@ class OnDevice : public testing::Environment {
     KernelCheck::runs().clear();
     for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom, Order::kGreedy}) {
 #ifdef __SANITIZE_ADDRESS__  // sees what is touched, which is the same in every order
-      if (order != Order::kRandom) continue;
+      if (order == Order::kBackward || order == Order::kGreedy) continue;
 #endif
       KernelCheck::runs().push_back([order] { emulator::set_order(order); });
     }

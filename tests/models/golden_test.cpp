@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "core/context.h"
-#include "core/runtime.h"
 #include "dispatch/recorder.h"
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
@@ -80,9 +79,6 @@ constexpr const char* kNetworks[] = {"vgg16", "alexnet"};
 
 class GoldenNetwork : public testing::TestWithParam<const char*> {};
 
-bool on_host() { return detail::ctx.policy.device == Device{}; }
-bool is_emulated() { return !on_host() && !runtime_of(detail::ctx.policy.device).properties().is_gpu(); }
-
 // In f64 the gradients agree to the rounding of the f32 that they are returned in. In f32 a sum that is 0 but for
 // rounding may fall on the other side of a ReLU, with some kernels on some machines: then, and only then, the gradient
 // of one position comes or goes.
@@ -111,8 +107,6 @@ TEST_P(GoldenNetwork, AgreesWithPyTorchAndTensorFlowInEveryLayout) {
     expect(run(*network, images, labels(batch), true, &f64), 1e-9, 1e-6);
   }
   for (const Layout layout : kPublicLayouts) {
-    // Its products with 4096 columns take half a minute emulated, and are the same in every layout.
-    if (is_emulated() && model == "alexnet" && layout != Layout::kNhwc) continue;
     Decisions decisions;
     const Result f32 = run(*network, generated_images(layout), labels(batch), true, &decisions);
     const int changed = kHasTimeForF64 ? changes(decisions, f64) : 0;
@@ -168,6 +162,7 @@ TEST_P(GoldenResNet, AgreesWithPyTorchInBothModes) {
 }
 
 // Fifty layers take a minute on the emulated device, and have no kernel that twenty have not.
+bool on_host() { return detail::ctx.policy.device == Device{}; }
 
 TEST_P(GoldenResNet, OfFiftyLayersAgreesWithPyTorchInBothModes) {
   if (!kHasTimeForF64 || !on_host()) GTEST_SKIP() << "on the host alone, and not under a sanitizer";

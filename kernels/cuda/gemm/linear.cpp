@@ -104,7 +104,7 @@ void offer_then_end(const Problem<LinearParams>& p, const Gemm& end, Candidates&
                                 .depth = x.shape[1],
                                 .transpose_a = true,
                                 .is_d_f32 = true};
-  const size_t sums = (static_cast<size_t>(y.numel()) * sizeof(float) + 255) / 256 * 256;
+  const size_t sums = plumb::detail::aligned(static_cast<size_t>(y.numel()) * sizeof(float));
   Candidates products;
   cuda::offer_cublaslt(product, y.dtype, p.math, p.device, products);
   for (const auto& c : products.all()) {
