@@ -26,7 +26,7 @@ class OnDevice : public testing::Environment {
   void SetUp() override {
     detail::ctx.policy.device = device_from_string("cuda");
     testing::UnitTest::GetInstance()->listeners().Append(new Hidden);
-    emulator::watch_accesses([](const void* begin, size_t bytes) { return !Guarded::is_zone(begin, bytes); });
+    emulator::watch_accesses(&Guarded::is_beside_zones);
     using emulator::Order;
     KernelCheck::runs().clear();
     for (const Order order : {Order::kForward, Order::kBackward, Order::kRandom, Order::kGreedy}) {

@@ -92,13 +92,4 @@ void take_no_notice_of(void* from, size_t bytes) {
   AnnotateBenignRaceSized(__FILE__, __LINE__, from, bytes, "a stack that one thread has after another");
 }
 }  // namespace plumb::emulator::tsan
-#else
-namespace plumb::emulator::tsan {
-void* current() { return nullptr; }
-void* create() { return nullptr; }
-void become(void*) {}
-void acquire(void*) {}
-void release(void*) {}
-void take_no_notice_of(void*, size_t) {}
-}  // namespace plumb::emulator::tsan
 #endif

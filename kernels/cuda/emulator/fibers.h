@@ -35,15 +35,21 @@ class Fiber {
 namespace tsan {
 #ifdef PLUMB_SANITIZED_THREADS
 inline constexpr bool kLooksOn = true;
-#else
-inline constexpr bool kLooksOn = false;
-#endif
 void* current();
 void* create();
 void become(void* fiber);
 void acquire(void* at);
 void release(void* at);
 void take_no_notice_of(void* from, size_t bytes);
+#else
+inline constexpr bool kLooksOn = false;
+inline void* current() { return nullptr; }
+inline void* create() { return nullptr; }
+inline void become(void*) {}
+inline void acquire(void*) {}
+inline void release(void*) {}
+inline void take_no_notice_of(void*, size_t) {}
+#endif
 }  // namespace tsan
 
 }  // namespace plumb::emulator

@@ -164,6 +164,12 @@ class Scheduler {
   void set_up(int64_t blocks) {
     order_.resize(static_cast<size_t>(count_));
     std::iota(order_.begin(), order_.end(), 0);
+    places_.clear();
+    for (Index3 at; at.z < self.threads.z; ++at.z) {
+      for (at.y = 0; at.y < self.threads.y; ++at.y) {
+        for (at.x = 0; at.x < self.threads.x; ++at.x) places_.push_back(at);
+      }
+    }
     blocks_.clear();
     if (how_ == Order::kBackward || how_ == Order::kRandom) {
       blocks_.resize(static_cast<size_t>(blocks));
@@ -188,7 +194,7 @@ class Scheduler {
     const Index3 n = self.blocks;
     self.block = {static_cast<unsigned>(block % n.x), static_cast<unsigned>(block / n.x % n.y),
                   static_cast<unsigned>(block / n.x / n.y)};
-    std::fill(warps_.begin(), warps_.end(), Warp{});
+    for (Warp& w : warps_) w.arrived = 0;
     ready_.clear();
     next_ready_ = 0;
     fresh_ = done_ = at_barrier_ = 0;
@@ -246,10 +252,8 @@ class Scheduler {
 
   void enter(int thread) {
     current_ = thread;
-    const auto n = static_cast<unsigned>(thread);
-    const Index3 of = self.threads;
-    self.thread = {n % of.x, n / of.x % of.y, n / of.x / of.y};
-    self.lane = n % kWarp;
+    self.thread = places_[static_cast<size_t>(thread)];
+    self.lane = static_cast<unsigned>(thread) % kWarp;
   }
 
   int take_ready() {
@@ -345,6 +349,7 @@ class Scheduler {
   const void* arguments_ = nullptr;
   std::vector<int64_t> blocks_;  // their order; empty: as they come
   std::vector<int> order_;       // of threads
+  std::vector<Index3> places_;   // of threads, in their block
   int count_ = 0;                // of threads in a block
 
   int current_ = 0, fresh_ = 0, done_ = 0, at_barrier_ = 0;
