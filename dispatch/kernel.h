@@ -141,8 +141,6 @@ class Candidates {
       all_.push_back(std::move(c));
     }
   }
-  /// What `others` has, as it is.
-  void add(const Candidates& others) { all_.insert(all_.end(), others.all_.begin(), others.all_.end()); }
   const std::vector<Candidate>& all() const { return all_; }
 
  private:

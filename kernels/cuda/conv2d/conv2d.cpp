@@ -141,18 +141,14 @@ void offer_all(cuda::ConvDirection direction, const cuda::ConvSpecs& s, const Pr
   const auto own = [&](const cuda::ConvSpecs& of, Candidates& to) { cuda::offer_direct(direction, of, p, to); };
   const bool is_weight_read = direction != cuda::ConvDirection::kBackwardWeight;
   const bool is_packed = s.x.layout == Layout::kNhwc && is_weight_read && cuda::is_packed_for_krsc(s.w);
-  const bool is_narrow = s.x.dtype == DType::kBf16 || p.math == MathMode::kTf32,
-             is_packed_first = is_packed && is_narrow;
+  const bool is_narrow = s.x.dtype == DType::kBf16 || p.math == MathMode::kTf32;
   const bool is_ours_first = p.params.groups > 1 && !is_narrow;  // of one channel, cuDNN has products
   if (is_ours_first) cuda::offer_depthwise(direction, p, c);
-  Candidates plain, packed, padded;
-  vendors(s, plain);
-  if (is_packed) cuda::offer_krsc(s, p, vendors, packed);
+  if (is_packed && is_narrow) cuda::offer_krsc(s, p, vendors, c);
+  vendors(s, c);
+  if (is_packed && !is_narrow) cuda::offer_krsc(s, p, vendors, c);
   for (const int64_t channels : cuda::padded_channels(direction, s, p.params))
-    cuda::offer_padded(direction, s, p, channels, vendors, padded);
-  c.add(is_packed_first ? packed : plain);
-  c.add(is_packed_first ? plain : packed);
-  c.add(padded);
+    cuda::offer_padded(direction, s, p, channels, vendors, c);
   if (!is_ours_first) cuda::offer_depthwise(direction, p, c);
   if (is_packed) cuda::offer_krsc(s, p, own, c);
   own(s, c);

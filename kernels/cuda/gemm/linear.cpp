@@ -55,24 +55,18 @@ std::unique_ptr<Kernel> sum_of_rows(const TensorSpec& dy, Device device) {
 // on: "_then_mask" by name, "+mask" in its kernels'.
 void offer_then(const Candidates& products, const std::string& what, size_t first_output,
                 const Candidates::Make& make_after, Candidates& candidates) {
-  for (const auto& product : products.all()) {
-    const auto both = [make = product.make, make_after, what, first_output]() -> std::unique_ptr<Kernel> {
-      auto kernel = make();
-      if (!kernel) return nullptr;
-      auto after = make_after();
-      const size_t workspace = std::max(kernel->info().workspace_bytes, after->info().workspace_bytes);
-      const int launches = kernel->info().launches + after->info().launches;
-      auto run = [after = std::move(after), first_output](const Kernel& first, const Launch& l) {
-        first.run(l);
-        after->run({l.in, l.out + first_output, l.workspace, l.stream});
-      };
-      auto pair = wrap_kernel(std::move(kernel), "", "+" + what, std::move(run));
-      pair->info().workspace_bytes = workspace;
-      pair->info().launches = launches;
-      return pair;
+  candidates.add_changed(products, "_then_" + what, [=](std::unique_ptr<Kernel> product) {
+    auto after = make_after();
+    const size_t workspace = std::max(product->info().workspace_bytes, after->info().workspace_bytes);
+    const int launches = product->info().launches + after->info().launches;
+    auto run = [after = std::move(after), first_output](const Kernel& first, const Launch& l) {
+      first.run(l);
+      after->run({l.in, l.out + first_output, l.workspace, l.stream});
     };
-    candidates.add(product.provider, product.algorithm + "_then_" + what, both, product.deterministic);
-  }
+    auto pair = wrap_kernel(std::move(product), "", "+" + what, std::move(run));
+    pair->info().workspace_bytes = workspace, pair->info().launches = launches;
+    return pair;
+  });
 }
 
 cuda::LtMatrix transposed(size_t input, const TensorSpec& m) { return {input, m.shape[1], m.shape[0]}; }
@@ -107,23 +101,18 @@ void offer_then_end(const Problem<LinearParams>& p, const Gemm& end, Candidates&
   const size_t sums = plumb::detail::aligned(static_cast<size_t>(y.numel()) * sizeof(float));
   Candidates products;
   cuda::offer_cublaslt(product, y.dtype, p.math, p.device, products);
-  for (const auto& c : products.all()) {
-    const auto both = [=, make = c.make, device = p.device, dtype = y.dtype]() -> std::unique_ptr<Kernel> {
-      auto kernel = make();
-      if (!kernel) return nullptr;
-      const size_t workspace = sums + kernel->info().workspace_bytes;
-      auto run = [sums, ending = cuda::gemm_ending("", device, dtype, end, 2)](const Kernel& first, const Launch& l) {
-        void* const out = l.workspace;
-        first.run({l.in, &out, static_cast<char*>(l.workspace) + sums, l.stream});
-        ending->run(l);
-      };
-      auto pair = wrap_kernel(std::move(kernel), "", "+bias", std::move(run));
-      pair->info().workspace_bytes = workspace;
-      pair->info().launches += 1;
-      return pair;
+  const auto with_end = [=, device = p.device, dtype = y.dtype](std::unique_ptr<Kernel> kernel) {
+    const size_t workspace = sums + kernel->info().workspace_bytes;
+    auto run = [sums, ending = cuda::gemm_ending("", device, dtype, end, 2)](const Kernel& first, const Launch& l) {
+      void* const out = l.workspace;
+      first.run({l.in, &out, static_cast<char*>(l.workspace) + sums, l.stream});
+      ending->run(l);
     };
-    candidates.add(c.provider, c.algorithm + "_then_bias", both, c.deterministic);
-  }
+    auto pair = wrap_kernel(std::move(kernel), "", "+bias", std::move(run));
+    pair->info().workspace_bytes = workspace, pair->info().launches += 1;
+    return pair;
+  };
+  candidates.add_changed(products, "_then_bias", with_end);
 }
 
 }  // namespace
