@@ -207,6 +207,37 @@ TEST(Reduce, TheGradientOfAMaximumIsOneKernel) {
   EXPECT_EQ(log.ran, std::vector<std::string>{"max_backward:loop"});
 }
 
+// Runs and columns, wider than a vector and than a tile, in which many are equal and some are no numbers.
+TEST(Reduce, TheGradientOfAMaximumIsSharedByAllThatEqualIt) {
+  const Shape shape{3, 5, 4, 150};
+  for (const Layout layout : kPublicLayouts) {
+    for (const DType dtype : {DType::kF32, DType::kF64}) {
+      std::vector<double> elements = test::to_doubles(test::small_integers(TensorSpec(shape, DType::kF64), 3, 3));
+      for (size_t i = 0; i < elements.size(); i += 1009) elements[i] = NAN;
+      const Tensor x = test::from_doubles(elements, TensorSpec(shape, dtype, layout));
+      for (uint32_t mask = 0; mask < 16; ++mask) {
+        Shape of_y = shape;
+        for (int d = 0; d < 4; ++d) {
+          if (mask >> d & 1) of_y = of_y.with(d, 1);
+        }
+        const TensorSpec spec(of_y, dtype, layout);
+        const Tensor y = run<Reduce>({Reduction::kMax, mask}, {x}, spec), dy = test::small_integers(spec, 4, 1000);
+        // The same by ops of their own: which are equal, and how many of them there are.
+        const auto to_x = [&](const Tensor& t) { return test::to_doubles(expand(t, x.spec())); };
+        const std::vector<double> largest = to_x(y);
+        std::vector<double> equal(elements.size());
+        for (size_t i = 0; i < equal.size(); ++i)
+          equal[i] = elements[i] == largest[i] || (std::isnan(elements[i]) && std::isnan(largest[i]));
+        const auto count = to_x(run<Reduce>({Reduction::kSum, mask}, {test::from_doubles(equal, x.spec())}, spec));
+        std::vector<double> expected = to_x(dy);
+        for (size_t i = 0; i < equal.size(); ++i) expected[i] *= equal[i] / count[i];
+        const Tensor dx = run<MaxBackward>({}, {dy, x, y}, x.spec());
+        ASSERT_TRUE(test::close(dx, test::from_doubles(expected, x.spec()), 1e-6)) << to_string(layout) << " " << mask;
+      }
+    }
+  }
+}
+
 // dx is linear in dy; by x nothing is left but where maxima meet.
 TEST(Reduce, TheGradientOfAMaximumHasAGradientByDy) {
   for (const Layout layout : kPublicLayouts) {
