@@ -45,7 +45,7 @@ class MaxBackwardKernel final : public Kernel {
   };
 
   static int64_t count(const T* x, int64_t n, C largest) {
-    constexpr int64_t kMost = int64_t{1} << 30;
+    constexpr int64_t kMost = int64_t{1} << 30;  // which a Count holds
     int64_t total = 0;
     for (int64_t begin = 0; begin < n; begin += kMost) {
       Count equals = 0;
