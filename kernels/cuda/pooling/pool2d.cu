@@ -283,6 +283,7 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::offer_max_pool2d_backward_stream(p, c);
   cuda::offer_max_pool2d_backward_pieces(p, c);
   const Windows w(p.out[0], p.in[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
@@ -306,6 +307,7 @@ void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::offer_avg_pool2d_backward_stream(p, c);
   cuda::offer_avg_pool2d_backward_pieces(p, c);
   const Windows w(p.out[0], p.in[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
