@@ -1,4 +1,5 @@
-// The pass of batch normalisation over the elements, by four numbers a channel.
+// The pass of batch normalisation over the elements, by four numbers a channel. It begins with the last: these are what
+// the cache still holds of the pass that took the sums.
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_runs_ker
   const int64_t lane = threadIdx.x % kWarp, runs = a.inner.quotient(a.n);
   const int64_t count = (a.inner.by / kEach - lane + kWarp - 1) / kWarp;
 #pragma unroll 1
-  for (int64_t run = thread_of_grid() / kWarp; run < runs; run += threads_of_grid() / kWarp) {
+  for (int64_t run = runs - 1 - thread_of_grid() / kWarp; run >= 0; run -= threads_of_grid() / kWarp) {
     int64_t c = run;
     a.channels.divide(c);
     const auto k = a.k[c];
@@ -104,15 +105,15 @@ __global__ void __launch_bounds__(kRowThreads, kFewBlocks) batch_norm_columns_ke
   constexpr int kEach = Vector<T>::kSize;
   const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
   if (slot >= a.slots) return;
-  const int64_t row = int64_t{blockIdx.y} * a.slots + slot, step = int64_t{a.slots} * gridDim.y;
-  const int64_t left = a.channels.quotient(a.n) - row;
-  const int64_t count = left > 0 ? (left + step - 1) / step : 0;
+  const int64_t step = int64_t{a.slots} * gridDim.y;
+  const int64_t row = a.channels.quotient(a.n) - 1 - (int64_t{blockIdx.y} * a.slots + slot);
+  const int64_t count = row >= 0 ? row / step + 1 : 0;
 #pragma unroll 1
   for (int64_t c = (int64_t{blockIdx.x} * a.width + column) * kEach; c < a.channels.by;
        c += int64_t{gridDim.x} * a.width * kEach) {
     Coefficients<Compute<T>> k[kEach];
     for (int j = 0; j < kEach; ++j) k[j] = a.k[c + j];
-    map_pieces<kMap>(a, row * a.channels.by + c, step * a.channels.by, count, [&](int j) { return k[j]; });
+    map_pieces<kMap>(a, row * a.channels.by + c, -step * a.channels.by, count, [&](int j) { return k[j]; });
   }
 }
 
