@@ -119,11 +119,12 @@ class Candidates {
     std::string algorithm;
     Make make;
     bool deterministic;  // the same bits in every run, for a fixed number of threads
+    bool compiles;       // makes machine code; several threads may at once, and made again it is there
   };
   /// `algorithm` names the candidate within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes
   /// the whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.
-  void add(Provider provider, std::string algorithm, Make make, bool deterministic = true) {
-    all_.push_back({provider, std::move(algorithm), std::move(make), deterministic});
+  void add(Provider provider, std::string algorithm, Make make, bool deterministic = true, bool compiles = false) {
+    all_.push_back({provider, std::move(algorithm), std::move(make), deterministic, compiles});
   }
   /// The same for one of Plumbline's own kernels.
   void add(std::string algorithm, Make make, bool deterministic = true) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "core/runtime.h"
 #include "dispatch/machine.h"
@@ -132,6 +134,26 @@ Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make, std:
   return {};
 }
 
+// Makes those that compile machine code, and drops them: by several threads at once, of which each takes up to a second
+// for one.
+void compile(const std::vector<const Candidates::Candidate*>& wanted) {
+  std::vector<const Candidates::Candidate*> left;
+  std::ranges::copy_if(wanted, std::back_inserter(left), &Candidates::Candidate::compiles);
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i; (i = next++) < left.size();) {
+      try {
+        left[i]->make();
+      } catch (...) {  // thrown again where it is made to be used
+      }
+    }
+  };
+  std::vector<std::jthread> others;
+  const size_t most = std::min<size_t>(left.size(), std::thread::hardware_concurrency());
+  for (size_t i = 1; i < most; ++i) others.emplace_back(work);
+  if (left.size() > 1) work();
+}
+
 Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>& order, Maker& make) {
   std::string work = describe(p) + " of";  // measure again if another version offers other candidates
   for (const auto& c : order) work += " " + c.algorithm;
@@ -149,10 +171,18 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
   };
   std::vector<Made> made;
   for (int r = 0; r < 4 && made.empty(); ++r) {
+    std::vector<const Candidates::Candidate*> wanted, last_resorts;
     for (const auto& c : order) {
-      if (is_lost_by(c.algorithm, p)) continue;
+      if (rank(c) != r || is_lost_by(c.algorithm, p)) continue;
       const bool is_last_resort = c.provider == Provider::kReference || (!c.deterministic && c.algorithm != family);
-      if (rank(c) != r || (is_last_resort && !made.empty())) continue;
+      (is_last_resort ? last_resorts : wanted).push_back(&c);
+    }
+    compile(wanted);
+    for (const auto* c : wanted) {
+      if (auto kernel = make(*c)) made.push_back({c->algorithm, c->provider, std::move(kernel)});
+    }
+    for (size_t i = 0; i < last_resorts.size() && made.empty(); ++i) {
+      const auto& c = *last_resorts[i];
       if (auto kernel = make(c)) made.push_back({c.algorithm, c.provider, std::move(kernel)});
     }
   }

@@ -109,6 +109,11 @@ double least_seconds(Device device, Run run, Until until, const TimedOptions& op
 
 Fastest fastest_of(Device device, const std::vector<Run>& ways) {
   constexpr double kFarBehind = 1.5, kPlain = 3, kLaunch = 50e-6;
+  // A replay on a device is long beside what disturbs it: of few rounds one knows who cannot win.
+  constexpr double kBehind = 1.15, kJustBehind = 1.04;
+  const auto most_behind = [&](int rounds) {
+    return device.is_cpu() || rounds < 2 ? kFarBehind : rounds < 6 ? kBehind : kJustBehind;
+  };
   std::vector<std::optional<Timed>> works(ways.size());
   std::vector<double> least(ways.size(), kNever);
   std::exception_ptr why_not;
@@ -132,13 +137,14 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
   const double most = kPlain * least[least_of(least)] + kLaunch;
   for (size_t i = 0; i < ways.size(); ++i) {
     if (least[i] > most) continue;
-    // Several runs, so that one slow moment or a cold start drops no way.
-    try_way(i, [&](size_t way) { least[way] = spread_of(*works[way], {{5}, {1, 0.02}}).least; });
+    // Several runs, so that one slow moment or a cold start drops no way. A replay is of many.
+    const int runs = device.is_cpu() ? 5 : 2;
+    try_way(i, [&](size_t way) { least[way] = spread_of(*works[way], {{runs}, {1, 0.02}}).least; });
   }
   if (why_not && std::isinf(least[least_of(least)])) std::rethrow_exception(why_not);
   for (Spent now{0}; !is_over({{200}, {20, 0.02}, {3, 0.2}}, now); ++now.rounds) {
     for (size_t i = 0; i < ways.size(); ++i) {
-      if (std::isinf(least[i]) || least[i] > kFarBehind * least[least_of(least)]) continue;
+      if (std::isinf(least[i]) || least[i] > most_behind(now.rounds) * least[least_of(least)]) continue;
       const double seconds = works[i]->seconds();
       now.seconds += seconds * works[i]->times();
       least[i] = std::min(least[i], seconds);

@@ -1,6 +1,8 @@
 // Candidates of a device are measured there, by its clock, and remembered in a file that is named by it.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -48,20 +50,49 @@ struct Numbered {
   }
 };
 
+template <class Kind>
 double number(Policy policy) {
   policy.device = kDevice;
   const PolicyScope scope(policy);
   const DeviceScope on(kDevice);
   const Tensor x = zeros(TensorSpec(Shape{8}));
-  return run<Numbered>({}, {x}, TensorSpec(Shape{1})).item();
+  return run<Kind>({}, {x}, TensorSpec(Shape{1})).item();
 }
+
+// Of which three compile, and one of these cannot.
+struct Compiled {
+  static constexpr char kName[] = "compiled";
+  using Params = NoParams;
+  static inline std::array<std::atomic<int>, 4> made;
+  static void cuda(const Problem<Params>& p, Candidates& candidates) {
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto make = [i, device = p.device]() -> std::unique_ptr<Kernel> {
+        if (++made[i]; i == 2) return nullptr;
+        return cuda::own("test:compiled", device, 1, [i](const cuda::Queue& q, const Launch& l) {
+          const NumberArgs args{static_cast<const float*>(l.in[0]), static_cast<float*>(l.out[0]),
+                                static_cast<float>(i), i == 3 ? 1 : 1000000};
+          q.launch<number_kernel>(cuda::Grid{{1}, {1}}, args);
+        });
+      };
+      candidates.add(Provider::kPlumbline, "number_" + std::to_string(i), make, true, i > 0);
+    }
+  }
+};
 
 TEST(ChoicesOfDevices, AreMadeByItsClock) {
-  EXPECT_EQ(number({.search = Search::kHeuristic}), 1);
-  EXPECT_EQ(number({.search = Search::kMeasured}), 2);
+  EXPECT_EQ(number<Numbered>({.search = Search::kHeuristic}), 1);
+  EXPECT_EQ(number<Numbered>({.search = Search::kMeasured}), 2);
 }
 
-TEST(ChoicesOfDevices, DISABLED_Child) { std::_Exit(static_cast<int>(number({.search = Search::kMeasured}))); }
+TEST(ChoicesOfDevices, WhatCompilesIsMadeBeforeByThreads) {
+  EXPECT_EQ(number<Compiled>({.search = Search::kMeasured}), 3);
+  const std::array<int, 4> made{Compiled::made[0], Compiled::made[1], Compiled::made[2], Compiled::made[3]};
+  EXPECT_EQ(made, (std::array<int, 4>{1, 2, 2, 2}));
+}
+
+TEST(ChoicesOfDevices, DISABLED_Child) {
+  std::_Exit(static_cast<int>(number<Numbered>({.search = Search::kMeasured})));
+}
 
 TEST(ChoicesOfDevices, AreKeptInAFileOfItsName) {
   namespace fs = std::filesystem;

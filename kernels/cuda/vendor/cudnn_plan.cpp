@@ -239,7 +239,7 @@ void offer_plans(const Target& target, std::vector<Descriptor> operations, const
           const auto plan = std::make_shared<const Plan>(target, graph, config, ids);
           return plan->is_made() ? kernel_of(plan, bindings, zeros) : nullptr;
         },
-        config.is_deterministic);
+        config.is_deterministic, config.notes.find("runtime_compiled") != std::string::npos);
   }
 }
 
