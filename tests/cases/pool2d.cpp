@@ -40,6 +40,7 @@ std::vector<Window> windows() {
       {"one_pixel_padded", {2, 3, 1, 1}, {.kernel = 3, .stride = 2, .padding = 1}},
       {"one_row_1025", {1, 1, 1, 1025}, {{1, 2}, {1, 2}, {0, 0, 0, 1}}},
       {"several_threads", {3, 17, 33, 41}, {.kernel = 3, .stride = 2, .padding = 1}},
+      {"less_than_16_bytes", {1, 1, 1, 3}, {{1, 2}, {1, 2}}},
       {"no_images", {0, 10, 6, 6}},
       {"no_channels", {2, 0, 6, 6}},
   };

@@ -11,7 +11,8 @@ void offer_avg_pool2d_pieces(const Problem<Pool2dParams>& p, Candidates& candida
 void offer_max_pool2d_backward_pieces(const Problem<Pool2dParams>& p, Candidates& candidates);
 void offer_avg_pool2d_backward_pieces(const Problem<Pool2dParams>& p, Candidates& candidates);
 
-/// Offer "stream" for windows that do not overlap in nchw, unless pieces of whole rows do it.
+/// Offer "stream" for windows that do not overlap and rows of neighbours, as in nchw, unless pieces of whole rows do
+/// it.
 void offer_max_pool2d_backward_stream(const Problem<Pool2dParams>& p, Candidates& candidates);
 void offer_avg_pool2d_backward_stream(const Problem<Pool2dParams>& p, Candidates& candidates);
 

@@ -1,6 +1,6 @@
-// Gradients of windows that do not overlap, in nchw, as one stream of memory: a thread has 16 bytes of dx, of whatever
-// rows, and walks over them. By windows, rows of odd lengths would be stored an element at a time, each of which is a
-// request to the cache that all share.
+// Gradients of windows that do not overlap, where a row's places are neighbours (nchw), as one stream of memory: a
+// thread has 16 bytes of dx, of whatever rows, and walks over them. By windows, rows of odd lengths would be stored an
+// element at a time, each of which is a request to the cache that all share.
 #include "kernels/cuda/pooling/pieces.cuh"
 
 namespace plumb::cuda {
@@ -91,7 +91,8 @@ __global__ void __launch_bounds__(kThreads, kLeastBlocks) pool_backward_stream_k
   });
 }
 
-// A mean's windows must be whole, or count what is beside the image.
+// A mean's windows must be whole, or count what is beside the image, and be of 1, 2, 4... elements: of others a share
+// is divided, as the kernels do that go by windows.
 template <bool kMax>
 bool has_stream(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p) {
   constexpr int64_t kMost = int64_t{1} << 30;
@@ -99,8 +100,9 @@ bool has_stream(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p)
   const bool is_padded = p.padding[0] || p.padding[1] || p.padding[2] || p.padding[3];
   const bool is_small =
       x.numel() > 0 && x.numel() < kMost && y.numel() < kMost && p.stride[0] < kMost && p.stride[1] < kMost;
-  return x.layout == Layout::kNchw && !overlaps && is_small &&
-         (kMax ? pool2d_index_dtype(p) == DType::kU8 : !is_padded || p.count_include_pad != 0);
+  const bool is_exact = std::has_single_bit(static_cast<uint64_t>(p.kernel[0]) * static_cast<uint64_t>(p.kernel[1]));
+  return inner_of(x) == 1 && !overlaps && is_small &&
+         (kMax ? pool2d_index_dtype(p) == DType::kU8 : is_exact && (!is_padded || p.count_include_pad != 0));
 }
 
 template <bool kMax>
