@@ -22,6 +22,17 @@ std::vector<Work> works() {
                            {{5, 33}, 0, 17},        {{33, 5}, 1, 3},   {{31, 17}, -2, 65},   {{3, 1025}, 1, 512},
                            {{65, 3}, 0, 33},        {{0, 33}, 1, 5},   {{3, 2, 1030}, 1, 5}, {{2, 3, 4, 5, 6}, 2, 3},
                            {{2, 3, 4, 5, 6}, 4, 9}, {{2500}, 0, 9000}, {{3, 5}, 0, 2100},    {{1}, 0, 16}};
+  // On a GPU, the most that one block makes lists of, and one more; short lists and long ones; and slices of so many
+  // pieces that a thread has several.
+  for (const Work& w : std::vector<Work>{{{6144}, 0, 8192},
+                                         {{6145}, 0, 70},
+                                         {{3, 2}, 0, 8193},
+                                         {{70, 2}, 0, 8000},
+                                         {{7, 300}, 0, 400},
+                                         {{2, 3, 520}, 1, 5},
+                                         {{5, 8, 33}, 0, 9},
+                                         {{3, 65, 8}, 0, 4}})
+    all.push_back(w);
   for (int dim = 0; dim < 4; ++dim) {
     all.push_back({{5, 10, 3, 7}, dim, 3});
     all.push_back({{2, 17, 5, 6}, dim, 33});

@@ -101,17 +101,19 @@ TEST(DeviceTest, ALabelOutOfRangeIsToldAtTheNextWait) {
 }
 
 TEST(DeviceTest, AnIndexOutOfRangeIsToldAtTheNextWait) {
-  const Tensor x = to(test::random_tensor(Shape{100, 3}, 1), kDevice);
-  for (const int64_t bad : {int64_t{-1}, int64_t{100}, int64_t{1} << 40}) {
-    const Tensor index = to(Tensor::from({int64_t{0}, int64_t{99}, bad}, Shape{3}), kDevice);
-    const std::string says = message("the index at 2 is {}; with 100 slices", bad);
-    EXPECT_TRUE(test::refused([&] { to(index_select(x, 0, index), Device{}); }, "index_select: " + says));
-    const auto add = [&] {
-      to(index_add(index_select(x, 0, to(Tensor::from({int64_t{0}, int64_t{1}, int64_t{2}}, Shape{3}), kDevice)), 0,
-                   index, 100),
-         Device{});
-    };
-    EXPECT_TRUE(test::refused(add, "index_add: " + says));
+  for (const int64_t slices : {100, 7000}) {  // whose lists one block makes, and several launches
+    const Tensor x = to(test::random_tensor(Shape{slices, 3}, 1), kDevice);
+    for (const int64_t bad : {int64_t{-1}, slices, int64_t{1} << 40}) {
+      const Tensor index = to(Tensor::from({int64_t{0}, slices - 1, bad}, Shape{3}), kDevice);
+      const std::string says = message("the index at 2 is {}; with {} slices", bad, slices);
+      EXPECT_TRUE(test::refused([&] { to(index_select(x, 0, index), Device{}); }, "index_select: " + says));
+      const auto add = [&] {
+        to(index_add(index_select(x, 0, to(Tensor::from({int64_t{0}, int64_t{1}, int64_t{2}}, Shape{3}), kDevice)), 0,
+                     index, slices),
+           Device{});
+      };
+      EXPECT_TRUE(test::refused(add, "index_add: " + says));
+    }
   }
 }
 

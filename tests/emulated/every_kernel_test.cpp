@@ -88,7 +88,9 @@ void many_blocks(int64_t n) {
   const Tensor across = tensor({64, 70 * n}), high = tensor({300, 35 * n});
   grad(add(sum(softmax(across, 0)), sum(softmax(high, 0))), {across, high});
   const Tensor rows = tensor({600 * n, 4}), index = zeros(Shape{600 * n}, DType::kI64);
+  const Tensor many_rows = tensor({7000 * n, 4});  // whose lists one block can't make
   grad(sum(index_select(rows, 0, index)), {rows});
+  grad(sum(index_select(many_rows, 0, index)), {many_rows});
   const Tensor a = tensor({4 * n, 16}), b = tensor({600, 16}), c = tensor({8, 600});
   grad(sum(linear(linear(a, b, {}, Activation::kRelu), c)), {a, b, c}, unused);
   // One long line, and channels in pieces.
@@ -191,8 +193,8 @@ TEST(EveryKernelTest, HasNoRaceOnManyBlocks) { all_sizes(); }
 #else
 TEST(EveryKernelTest, RunsOnTheEmulatedDevice) {
   const std::set<std::string> there = functions_of_sources();
-  const std::set<std::string> of_one_block = {"count_step_kernel", "cross_entropy_sum_kernel",
-                                              "dropout_advance_kernel"};
+  const std::set<std::string> of_one_block = {"count_step_kernel", "cross_entropy_sum_kernel", "dropout_advance_kernel",
+                                              "index_lists_kernel"};
   const std::map<std::string, size_t> ran = functions_that_run();
   EXPECT_GT(there.size(), 30u);
   for (const std::string& name : there) {

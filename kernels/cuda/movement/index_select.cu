@@ -1,5 +1,6 @@
 // Slices by their numbers, and sums of slices by the number of each. The sums are in the order of the index: its places
-// are gathered by what they hold, and each such list is sorted before anything is added.
+// are gathered by what they hold, and each such list is sorted before anything is added. One block makes the lists if
+// they fit its shared memory, for every further launch takes longer than it works.
 #include "kernels/index_select.h"
 
 #include "kernels/cpu/movement/along.h"
@@ -111,15 +112,17 @@ __global__ void __launch_bounds__(kThreads) index_fill_kernel(const ListArgs a) 
   }
 }
 
-__device__ void put_in_order(Count* list, Count i, Count j) {
-  const Count a = list[i], b = list[j];
+template <class Number>
+__device__ void put_in_order(Number* list, Count i, Count j) {
+  const Number a = list[i], b = list[j];
   if (a > b) list[i] = b, list[j] = a;
 }
 // Batcher's bitonic sort by a block, in the form in which every comparison puts the smaller one first: a list of any
 // length is then sorted as if the largest numbers followed it.
-__device__ void sort_by_block(Count* list, Count size) {
+template <class Number>
+__device__ void sort_by_block(Number* list, Count size) {
   const auto pass = [&](Count mask) {  // compares each with the one whose place differs by these bits
-    for (Count i = threadIdx.x; i < size; i += kThreads) {
+    for (Count i = threadIdx.x; i < size; i += blockDim.x) {
       const Count j = i ^ mask;
       if (j > i && j < size) put_in_order(list, i, j);
     }
@@ -162,40 +165,169 @@ __global__ void __launch_bounds__(kThreads) index_sort_kernel(const ListArgs a) 
   }
 }
 
+// ---- All lists by one block.
+
+constexpr unsigned kListThreads = 1024;
+constexpr int kMostSlices = 6144, kMostPlaces = 8192;  // what its shared memory holds
+constexpr int kOfThread = kMostPlaces / static_cast<int>(kListThreads);
+constexpr unsigned kLong = 64;  // places: of more, a comparison of each with each takes longer than sorting
+
+struct ListsShared {
+  unsigned ends[kMostSlices];  // of the lists, which lie one behind another; before that sizes, then where they begin
+  uint16_t places[kMostPlaces];
+  uint16_t long_slices[kMostPlaces / kLong];
+  unsigned longs, of_warps[kListThreads / cuda::kWarp];
+
+  __device__ unsigned begin(int slice) const { return slice > 0 ? ends[slice - 1] : 0; }
+  __device__ unsigned size(int slice) const { return ends[slice] - begin(slice); }
+};
+
+// The sum of v over the lanes up to this one, and over the threads of the block before this one.
+__device__ unsigned sum_of_lanes(unsigned v) {
+  const unsigned lane = threadIdx.x % cuda::kWarp;
+  for (unsigned distance = 1; distance < cuda::kWarp; distance *= 2) {
+    const unsigned before = __shfl_sync(cuda::kAllLanes, v, lane - distance);
+    if (lane >= distance) v += before;
+  }
+  return v;
+}
+__device__ unsigned sum_before(unsigned v, unsigned* of_warps) {
+  static_assert(kListThreads == cuda::kWarp * cuda::kWarp, "a lane for each warp");
+  const unsigned lane = threadIdx.x % cuda::kWarp, warp = threadIdx.x / cuda::kWarp;
+  const unsigned of_lanes = sum_of_lanes(v);
+  if (lane == cuda::kWarp - 1) of_warps[warp] = of_lanes;
+  __syncthreads();
+  const unsigned before = __shfl_sync(cuda::kAllLanes, sum_of_lanes(of_warps[lane]), warp - 1);
+  return of_lanes - v + (warp > 0 ? before : 0);
+}
+
+// A thread has every kListThreads-th place of the index, and keeps what it holds. Which of a list's places lies where
+// is up to the atomics, until each place goes behind those of its list that come before it.
+__global__ void __launch_bounds__(kListThreads) index_lists_kernel(const ListArgs a) {
+  auto& s = cuda::shared<ListsShared>();
+  const int slices = static_cast<int>(a.slices), thread = static_cast<int>(threadIdx.x);
+  constexpr int kStep = kListThreads, kNone = -1;
+  int slice_of[kOfThread];
+#pragma unroll
+  for (int j = 0; j < kOfThread; ++j) {
+    const int64_t i = thread + j * kStep, slice = i < a.n ? a.index[i] : kNone;
+    slice_of[j] = is_inside(a, slice) ? static_cast<int>(slice) : kNone;
+    if (i < a.n && slice_of[j] == kNone) cuda::report(a.fault, a.sentence, i, slice, a.slices);
+  }
+  for (int k = thread; k < slices; k += kStep) s.ends[k] = 0;
+  if (thread == 0) s.longs = 0;
+  const auto each_place = [&](const auto& body) {  // body(place, slice, number of the place among the thread's)
+#pragma unroll
+    for (int j = 0; j < kOfThread; ++j) {
+      if (slice_of[j] != kNone) body(static_cast<unsigned>(thread + j * kStep), slice_of[j], j);
+    }
+  };
+  __syncthreads();
+  each_place([&](unsigned, int slice, int) { atomicAdd(&s.ends[slice], 1u); });
+  __syncthreads();
+
+  constexpr int kNeighbours = kMostSlices / kStep;
+  const int first = thread * kNeighbours, last = first + kNeighbours < slices ? first + kNeighbours : slices;
+  unsigned sum = 0;
+  for (int k = first; k < last; ++k) sum += s.ends[k];
+  unsigned begin = sum_before(sum, s.of_warps);
+  for (int k = first; k < last; ++k) {
+    const unsigned size = s.ends[k];
+    s.ends[k] = begin;
+    begin += size;
+  }
+  __syncthreads();
+  each_place([&](unsigned i, int slice, int) { s.places[atomicAdd(&s.ends[slice], 1u)] = static_cast<uint16_t>(i); });
+  __syncthreads();
+
+  for (int k = thread; k < slices; k += kStep) {
+    a.begins[k] = s.begin(k);
+    a.sizes[k] = s.size(k);
+    if (s.size(k) > kLong) s.long_slices[atomicAdd(&s.longs, 1u)] = static_cast<uint16_t>(k);
+  }
+  unsigned to[kOfThread] = {};
+  each_place([&](unsigned i, int slice, int j) {
+    to[j] = s.begin(slice);
+    if (s.size(slice) > kLong) return;
+    for (unsigned k = s.begin(slice); k < s.ends[slice]; ++k) to[j] += s.places[k] < i ? 1 : 0;
+  });
+  __syncthreads();
+  each_place([&](unsigned i, int slice, int j) {
+    if (s.size(slice) <= kLong) s.places[to[j]] = static_cast<uint16_t>(i);
+  });
+  __syncthreads();
+  for (unsigned k = 0; k < s.longs; ++k) {
+    const int slice = s.long_slices[k];
+    sort_by_block(s.places + s.begin(slice), s.size(slice));
+  }
+  const int all = static_cast<int>(s.begin(slices));
+  for (int k = thread; k < all; k += kStep) a.places[k] = s.places[k];
+}
+
+void launch_lists(const cuda::Queue& q, const ListArgs& a, bool is_of_block) {
+  if (is_of_block) return q.launch<index_lists_kernel>(cuda::Grid{{1}, {kListThreads}}, a);
+  const cuda::Grid over_slices = cuda::grid_over(q.runtime(), a.slices, kThreads);
+  const cuda::Grid over_index = cuda::grid_over(q.runtime(), a.n, kThreads);
+  q.launch<index_clear_kernel>(over_slices, a);
+  q.launch<index_count_kernel>(over_index, a);
+  q.launch<index_place_kernel>(over_slices, a);
+  q.launch<index_fill_kernel>(over_index, a);
+  q.launch<index_sort_kernel>(over_slices, a);
+}
+
+// ---- Adding what the lists name.
+
 template <class T>
 struct AddArgs {
   const T* dy;
   T* dx;
-  Split of_dx;
-  int64_t n, count;  // slices of dy; pieces of dx
+  Split of_dx;              // into threads
+  int64_t n, width, count;  // slices of dy; pieces of a slice; threads
   const Count *sizes, *begins, *places;
 };
 
-// By pieces of dx, which lie in one slice: of_dx and count are in pieces.
-template <class T, int kEach>
+// By pieces of dx, of which a thread has kPieces of one slice, a warp apart: what it must know of the slice before it
+// can read anything it then knows for all of them.
+template <class T, int kEach, int kPieces>
 __global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) index_add_kernel(const AddArgs<T> a) {
+  constexpr int kApart = cuda::kWarp;
 #pragma unroll 1
   for (int64_t at = cuda::thread_of_grid(); at < a.count; at += cuda::threads_of_grid()) {
     int64_t within = at, slice = a.of_dx.inner.divide(within);
-    const int64_t outer = a.of_dx.extent.divide(slice), width = a.of_dx.inner.by;
-    const T* const dy = a.dy + (outer * a.n * width + within) * kEach;
+    const int64_t run = slice, outer = a.of_dx.extent.divide(slice);
+    within += within / kApart * kApart * (kPieces - 1);
+    const auto is_there = [&](int k) { return kPieces == 1 || within + k * kApart < a.width; };
+    const T* const dy = a.dy + (outer * a.n * a.width + within) * kEach;
     const Count* const places = a.places + a.begins[slice];
     const auto size = static_cast<int64_t>(a.sizes[slice]);
-    cuda::Compute<T> sum[kEach] = {};
+    cuda::Compute<T> sum[kPieces][kEach] = {};
 #pragma unroll 4
     for (int64_t i = 0; i < size; ++i) {
-      const auto v = cuda::load_piece<kEach>(dy + static_cast<int64_t>(places[i]) * width * kEach);
+      const T* const from = dy + static_cast<int64_t>(places[i]) * a.width * kEach;
+      cuda::Piece<T, kEach> v[kPieces] = {};  // loaded before anything is added, so that no branch is between the loads
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) sum[j] += cuda::wide(v.of[j]);
+      for (int k = 0; k < kPieces; ++k) {
+        if (is_there(k)) v[k] = cuda::load_piece<kEach>(from + k * kApart * kEach);
+      }
+#pragma unroll
+      for (int k = 0; k < kPieces; ++k) {
+#pragma unroll
+        for (int j = 0; j < kEach; ++j) sum[k][j] += cuda::wide(v[k].of[j]);
+      }
     }
-    cuda::Piece<T, kEach> all;
+    T* const dx = a.dx + (run * a.width + within) * kEach;
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) all.of[j] = cuda::rounded<T>(sum[j]);
-    cuda::store_piece(a.dx + at * kEach, all);
+    for (int k = 0; k < kPieces; ++k) {
+      if (!is_there(k)) continue;
+      cuda::Piece<T, kEach> all;
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) all.of[j] = cuda::rounded<T>(sum[k][j]);
+      cuda::store_piece(dx + k * kApart * kEach, all);
+    }
   }
 }
 
-template <class T, int kEach>
+template <class T, int kEach, int kPieces>
 std::unique_ptr<Kernel> add_kernel(const Along& x, int64_t n, Device device) {
   ListArgs lists{};
   lists.slices = x.extent;
@@ -203,10 +335,14 @@ std::unique_ptr<Kernel> add_kernel(const Along& x, int64_t n, Device device) {
   lists.fault = runtime_of(device).fault();
   lists.sentence = cuda::sentence_of(IndexAdd::kBadIndex);
   AddArgs<T> add{};
-  add.of_dx = Split(x.extent, x.inner / kEach);
   add.n = n;
-  add.count = x.outer * x.extent * (x.inner / kEach);
-  auto kernel = cuda::own("plumb:index_add", device, 6, [=](const cuda::Queue& q, const Launch& l) {
+  add.width = x.inner / kEach;
+  constexpr int64_t kOfWarp = kPieces * cuda::kWarp;
+  const int64_t threads = kPieces == 1 ? add.width : (add.width + kOfWarp - 1) / kOfWarp * cuda::kWarp;
+  add.of_dx = Split(x.extent, threads);
+  add.count = x.outer * x.extent * threads;
+  const bool is_of_block = x.extent <= kMostSlices && n <= kMostPlaces;
+  auto kernel = cuda::own("plumb:index_add", device, is_of_block ? 2 : 6, [=](const cuda::Queue& q, const Launch& l) {
     ListArgs of = lists;
     of.index = static_cast<const int64_t*>(l.in[1]);
     of.sizes = static_cast<Count*>(l.workspace);
@@ -214,20 +350,14 @@ std::unique_ptr<Kernel> add_kernel(const Along& x, int64_t n, Device device) {
     of.filled = of.begins + of.slices;
     of.places = of.filled + of.slices;
     of.taken = of.places + of.n;
-    const cuda::Grid over_slices = cuda::grid_over(q.runtime(), of.slices, kThreads);
-    const cuda::Grid over_index = cuda::grid_over(q.runtime(), of.n, kThreads);
-    q.launch<index_clear_kernel>(over_slices, of);
-    q.launch<index_count_kernel>(over_index, of);
-    q.launch<index_place_kernel>(over_slices, of);
-    q.launch<index_fill_kernel>(over_index, of);
-    q.launch<index_sort_kernel>(over_slices, of);
+    launch_lists(q, of, is_of_block);
     AddArgs<T> now = add;
     now.dy = static_cast<const T*>(l.in[0]);
     now.dx = static_cast<T*>(l.out[0]);
     now.sizes = of.sizes;
     now.begins = of.begins;
     now.places = of.places;
-    q.launch<index_add_kernel<T, kEach>>(cuda::grid_over(q.runtime(), now.count, kThreads), now);
+    q.launch<index_add_kernel<T, kEach, kPieces>>(cuda::grid_over(q.runtime(), now.count, kThreads), now);
   });
   kernel->info().workspace_bytes = static_cast<size_t>(3 * x.extent + n + 1) * sizeof(Count);
   return kernel;
@@ -251,7 +381,9 @@ void IndexAdd::cuda(const Problem<Params>& p, Candidates& candidates) {
     const Along x(p.out[0], static_cast<int>(p.params.dim));
     constexpr int kEach = cuda::Vector<T>::kSize;
     candidates.add("loop", [x, n = p.in[1].numel(), device = p.device] {
-      return x.inner % kEach == 0 ? add_kernel<T, kEach>(x, n, device) : add_kernel<T, 1>(x, n, device);
+      if (x.inner % kEach != 0) return add_kernel<T, 1, 1>(x, n, device);
+      const bool is_long = x.inner / kEach > cuda::kWarp;  // a slice, for a warp
+      return is_long ? add_kernel<T, kEach, 2>(x, n, device) : add_kernel<T, kEach, 1>(x, n, device);
     });
   });
 }

@@ -41,17 +41,30 @@ __device__ bool check_label(const LossArgs<T>& a, int64_t row, int64_t label, bo
   return is_good;
 }
 
-/// The loss of a row, by one of those who share it.
+/// What the loss of a row needs beside its statistics. One of those who share the row reads it while the rest of the
+/// row is under way: afterwards they would wait for memory twice more.
 template <class T>
-__device__ void put_loss(const LossArgs<T>& a, int64_t row, Compute<T> largest, Compute<T> sum) {
+struct Target {
+  int64_t label = -1;
+  Compute<T> x = 0;
+
+  __device__ void load_label(const LossArgs<T>& a, int64_t row) { label = cuda::get(a.labels + row); }
+  __device__ void load_x(const LossArgs<T>& a, int64_t row) {
+    if (check_label(a, row, label, false)) x = cuda::load(a.x + row * a.classes + label);
+  }
+};
+
+/// The loss of a row, by the one who has its target.
+template <class T>
+__device__ void put_loss(const LossArgs<T>& a, int64_t row, const Target<T>& target, Compute<T> largest,
+                         Compute<T> sum) {
   using C = Compute<T>;
-  const int64_t label = cuda::get(a.labels + row);
   C of_row = std::numeric_limits<C>::quiet_NaN();
   double value = std::numeric_limits<double>::quiet_NaN(), log_sum = value;
-  if (check_label(a, row, label, true)) {
+  if (check_label(a, row, target.label, true)) {
     of_row = largest;
     log_sum = math::log(static_cast<double>(sum));
-    value = log_sum - static_cast<double>(cuda::load(a.x + row * a.classes + label) - largest);
+    value = log_sum - static_cast<double>(target.x - largest);
   }
   a.statistics[2 * row] = of_row;
   a.statistics[2 * row + 1] = static_cast<C>(log_sum);
@@ -65,11 +78,14 @@ __device__ void put_loss(const LossArgs<T>& a, int64_t row, Compute<T> largest, 
 template <int kEach, int kPieces, class T, class Who>
 __device__ void forward_row(const LossArgs<T>& a, const Who& who, int64_t row, bool is_there) {
   const int classes = is_there ? static_cast<int>(a.classes) : 0;
+  const bool puts = who.first() == 0 && is_there;
   Share<T, kEach, kPieces> x;
-  Compute<T> v[kPieces][kEach];
+  Target<T> target;
+  if (puts) target.load_label(a, row);
   x.load(who, a.x + row * a.classes, classes);
-  const auto [largest, sum] = exponentials(who, x, classes, v, false);
-  if (who.first() == 0 && is_there) put_loss(a, row, largest, sum);
+  if (puts) target.load_x(a, row);
+  const auto [largest, sum] = exponentials(who, x, classes);
+  if (puts) put_loss(a, row, target, largest, sum);
 }
 
 /// What a row's gradient is made of.
@@ -146,8 +162,10 @@ __global__ void __launch_bounds__(kRowThreads, cuda::kFewBlocks) cross_entropy_b
     auto& s = cuda::shared<cuda::RowShared<Compute<T>>>();
 #pragma unroll 1
     for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+      Target<T> target;
+      if (threadIdx.x == 0) target.load_label(a, row), target.load_x(a, row);
       const auto [largest, sum] = cuda::exponentials<ByBlock, kEach>(a.x + row * a.classes, a.classes, 1, &s);
-      if (threadIdx.x == 0) put_loss(a, row, largest, sum);
+      if (threadIdx.x == 0) put_loss(a, row, target, largest, sum);
     }
   }
 }

@@ -112,6 +112,22 @@ __device__ Exponentials<Compute<T>> exponentials(const Who& who, const Share<T, 
   });
   return {largest, who.all(sum, Sum())};
 }
+/// The same without v: it costs registers, and so blocks that a multiprocessor could hold.
+template <class T, int kEach, int kPieces, class Who>
+__device__ Exponentials<Compute<T>> exponentials(const Who& who, const Share<T, kEach, kPieces>& x, int terms) {
+  using C = Compute<T>;
+  C largest = -std::numeric_limits<C>::infinity(), sum = 0;
+  x.each(who, terms, [&](int k, int) {
+    const auto elements = x.of[k].elements();
+    for (int j = 0; j < kEach; ++j) largest = Larger()(largest, wide(elements.of[j]));
+  });
+  largest = who.all(largest, Larger());
+  x.each(who, terms, [&](int k, int) {
+    const auto elements = x.of[k].elements();
+    for (int j = 0; j < kEach; ++j) sum += power_below<T>(wide(elements.of[j]) - largest);
+  });
+  return {largest, who.all(sum, Sum())};
+}
 
 /// A kernel and its grid, chosen when they are prepared.
 template <class Args>
