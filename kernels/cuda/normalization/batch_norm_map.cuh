@@ -63,7 +63,7 @@ __device__ Piece<Coefficients<Compute<T>>, kEach> coefficients_from(const MapArg
     const auto gamma = load_piece<kEach>(r.gamma + c), beta = load_piece<kEach>(r.beta + c);
     for (int j = 0; j < kEach; ++j) k.of[j] = in_use(mean.of[j], var.of[j], gamma.of[j], beta.of[j], r.epsilon);
   } else {
-    for (int j = 0; j < kEach; ++j) k.of[j] = get(a.k + c + j);
+    for (int j = 0; j < kEach; ++j) k.of[j] = a.k[c + j];
   }
   return k;
 }
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kRowThreads) batch_norm_map_kernel(const MapAr
       if (kOneChannel || j + 1 == kEach || ++place < a.inner.by) continue;
       place = 0;
       if (++c == a.channels.by) c = 0;
-      k = get(a.k + c);
+      k = a.k[c];
     }
     store_piece(a.out + i, out);
   });

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_whole_ru
 #pragma unroll 1
   for (int64_t c = blockIdx.x; c < a.sums.channels; c += gridDim.x) {
     sum_by_block<kEach>(a.sums, c, shared_sums);
-    const auto k = get(a.map.k + c);
+    const auto k = a.map.k[c];
     map_pieces<kMap, kEach>(a.map, PiecesOfRuns<kEach>(a.sums, c, threadIdx.x, kRowThreads), [&](int) { return k; });
   }
 }
@@ -56,11 +56,10 @@ class WholePlan {
                                                                    : 1;
     int64_t groups = v.channels;
     if (plan.has_columns_) {
-      // As many side by side as leave a group for each multiprocessor, but 32 bytes at least, which memory gives at
-      // once.
-      const int64_t pieces = v.channels / plan.each_, least = 32 / (plan.each_ * int64_t{sizeof(T)});
-      int64_t width = kWarp;
-      while (width > least && (pieces + width - 1) / width < r.properties().multiprocessors) width /= 2;
+      constexpr int64_t kLeastBytes = 32;
+      const int64_t pieces = v.channels / plan.each_, bytes = plan.each_ * int64_t{sizeof(T)};
+      const int64_t narrow = narrow_columns(pieces, bytes, r.properties().multiprocessors, kLeastBytes);
+      const int64_t width = narrow > 0 ? narrow : kLeastBytes / bytes;
       plan.width_ = static_cast<unsigned>(width);
       groups = (pieces + width - 1) / width;
     }

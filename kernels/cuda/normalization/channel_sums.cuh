@@ -149,6 +149,15 @@ __global__ void __launch_bounds__(kRowThreads) channel_sums_parts_kernel(const C
   }
 }
 
+/// How many pieces side by side leave a group for each multiprocessor: a warp's at most, and `least` bytes at least,
+/// which memory gives at once. 0 if none do.
+inline int64_t narrow_columns(int64_t pieces, int64_t bytes, int64_t multiprocessors, int64_t least) {
+  for (int64_t width = kWarp; width > 0 && width * bytes >= least; width /= 2) {
+    if ((pieces + width - 1) / width >= multiprocessors) return width;
+  }
+  return 0;
+}
+
 /// How the sums of a view are made on a device; decided when the kernel is prepared.
 template <class Sums>
 class ChannelSumsPlan {
@@ -160,8 +169,13 @@ class ChannelSumsPlan {
     const int64_t neighbours = has_columns ? v.channels : v.inner;
     each_ = !has_columns && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFewEach == 0 ? kFewEach : 1;
     const int64_t side_by_side = v.channels / each_;
+    // Of few rows the second launch, which cuts take, would be much of the time: narrow groups are enough without.
+    constexpr int64_t kFewRows = 1024, kLeastBytes = 64;
+    const int64_t bytes = each_ * int64_t{sizeof(Element)};
+    const int64_t narrow = narrow_columns(side_by_side, bytes, r.properties().multiprocessors, kLeastBytes);
     const int64_t of_columns = std::max<int64_t>(1, (side_by_side + kWarp - 1) / kWarp);
-    width_ = static_cast<unsigned>(std::max<int64_t>(1, (side_by_side + of_columns - 1) / of_columns));
+    const int64_t even = std::max<int64_t>(1, (side_by_side + of_columns - 1) / of_columns);
+    width_ = static_cast<unsigned>(has_columns && v.outer <= kFewRows && narrow > 0 ? narrow : even);
     slots_ = kRowThreads / width_;
     way_ = has_columns ? Way::kColumns : per_channel < kLeastOfBlock ? Way::kWarps : Way::kBlocks;
     const int64_t groups = has_columns           ? (side_by_side + width_ - 1) / width_
@@ -195,9 +209,10 @@ class ChannelSumsPlan {
   }
 
  private:
+  using Element = typename Sums::Element;
   enum class Way { kWarps, kBlocks, kColumns };
   // Of channels side by side more would take too many registers.
-  static constexpr int kMostEach = Vector<typename Sums::Element>::kSize, kFewEach = std::min(4, kMostEach);
+  static constexpr int kMostEach = Vector<Element>::kSize, kFewEach = std::min(4, kMostEach);
 
   template <int kEach>
   void launch(const Queue& q, const ChannelSumsArgs<Sums>& args) const {
