@@ -27,7 +27,7 @@ const RegisterCase training_case([] {
     c.variants.push_back(variant_of(to_string(convention), {4, 10, 5, 7}, batch_norm_defaults(convention)));
   for (const Shape& x : {Shape{3, 16, 8, 8}, Shape{2, 17, 3, 5}, Shape{33, 3, 1, 2}, Shape{1, 32, 9, 9}, Shape{33, 17},
                          Shape{1025, 3}, Shape{5, 1, 31, 33}, Shape{16, 64}, Shape{4, 17, 33, 31}, Shape{3, 290, 1, 2},
-                         Shape{2, 290}, Shape{200, 48}, Shape{3, 5, 32, 18}}) {
+                         Shape{2, 290}, Shape{200, 48}, Shape{1030, 16}, Shape{3, 5, 32, 18}}) {
     c.variants.push_back(variant_of("plain", x, {}));
   }
   return c;

@@ -7,6 +7,17 @@
 
 namespace plumb::cuda::norm {
 
+/// What the coefficients follow from in use.
+template <class C>
+struct Running {
+  const C *mean, *var, *gamma, *beta;
+  C epsilon;
+};
+template <class C>
+__device__ Coefficients<C> in_use(C mean, C var, C gamma, C beta, C epsilon) {
+  return {mean, gamma / math::sqrt(var + epsilon), beta, 0};
+}
+
 template <class T>
 struct MapArgs {
   const T *x, *dy;
@@ -15,17 +26,19 @@ struct MapArgs {
   int64_t n;
   Divisor inner, channels;  // elements of memory until the channel changes, and how many there are
   unsigned width, slots;    // of columns: pieces side by side, and rows at a time, of a block
+  Running<Compute<T>> running;
 };
-// What there is: y of x, dx of dy and x, or dx of dy where y is linear in x, whose own numbers do not matter, NaN or
-// not.
-enum class Map { kForward, kBackward, kLinear };
+// What there is: y of x, the same by the running statistics, dx of dy and x, or dx of dy where y is linear in x, whose
+// own numbers do not matter, NaN or not.
+enum class Map { kForward, kInference, kBackward, kLinear };
+constexpr bool is_backward(Map map) { return map == Map::kBackward || map == Map::kLinear; }
 
 template <Map kMap, class T>
 __device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) {
   using C = Compute<T>;
   if constexpr (kMap == Map::kLinear) return rounded<T>(wide(dy) * k.scale);
   const C v = (wide(x) - k.centre) * k.slope + k.shift;
-  if constexpr (kMap == Map::kForward) return rounded<T>(v);
+  if constexpr (!is_backward(kMap)) return rounded<T>(v);
   return rounded<T>(v + wide(dy) * k.scale);
 }
 
@@ -37,15 +50,28 @@ template <Map kMap, int kEach, class T>
 __device__ MapOperands<T, kEach> map_operands(const MapArgs<T>& a, int64_t at) {
   MapOperands<T, kEach> v{};
   if constexpr (kMap != Map::kLinear) v.x = load_piece<kEach>(a.x + at);
-  if constexpr (kMap != Map::kForward) v.dy = load_piece<kEach>(a.dy + at);
+  if constexpr (is_backward(kMap)) v.dy = load_piece<kEach>(a.dy + at);
   return v;
 }
+/// Of the channels from c on.
+template <Map kMap, int kEach, class T>
+__device__ Piece<Coefficients<Compute<T>>, kEach> coefficients_from(const MapArgs<T>& a, int64_t c) {
+  Piece<Coefficients<Compute<T>>, kEach> k;
+  if constexpr (kMap == Map::kInference) {
+    const auto& r = a.running;
+    const auto mean = load_piece<kEach>(r.mean + c), var = load_piece<kEach>(r.var + c);
+    const auto gamma = load_piece<kEach>(r.gamma + c), beta = load_piece<kEach>(r.beta + c);
+    for (int j = 0; j < kEach; ++j) k.of[j] = in_use(mean.of[j], var.of[j], gamma.of[j], beta.of[j], r.epsilon);
+  } else {
+    for (int j = 0; j < kEach; ++j) k.of[j] = a.k[c + j];
+  }
+  return k;
+}
 
-/// Some of a thread's pieces, which begin `apart` elements from each other: the element j of each by k_of(j). All are
-/// under way from memory before the first is needed.
-template <Map kMap, class T, class KOf>
-__device__ void map_pieces(const MapArgs<T>& a, int64_t at, int64_t apart, int64_t count, const KOf& k_of) {
-  constexpr int kEach = Vector<T>::kSize, kUnderWay = kMap == Map::kBackward ? 2 : 4;
+/// A thread's pieces: the element j of each by k_of(j). Some are under way from memory before the first is needed.
+template <Map kMap, int kEach, class T, class Pieces, class KOf>
+__device__ void map_pieces(const MapArgs<T>& a, Pieces pieces, const KOf& k_of) {
+  constexpr int kUnderWay = kMap == Map::kBackward ? 2 : 4;
   const auto put = [&](int64_t to, const MapOperands<T, kEach>& v) {
     Piece<T, kEach> out;
 #pragma unroll
@@ -53,15 +79,19 @@ __device__ void map_pieces(const MapArgs<T>& a, int64_t at, int64_t apart, int64
     store_piece(a.out + to, out);
   };
 #pragma unroll 1
-  for (; count >= kUnderWay; count -= kUnderWay) {
+  while (pieces.has(kUnderWay)) {
     MapOperands<T, kEach> v[kUnderWay];
+    Pieces to = pieces;
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) v[u] = map_operands<kMap, kEach>(a, at + u * apart);
+    for (int u = 0; u < kUnderWay; ++u) v[u] = map_operands<kMap, kEach>(a, pieces.next());
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u, at += apart) put(opaque(at), v[u]);
+    for (int u = 0; u < kUnderWay; ++u) put(opaque(to.next()), v[u]);
   }
 #pragma unroll 1
-  for (; count > 0; --count, at += apart) put(at, map_operands<kMap, kEach>(a, at));
+  while (pieces.has(1)) {
+    const int64_t at = pieces.next();
+    put(at, map_operands<kMap, kEach>(a, at));
+  }
 }
 
 /// Elements that lie anyhow. kOneChannel: no piece has elements of two channels.
@@ -72,7 +102,7 @@ __global__ void __launch_bounds__(kRowThreads) batch_norm_map_kernel(const MapAr
     Piece<T, kEach> out;
     int64_t place = i, c = a.inner.divide(place);
     a.channels.divide(c);
-    auto k = a.k[c];
+    auto k = coefficients_from<kMap, 1>(a, c).of[0];
     for (int j = 0; j < kEach; ++j) {
       out.of[j] = mapped<kMap>(k, v.x.of[j], v.dy.of[j]);
       if (kOneChannel || j + 1 == kEach || ++place < a.inner.by) continue;
@@ -89,13 +119,13 @@ template <class T, Map kMap>
 __global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_runs_kernel(const MapArgs<T> a) {
   constexpr int kEach = Vector<T>::kSize;
   const int64_t lane = threadIdx.x % kWarp, runs = a.inner.quotient(a.n);
-  const int64_t count = (a.inner.by / kEach - lane + kWarp - 1) / kWarp;
 #pragma unroll 1
   for (int64_t run = runs - 1 - thread_of_grid() / kWarp; run >= 0; run -= threads_of_grid() / kWarp) {
     int64_t c = run;
     a.channels.divide(c);
-    const auto k = a.k[c];
-    map_pieces<kMap>(a, run * a.inner.by + lane * kEach, kWarp * kEach, count, [&](int) { return k; });
+    const auto k = coefficients_from<kMap, 1>(a, c).of[0];
+    const PiecesOfColumn pieces{run * a.inner.by + lane * kEach, a.inner.by / kEach - lane, kWarp, kWarp * kEach};
+    map_pieces<kMap, kEach>(a, pieces, [&](int) { return k; });
   }
 }
 
@@ -107,13 +137,12 @@ __global__ void __launch_bounds__(kRowThreads, kFewBlocks) batch_norm_columns_ke
   if (slot >= a.slots) return;
   const int64_t step = int64_t{a.slots} * gridDim.y;
   const int64_t row = a.channels.quotient(a.n) - 1 - (int64_t{blockIdx.y} * a.slots + slot);
-  const int64_t count = row >= 0 ? row / step + 1 : 0;
 #pragma unroll 1
   for (int64_t c = (int64_t{blockIdx.x} * a.width + column) * kEach; c < a.channels.by;
        c += int64_t{gridDim.x} * a.width * kEach) {
-    Coefficients<Compute<T>> k[kEach];
-    for (int j = 0; j < kEach; ++j) k[j] = a.k[c + j];
-    map_pieces<kMap>(a, row * a.channels.by + c, -step * a.channels.by, count, [&](int j) { return k[j]; });
+    const auto k = coefficients_from<kMap, kEach>(a, c);
+    const PiecesOfColumn pieces{row * a.channels.by + c, row + 1, step, -step * a.channels.by};
+    map_pieces<kMap, kEach>(a, pieces, [&](int j) { return k.of[j]; });
   }
 }
 
@@ -135,15 +164,21 @@ class MapPlan {
     }
     return plan;
   }
+  /// Whether the coefficients must be there even in use: a thread would have to compute those of several channels for a
+  /// piece.
+  bool needs_coefficients() const { return way_ == Way::kAny; }
   template <Map kMap, class T>
-  void launch(const Queue& q, const T* x, const T* dy, T* out, const Coefficients<Compute<T>>* k) const {
+  void launch(const Queue& q, const T* x, const T* dy, T* out, const Coefficients<Compute<T>>* k,
+              const Running<Compute<T>>& running = {}) const {
     if (view_.numel() == 0) return;
-    const MapArgs<T> a{x, dy, out, k, view_.numel(), Divisor(view_.inner), Divisor(view_.channels), width_, slots_};
+    const MapArgs<T> a{x,      dy,     out,    k, view_.numel(), Divisor(view_.inner), Divisor(view_.channels),
+                       width_, slots_, running};
+    constexpr Map kByK = kMap == Map::kInference ? Map::kForward : kMap;
     switch (way_) {
       case Way::kColumns: return q.launch<batch_norm_columns_kernel<T, kMap>>(grid_, a);
       case Way::kRuns: return q.launch<batch_norm_runs_kernel<T, kMap>>(grid_, a);
       case Way::kOneChannel: return q.launch<batch_norm_map_kernel<T, kMap, true>>(grid_, a);
-      case Way::kAny: return q.launch<batch_norm_map_kernel<T, kMap, false>>(grid_, a);
+      case Way::kAny: return q.launch<batch_norm_map_kernel<T, kByK, false>>(grid_, a);
     }
   }
 

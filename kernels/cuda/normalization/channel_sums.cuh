@@ -56,23 +56,26 @@ template <class Sums>
 struct BlockSumsShared {
   typename Sums::State of_warps[kRowWarps];
 };
-/// Runs of many: a block a channel, or a part of one.
+/// Of a channel by a block, or of a part of one. All threads know what finish has put when it returns.
+template <int kEach, class Sums>
+__device__ void sum_by_block(const ChannelSumsArgs<Sums>& a, int64_t c, BlockSumsShared<Sums>& shared_sums) {
+  const int64_t first = int64_t{blockIdx.y} * kRowThreads + threadIdx.x, step = int64_t{kRowThreads} * a.cuts;
+  auto s = merge_warp(a.sums, sum_of_runs<kEach>(a, c, first, step));
+  if (threadIdx.x % kWarp == 0) shared_sums.of_warps[threadIdx.x / kWarp] = s;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (unsigned w = 1; w < kRowWarps; ++w) s = a.sums.merge(s, shared_sums.of_warps[w]);
+    end_channel(a, s, c);
+  }
+  __syncthreads();
+}
+/// Runs of many.
 template <class Sums, int kEach>
 __global__ void __launch_bounds__(kRowThreads, kLeastBlocks)
     channel_sums_by_blocks_kernel(const ChannelSumsArgs<Sums> a) {
   auto& shared_sums = shared<BlockSumsShared<Sums>>();
 #pragma unroll 1
-  for (int64_t c = blockIdx.x; c < a.channels; c += gridDim.x) {
-    const int64_t first = int64_t{blockIdx.y} * kRowThreads + threadIdx.x, step = int64_t{kRowThreads} * a.cuts;
-    auto s = merge_warp(a.sums, sum_of_runs<kEach>(a, c, first, step));
-    if (threadIdx.x % kWarp == 0) shared_sums.of_warps[threadIdx.x / kWarp] = s;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      for (unsigned w = 1; w < kRowWarps; ++w) s = a.sums.merge(s, shared_sums.of_warps[w]);
-      end_channel(a, s, c);
-    }
-    __syncthreads();
-  }
+  for (int64_t c = blockIdx.x; c < a.channels; c += gridDim.x) sum_by_block<kEach>(a, c, shared_sums);
 }
 
 /// Of kEach channels from `channel` on.
@@ -94,41 +97,43 @@ template <class Sums, int kEach>
 struct ColumnSumsShared {
   typename Sums::State of[kEach][kRowThreads];
 };
-/// Channels side by side: a block has `width` pieces of them, and of those `slots` rows at a time.
+/// Of channels side by side: a block has `width` pieces of them, and of those `slots` rows at a time. What the sums
+/// come to takes long in double: a thread does it for one channel. All know what it has put when this returns.
+template <int kEach, class Sums>
+__device__ void sum_by_columns(const ChannelSumsArgs<Sums>& a, int64_t group,
+                               ColumnSumsShared<Sums, kEach>& shared_sums) {
+  using State = typename Sums::State;
+  const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
+  const int64_t first = group * a.width * kEach, channel = first + column * kEach;
+  State s[kEach] = {};
+  if (slot < a.slots && channel < a.channels) {
+    const int64_t row = int64_t{blockIdx.y} * a.slots + slot, step = int64_t{a.slots} * a.cuts;
+    sum_of_column(a, channel, {row * a.channels + channel, a.outer - row, step, step * a.channels}, s);
+  }
+  for (int j = 0; j < kEach; ++j) shared_sums.of[j][threadIdx.x] = s[j];
+  __syncthreads();
+  for (unsigned live = a.slots; live > 1;) {
+    const unsigned half = (live + 1) / 2;
+    if (slot + half < live) {
+      for (int j = 0; j < kEach; ++j) {
+        State& own = shared_sums.of[j][threadIdx.x];
+        own = a.sums.merge(own, shared_sums.of[j][threadIdx.x + half * a.width]);
+      }
+    }
+    live = half;
+    __syncthreads();
+  }
+  if (const unsigned i = threadIdx.x; i < a.width * kEach && first + i < a.channels)
+    end_channel(a, shared_sums.of[i % kEach][i / kEach], first + i);
+  __syncthreads();
+}
 template <class Sums, int kEach>
 __global__ void __launch_bounds__(kRowThreads, kFewBlocks)
     channel_sums_by_columns_kernel(const ChannelSumsArgs<Sums> a) {
-  using State = typename Sums::State;
   auto& shared_sums = shared<ColumnSumsShared<Sums, kEach>>();
-  const unsigned column = threadIdx.x % a.width, slot = threadIdx.x / a.width;
   const int64_t groups = (a.channels / kEach + a.width - 1) / a.width;
 #pragma unroll 1
-  for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
-    const int64_t channel = (group * a.width + column) * kEach;
-    const bool is_there = slot < a.slots && channel < a.channels;
-    State s[kEach] = {};
-    if (is_there) {
-      const int64_t row = int64_t{blockIdx.y} * a.slots + slot, step = int64_t{a.slots} * a.cuts;
-      sum_of_column(a, channel, {row * a.channels + channel, a.outer - row, step, step * a.channels}, s);
-    }
-    for (int j = 0; j < kEach; ++j) shared_sums.of[j][threadIdx.x] = s[j];
-    __syncthreads();
-    for (unsigned live = a.slots; live > 1;) {
-      const unsigned half = (live + 1) / 2;
-      if (slot + half < live) {
-        for (int j = 0; j < kEach; ++j) {
-          State& own = shared_sums.of[j][threadIdx.x];
-          own = a.sums.merge(own, shared_sums.of[j][threadIdx.x + half * a.width]);
-        }
-      }
-      live = half;
-      __syncthreads();
-    }
-    // What a thread reads here is its own, so that the next group needs no barrier before it writes.
-    if (slot == 0 && is_there) {
-      for (int j = 0; j < kEach; ++j) end_channel(a, shared_sums.of[j][threadIdx.x], channel + j);
-    }
-  }
+  for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) sum_by_columns<kEach>(a, group, shared_sums);
 }
 
 /// The parts of each channel: a warp each.
@@ -144,6 +149,15 @@ __global__ void __launch_bounds__(kRowThreads) channel_sums_parts_kernel(const C
   }
 }
 
+/// How many pieces side by side leave a group for each multiprocessor: a warp's at most, and `least` bytes at least,
+/// which memory gives at once. 0 if none do.
+inline int64_t narrow_columns(int64_t pieces, int64_t bytes, int64_t multiprocessors, int64_t least) {
+  for (int64_t width = kWarp; width > 0 && width * bytes >= least; width /= 2) {
+    if ((pieces + width - 1) / width >= multiprocessors) return width;
+  }
+  return 0;
+}
+
 /// How the sums of a view are made on a device; decided when the kernel is prepared.
 template <class Sums>
 class ChannelSumsPlan {
@@ -155,8 +169,13 @@ class ChannelSumsPlan {
     const int64_t neighbours = has_columns ? v.channels : v.inner;
     each_ = !has_columns && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFewEach == 0 ? kFewEach : 1;
     const int64_t side_by_side = v.channels / each_;
+    // Of few rows the second launch, which cuts take, would be much of the time: narrow groups are enough without.
+    constexpr int64_t kFewRows = 1024, kLeastBytes = 64;
+    const int64_t bytes = each_ * int64_t{sizeof(Element)};
+    const int64_t narrow = narrow_columns(side_by_side, bytes, r.properties().multiprocessors, kLeastBytes);
     const int64_t of_columns = std::max<int64_t>(1, (side_by_side + kWarp - 1) / kWarp);
-    width_ = static_cast<unsigned>(std::max<int64_t>(1, (side_by_side + of_columns - 1) / of_columns));
+    const int64_t even = std::max<int64_t>(1, (side_by_side + of_columns - 1) / of_columns);
+    width_ = static_cast<unsigned>(has_columns && v.outer <= kFewRows && narrow > 0 ? narrow : even);
     slots_ = kRowThreads / width_;
     way_ = has_columns ? Way::kColumns : per_channel < kLeastOfBlock ? Way::kWarps : Way::kBlocks;
     const int64_t groups = has_columns           ? (side_by_side + width_ - 1) / width_
@@ -190,9 +209,10 @@ class ChannelSumsPlan {
   }
 
  private:
+  using Element = typename Sums::Element;
   enum class Way { kWarps, kBlocks, kColumns };
   // Of channels side by side more would take too many registers.
-  static constexpr int kMostEach = Vector<typename Sums::Element>::kSize, kFewEach = std::min(4, kMostEach);
+  static constexpr int kMostEach = Vector<Element>::kSize, kFewEach = std::min(4, kMostEach);
 
   template <int kEach>
   void launch(const Queue& q, const ChannelSumsArgs<Sums>& args) const {

@@ -66,6 +66,22 @@ struct RowShare {
   }
 };
 
+/// Two sums over those who share a row: they wait for each other half as often as for one after the other.
+template <class Who, class C>
+__device__ void sum_both(C& a, C& b, RowShared<C>* s) {
+  for (int distance = 1; distance < int{kWarp}; distance *= 2) {
+    const C of_a = __shfl_xor_sync(kAllLanes, a, distance), of_b = __shfl_xor_sync(kAllLanes, b, distance);
+    a += of_a, b += of_b;
+  }
+  if constexpr (std::is_same_v<Who, ByBlock>) {
+    if (threadIdx.x % kWarp == 0) s->of[0][threadIdx.x / kWarp] = a, s->of[1][threadIdx.x / kWarp] = b;
+    __syncthreads();
+    a = b = 0;
+    for (unsigned w = 0; w < kRowWarps; ++w) a += s->of[0][w], b += s->of[1][w];
+    __syncthreads();
+  }
+}
+
 template <class Who, int kEach, int kPieces, class T>
 __device__ void backward_row(const BackwardArgs<T>& a, int64_t row, RowShared<Compute<T>>* s,
                              KeptSums<Compute<T>, kEach, kPieces>& kept) {
@@ -92,8 +108,8 @@ __device__ void backward_row(const BackwardArgs<T>& a, int64_t row, RowShared<Co
       of_deviation += g * ((cuda::wide(x.of[j]) - mean) * inv_std);
     }
   });
-  of_mean = Who::all(of_mean, s, cuda::Sum()) / n;
-  of_deviation = Who::all(of_deviation, s, cuda::Sum()) / n;
+  sum_both<Who>(of_mean, of_deviation, s);
+  of_mean /= n, of_deviation /= n;
   for_columns<Who, kEach, kPieces>(a.columns, [&](int64_t i, int piece) {
     const auto dy = of_dy.elements(i, piece), x = of_x.elements(i, piece);
     const auto w = weights(i);
@@ -145,7 +161,8 @@ __global__ void __launch_bounds__(kRowThreads, 2) layer_norm_backward_by_warps_k
   }
 }
 template <class T, int kEach, int kPieces>
-__global__ void __launch_bounds__(kRowThreads) layer_norm_backward_by_blocks_kernel(const BackwardArgs<T> a) {
+__global__ void __launch_bounds__(kRowThreads, kPieces == 0 ? kLeastBlocks : 2)
+    layer_norm_backward_by_blocks_kernel(const BackwardArgs<T> a) {
   using C = Compute<T>;
   auto& s = cuda::shared<RowShared<C>>();
   KeptSums<C, kEach, kPieces> kept;
