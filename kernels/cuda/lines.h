@@ -76,4 +76,12 @@ struct Lines {
   }
 };
 
+/// A tensor as (outer, extent, inner), into which numbers of its elements are divided.
+struct Split {
+  Divisor extent, inner;
+
+  Split() = default;
+  Split(int64_t e, int64_t i) : extent(std::max<int64_t>(1, e)), inner(std::max<int64_t>(1, i)) {}
+};
+
 }  // namespace plumb::cuda

@@ -32,7 +32,8 @@ OpCase cross_entropy_case() {
 
 OpCase mse_case() {
   OpCase c{.name = "mse", .tolerance = 8};
-  for (const Shape& x : {Shape{}, Shape{1}, Shape{31}, Shape{33, 10}, Shape{1025}, Shape{2, 10, 5, 7}}) {
+  for (const Shape& x : {Shape{}, Shape{1}, Shape{31}, Shape{33, 10}, Shape{1025}, Shape{2, 10, 5, 7}, Shape{5, 4099},
+                         Shape{2, 3, 64, 96}}) {
     c.variants.push_back({.name = to_string(x),
                           .inputs = {{.spec = x}, {.spec = x}},
                           .run = [](std::span<const Tensor> in) { return mse(in[0], in[1]); },

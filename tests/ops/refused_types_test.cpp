@@ -134,7 +134,7 @@ TEST(Refusals, OfDevices) {
       {CALL(norm(of({2, 3}), on_cuda({3}))), {"batch_norm_forward: input 1 is on cuda:"}},
       {CALL(layer_norm(of({2, 3}), on_cuda({3}))), {"layer_norm_forward: input 1 is on cuda:"}},
       {CALL(cross_entropy(of({2, 3}), on_cuda({2}, kI64))), {"cross_entropy_forward: input 1 is on cuda:"}},
-      {CALL(mse(of({2}), on_cuda({2}))), {"sub: input 1 is on cuda:"}},
+      {CALL(mse(of({2}), on_cuda({2}))), {"mse_forward: input 1 is on cuda:"}},
       {CALL(concat({of({2}), on_cuda({2})}, 0)), {"concat: input 1 is on cuda:"}},
   };
   expect_refused(table);

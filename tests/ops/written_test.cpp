@@ -63,7 +63,7 @@ const std::vector<Written> kOps = {
      {Shape{2, 3}, TensorSpec(Shape{2}, kI64)},
      {0, 1},
      [](auto in) { return cross_entropy(in[0], in[1]); }},
-    {"mse", {kX, kX}, {}, [](auto in) { return mse(in[0], in[1]); }},  // the difference is the op's own
+    {"mse", {kX, kX}, {0, 1}, [](auto in) { return mse(in[0], in[1]); }},
     {"dropout", {kX}, {}, [](auto in) { return dropped(in[0], 0.5); }},
     {"concat", {kX, kX}, {}, [](auto in) { return concat(in, 1); }},
     {"index_select", {kX, TensorSpec(Shape{2}, kI64)}, {1}, [](auto in) { return index_select(in[0], 2, in[1]); }},
