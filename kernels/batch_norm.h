@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../dispatch/kernel.h"
+#include "activation.h"
 
 namespace plumb {
 
@@ -11,10 +12,13 @@ struct BatchNormParams {
   Real momentum = 0.1;
   int32_t unbiased_running_variance = 1;  ///< 1: the running variance takes the batch's variance times n / (n - 1)
   int32_t train = 1;                      ///< 1: statistics of the batch; 0: running statistics
+  Activation activation = Activation::kNone;
+  int32_t reserved = 0;
 };
 
-/// Training: {y, mean, inv_std} from {x, gamma, beta, running_mean, running_var}; the running statistics are written,
-/// too. Otherwise {y} from the same. x is (N, C) or (N, C, H, W), the others (C); inv_std = 1 / sqrt(var + epsilon).
+/// Training: {y, mean, inv_std} from {x, gamma, beta, running_mean, running_var[, addend]}; the running statistics are
+/// written, too. Otherwise {y} from the same. x is (N, C) or (N, C, H, W), the addend of its spec, the others (C);
+/// inv_std = 1 / sqrt(var + epsilon). The addend is added before the activation.
 struct BatchNormForward {
   static constexpr char kName[] = "batch_norm_forward";
   using Params = BatchNormParams;
@@ -24,7 +28,7 @@ struct BatchNormForward {
 };
 
 /// {dgamma, dbeta} or {dgamma, dbeta, dx} from {dy, x, gamma, mean, spread}; spread is inv_std if the forward pass was
-/// in training, and the running variance if not.
+/// in training, and the running variance if not. Without the activation, which is not looked at.
 struct BatchNormBackward {
   static constexpr char kName[] = "batch_norm_backward";
   using Params = BatchNormParams;

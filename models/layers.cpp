@@ -91,16 +91,20 @@ BatchNorm2d::BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t
   running_var = maker.buffer(name + ".running_var", Shape{channels}, 1);
 }
 
-Tensor BatchNorm2d::operator()(const Tensor& x, const ForwardContext& context) const {
-  const BatchNormParams params = batch_norm_defaults(convention, context.train);
+Tensor BatchNorm2d::operator()(const Tensor& x, const ForwardContext& context, Activation activation,
+                               const Tensor& addend) const {
+  BatchNormParams params = batch_norm_defaults(convention, context.train);
+  params.activation = activation;
   const DType own = running_mean.dtype(), dtype = x.dtype() == DType::kF64 ? DType::kF64 : own;
   const Tensor mean = to(running_mean, dtype), var = to(running_var, dtype);
-  Tensor y = batch_norm(x, to(weight, dtype), to(bias, dtype), mean, var, params);
+  Tensor y = batch_norm(x, to(weight, dtype), to(bias, dtype), mean, var, params, addend);
   if (context.train && dtype != own) {  // what was updated are copies
     Tensor(running_mean).copy_from(to(mean, own));
     Tensor(running_var).copy_from(to(var, own));
   }
   context.note("BatchNorm2d", y, count(weight, bias));
+  if (addend) context.note("Add", y);
+  if (activation == Activation::kRelu) context.note("ReLU", y);
   return y;
 }
 

@@ -51,7 +51,8 @@ struct Linear {
                     Activation activation = Activation::kNone) const;
 };
 
-/// Batch normalisation over (N, H, W), in the convention of the network's maker.
+/// Batch normalisation over (N, H, W), in the convention of the network's maker. Adds the addend, if there is one, and
+/// applies the activation inside the same kernel.
 struct BatchNorm2d {
   Tensor weight, bias, running_mean, running_var;
   Convention convention = Convention::kPyTorch;
@@ -59,7 +60,8 @@ struct BatchNorm2d {
   BatchNorm2d() = default;
   explicit BatchNorm2d(int64_t channels, Convention convention = Convention::kPyTorch);
   BatchNorm2d(ParameterMaker& maker, const std::string& name, int64_t channels);
-  Tensor operator()(const Tensor& x, const ForwardContext& context = {}) const;
+  Tensor operator()(const Tensor& x, const ForwardContext& context = {}, Activation activation = Activation::kNone,
+                    const Tensor& addend = {}) const;
 };
 
 // Layers without parameters.

@@ -39,10 +39,8 @@ Tensor BasicBlock::shortcut(const Tensor& x) const {
 }
 
 Tensor BasicBlock::operator()(const Tensor& x, const ForwardContext& context) const {
-  const Tensor h = relu_layer(bn1(conv1(x, context), context), context);
-  const Tensor y = add(bn2(conv2(h, context), context), shortcut(x));
-  context.note("Add", y);
-  return relu_layer(y, context);
+  const Tensor h = bn1(conv1(x, context), context, Activation::kRelu);
+  return bn2(conv2(h, context), context, Activation::kRelu, shortcut(x));
 }
 
 ResNet::ResNet(ParameterMaker&& maker, int depth) : Network("resnet" + std::to_string(depth), Shape{3, 32, 32}, 10) {
@@ -64,7 +62,7 @@ ResNet::ResNet(ParameterMaker&& maker, int depth) : Network("resnet" + std::to_s
 }
 
 Tensor ResNet::forward(const Tensor& x, const ForwardContext& context) const {
-  Tensor h = relu_layer(bn1(conv1(x, context), context), context);
+  Tensor h = bn1(conv1(x, context), context, Activation::kRelu);
   for (const BasicBlock& block : blocks) h = block(h, context);
   return classified(h, fc, context);
 }
@@ -83,12 +81,11 @@ Bottleneck::Bottleneck(ParameterMaker& maker, const std::string& name, int64_t i
 }
 
 Tensor Bottleneck::operator()(const Tensor& x, const ForwardContext& context) const {
-  Tensor h = relu_layer(bn1(conv1(x, context), context), context);
-  h = relu_layer(bn2(conv2(h, context), context), context);
-  h = bn3(conv3(h, context), context);
-  const Tensor y = add(h, downsample.weight ? downsample_bn(downsample(x, context), context) : x);
-  context.note("Add", y);
-  return relu_layer(y, context);
+  Tensor h = bn1(conv1(x, context), context, Activation::kRelu);
+  h = bn2(conv2(h, context), context, Activation::kRelu);
+  h = conv3(h, context);
+  const Tensor shortcut = downsample.weight ? downsample_bn(downsample(x, context), context) : x;
+  return bn3(h, context, Activation::kRelu, shortcut);
 }
 
 ResNet50::ResNet50(ParameterMaker&& maker) : Network("resnet50", Shape{3, 224, 224}, 1000) {
@@ -110,7 +107,7 @@ ResNet50::ResNet50(ParameterMaker&& maker) : Network("resnet50", Shape{3, 224, 2
 }
 
 Tensor ResNet50::forward(const Tensor& x, const ForwardContext& context) const {
-  Tensor h = relu_layer(bn1(conv1(x, context), context), context);
+  Tensor h = bn1(conv1(x, context), context, Activation::kRelu);
   h = max_pool2d(h, {.kernel = 3, .stride = 2, .padding = 1});
   context.note("MaxPool2d", h);
   for (const Bottleneck& block : blocks) h = block(h, context);

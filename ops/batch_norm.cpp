@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dispatch/gate.h"
+#include "ops/activation.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -11,7 +12,7 @@
 namespace plumb {
 namespace {
 
-using Gradients = std::array<Tensor, 3>;  // with respect to x, gamma and beta
+using Gradients = std::array<Tensor, 4>;  // with respect to x, gamma, beta and the addend
 
 // What backward needs of forward. spread is inv_std if the forward pass was in training, else the running variance.
 struct Statistics {
@@ -45,7 +46,8 @@ Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gam
     const double share = static_cast<double>(gamma.numel()) / static_cast<double>(x.numel());
     inner = sub(sub(dy, affine(dbeta, share, 0)), mul(x_hat, affine(dgamma, share, 0)));
   }
-  return {to(mul(inner, scale), x_.dtype()), as_parameter(dgamma, gamma.spec()), as_parameter(dbeta, gamma.spec())};
+  return {to(mul(inner, scale), x_.dtype()), as_parameter(dgamma, gamma.spec()), as_parameter(dbeta, gamma.spec()),
+          dy_};
 }
 
 Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Statistics& used,
@@ -53,24 +55,34 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const
   const TensorSpec& c = gamma.spec();
   if (needs_dx) {
     auto [dgamma, dbeta, dx] = run<BatchNormBackward>(p, {dy, x, gamma, used.mean, used.spread}, {c, c, x.spec()});
-    return {std::move(dx), std::move(dgamma), std::move(dbeta)};
+    return {std::move(dx), std::move(dgamma), std::move(dbeta), dy};
   }
   auto [dgamma, dbeta] = run<BatchNormBackward>(p, {dy, x, gamma, used.mean, used.spread}, {c, c});
-  return {Tensor(), std::move(dgamma), std::move(dbeta)};
+  return {Tensor(), std::move(dgamma), std::move(dbeta), dy};
 }
 
-Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Statistics& used,
-                      const BatchNormParams& p) {
+Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& addend,
+                      const Statistics& used, const BatchNormParams& params) {
   static constexpr char kName[] = "batch_norm";
-  return record_joint<3>(
-      std::move(y), {&x, &gamma, &beta},
+  BatchNormParams p = params;
+  p.activation = Activation::kNone;  // which has an edge of its own
+  const Tensor z = record_joint<4>(
+      std::move(y), {&x, &gamma, &beta, &addend},
       [p, x = SavedTensor(x, kName), gamma = SavedTensor(gamma, kName), mean = SavedTensor(used.mean, kName),
-       spread = SavedTensor(used.spread, kName)](const Tensor& dy, const Needs<3>& needs) {
+       spread = SavedTensor(used.spread, kName)](const Tensor& dy, const Needs<4>& needs) -> Gradients {
+        if (!needs[0] && !needs[1] && !needs[2]) return {Tensor(), Tensor(), Tensor(), dy};
         const Statistics kept{mean(), spread()};
         if (detail::ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
         return backward(dy, x(), gamma(), kept, p, needs[0]);
       },
       kName);
+  return detail::record_activation(z, params.activation);
+}
+
+// On a device, where no kernel does it yet.
+Tensor with_passes_of_their_own(Tensor y, const Tensor& addend, Activation activation) {
+  if (addend) y = add(y, addend);
+  return activation == Activation::kRelu ? relu(y) : y;
 }
 
 void check_parameter(const char* name, const Tensor& t, const TensorSpec& x, const TensorSpec& expected) {
@@ -104,27 +116,38 @@ TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x) 
 }
 
 Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& running_mean,
-                  const Tensor& running_var, const BatchNormParams& p) {
+                  const Tensor& running_var, const BatchNormParams& p, const Tensor& addend) {
   PLUMB_CHECK(x, "batch_norm: x is an empty tensor");
+  detail::check_activation("batch_norm", p.activation);
   const TensorSpec c = batch_norm_statistics(p, x.spec());
   check_parameter("gamma", gamma, x.spec(), c);
   check_parameter("beta", beta, x.spec(), c);
   check_parameter("running_mean", running_mean, x.spec(), c);
   check_parameter("running_var", running_var, x.spec(), c);
+  PLUMB_CHECK(!addend || addend.spec() == x.spec(),
+              "batch_norm: the addend is {} and x is {}; they must be of one spec", addend.spec(), x.spec());
+  if (!x.device().is_cpu() && (addend || p.activation != Activation::kNone)) {
+    BatchNormParams plain = p;
+    plain.activation = Activation::kNone;
+    return with_passes_of_their_own(batch_norm(x, gamma, beta, running_mean, running_var, plain), addend, p.activation);
+  }
   if (p.train) {
-    const detail::Value* roots[5] = {};
-    for (size_t i = 0; const Tensor* t : {&x, &gamma, &beta, &running_mean, &running_var})
+    const detail::Value* roots[6] = {};
+    for (size_t i = 0; const Tensor* t : {&x, &gamma, &beta, &running_mean, &running_var, addend ? &addend : &x})
       roots[i++] = t->value->root();
     for (const size_t written : {3, 4}) {
-      PLUMB_CHECK(std::count(roots, roots + 5, roots[written]) == 1,
+      PLUMB_CHECK(std::count(roots, roots + 6, roots[written]) == 1,
                   "batch_norm: running_mean and running_var are written to; give them memory of their own");
     }
     const TensorSpec out[3] = {x.spec(), c, c};
-    auto [y, mean, inv_std] = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, out, Writes{3, 2});
-    return with_gradients(std::move(y), x, gamma, beta, {mean, inv_std}, p);
+    auto [y, mean, inv_std] =
+        addend ? run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var, addend}, out, Writes{3, 2})
+               : run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, out, Writes{3, 2});
+    return with_gradients(std::move(y), x, gamma, beta, addend, {mean, inv_std}, p);
   }
-  Tensor y = run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, x.spec());
-  return with_gradients(std::move(y), x, gamma, beta, {running_mean.detached(), running_var.detached()}, p);
+  Tensor y = addend ? run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var, addend}, x.spec())
+                    : run<BatchNormForward>(p, {x, gamma, beta, running_mean, running_var}, x.spec());
+  return with_gradients(std::move(y), x, gamma, beta, addend, {running_mean.detached(), running_var.detached()}, p);
 }
 
 }  // namespace plumb

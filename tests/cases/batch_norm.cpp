@@ -1,24 +1,29 @@
-// Cases for batch_norm in training and in use, in each framework's convention.
+// Cases for batch_norm in training and in use, in each framework's convention, with an addend and an activation.
 #include "ops/batch_norm.h"
 #include "tests/cases/op_case.h"
 
 namespace plumb::test {
 namespace {
 
-OpVariant variant_of(const std::string& name, const Shape& x, const BatchNormParams& p) {
+OpVariant variant_of(const std::string& name, const Shape& x, const BatchNormParams& p, bool adds = false) {
   const Shape channels{x[1]};
   const auto statistic = [&](double low, double high, bool differentiable) {
     return CaseInput{.spec = channels, .low = low, .high = high, .differentiable = differentiable, .wide = true};
   };
   const double values = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(1, x[1]));
-  return {.name = name + " " + to_string(x),
-          .inputs = {{.spec = x, .low = -2, .high = 3},
-                     statistic(0.5, 2, true),
-                     statistic(-1, 1, true),
-                     statistic(-1, 1, false),
-                     statistic(0.5, 2, false)},
-          .run = [p](std::span<const Tensor> in) { return batch_norm(in[0], in[1], in[2], in[3], in[4], p); },
-          .terms = p.train ? values : 1};
+  OpVariant v{.name = name + " " + to_string(x),
+              .inputs = {{.spec = x, .low = -2, .high = 3},
+                         statistic(0.5, 2, true),
+                         statistic(-1, 1, true),
+                         statistic(-1, 1, false),
+                         statistic(0.5, 2, false)},
+              .run =
+                  [p](std::span<const Tensor> in) {
+                    return batch_norm(in[0], in[1], in[2], in[3], in[4], p, in.size() > 5 ? in[5] : Tensor());
+                  },
+              .terms = p.train ? values : 1};
+  if (adds) v.inputs.push_back({.spec = x, .low = -1, .high = 1});
+  return v;
 }
 
 const RegisterCase training_case([] {
@@ -30,6 +35,7 @@ const RegisterCase training_case([] {
                          Shape{2, 290}, Shape{200, 48}, Shape{1030, 16}, Shape{3, 5, 32, 18}}) {
     c.variants.push_back(variant_of("plain", x, {}));
   }
+  c.variants.push_back(variant_of("add", {3, 5, 9, 2}, {}, true));
   return c;
 }());
 
@@ -40,6 +46,21 @@ const RegisterCase evaluation_case([] {
         Shape{4, 17, 33, 31}, Shape{3, 5, 32, 18}, Shape{200, 48}, Shape{9, 328}}) {
     c.variants.push_back(variant_of("plain", x, {.train = 0}));
   }
+  c.variants.push_back(variant_of("add", {3, 5, 9, 2}, {.train = 0}, true));
+  return c;
+}());
+
+const RegisterCase added_case([] {
+  OpCase c{.name = "batch_norm_add_relu", .tolerance = 32};
+  c.dtypes = {DType::kF32};  // in bf16 what is near the kink may lie on either side of it
+  for (const int train : {1, 0}) {
+    const std::string mode = train ? "train " : "eval ";
+    for (const Shape& x : {Shape{4, 10, 5, 7}, Shape{33, 17}, Shape{2, 3, 31, 33}, Shape{3, 16, 4, 2}}) {
+      c.variants.push_back(variant_of(mode + "relu", x, {.train = train, .activation = Activation::kRelu}));
+      c.variants.push_back(variant_of(mode + "add relu", x, {.train = train, .activation = Activation::kRelu}, true));
+    }
+  }
+  c.variants.push_back(variant_of("empty add relu", {0, 3, 4, 4}, {.train = 0, .activation = Activation::kRelu}, true));
   return c;
 }());
 

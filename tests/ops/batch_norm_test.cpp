@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/elementwise.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
@@ -23,7 +24,9 @@ struct Inputs {
     mean = random_tensor(c, 4);
     var = random_tensor(c, 5, 0.5, 2);
   }
-  Tensor run(const BatchNormParams& p) const { return batch_norm(x, gamma, beta, mean, var, p); }
+  Tensor run(const BatchNormParams& p, const Tensor& addend = {}) const {
+    return batch_norm(x, gamma, beta, mean, var, p, addend);
+  }
 };
 
 /// By the definition, in double and in logical order.
@@ -100,6 +103,49 @@ TEST(BatchNorm, KernelsMatchF64AndStayInTheirMemory) {
                                                     "batch_norm_forward:onednn", "batch_norm_forward:reference"}));
 }
 
+TEST(BatchNorm, KernelsAddAndApplyTheActivation) {
+  KernelCheck check(16);
+  for (const bool train : {false, true}) {
+    for_each_spec(kShapes, {DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
+      const Inputs in(s, 0, 2);
+      BatchNormParams p = params(train);
+      in.run(p, random_tensor(s, 8));
+      p.activation = Activation::kRelu;
+      in.run(p);
+      in.run(p, random_tensor(s, 8));
+    });
+  }
+  EXPECT_EQ(check.checked(), (std::set<std::string>{"batch_norm_forward:loop", "batch_norm_forward:onednn",
+                                                    "batch_norm_forward:reference"}));
+}
+
+// An op less does not change a bit where nothing is rounded between.
+TEST(BatchNorm, AddsAndAppliesTheActivationAsOpsOfTheirOwnDo) {
+  for (const bool train : {false, true}) {
+    for_each_spec(kShapes, {DType::kF64}, [&](const TensorSpec& s) {
+      Inputs in(s), apart(s);
+      for (Inputs* i : {&in, &apart}) {
+        for (Tensor* t : {&i->x, &i->gamma, &i->beta}) t->require_grad();
+      }
+      Tensor addend = random_tensor(s, 8), addend_apart = random_tensor(s, 8);
+      addend.require_grad();
+      addend_apart.require_grad();
+      const Tensor dy = random_tensor(s, 7);
+      BatchNormParams p = params(train);
+      const Tensor expected = relu(add(apart.run(p), addend_apart));
+      p.activation = Activation::kRelu;
+
+      const Tensor y = in.run(p, addend);
+
+      EXPECT_TRUE(bitwise_equal(y, expected));
+      EXPECT_TRUE(bitwise_equal(in.mean, apart.mean));
+      const auto of = grad(y, {in.x, in.gamma, in.beta, addend}, dy);
+      const auto of_apart = grad(expected, {apart.x, apart.gamma, apart.beta, addend_apart}, dy);
+      for (size_t i = 0; i < of.size(); ++i) EXPECT_TRUE(bitwise_equal(of[i], of_apart[i])) << i;
+    });
+  }
+}
+
 // Large enough to be written past the caches.
 TEST(BatchNorm, LargeResultsMatchTheReference) {
   const KernelCheck kernels(16);
@@ -108,6 +154,9 @@ TEST(BatchNorm, LargeResultsMatchTheReference) {
     in.x.require_grad();
     const Tensor y = in.run(params(train));
     grad(y, {in.x}, random_tensor(y.spec(), 7));
+    BatchNormParams p = params(train);
+    p.activation = Activation::kRelu;
+    in.run(p, random_tensor(y.spec(), 8));
   };
   check(Layout::kNchw, true);
   check(Layout::kNhwc, true);

@@ -130,6 +130,8 @@ TEST(Refusals, OfSizes) {
       {CALL(global_avg_pool2d(of({2, 3, 0, 4}))), {"(2, 3, 0, 4) has no elements to average"}},
       {CALL(norm(of({2, 4}), of({3}))), {"batch_norm: gamma is f32 (3) nchw", "it must be f32 (4)"}},
       {CALL(batch_norm(of({4, 3}), of({3}), of({4}), of({3}), of({3}))), {"batch_norm: beta is f32 (4) nchw"}},
+      {CALL(batch_norm(of({4, 3}), of({3}), of({3}), of({3}), of({3}), {}, of({3}))),
+       {"batch_norm: the addend is f32 (3) nchw and x is f32 (4, 3) nchw", "they must be of one spec"}},
       {CALL(norm(of({1, 3, 1, 1}), of({3}))),
        {"batch_norm: training needs more than one value a channel, and x (1, 3, 1, 1) has 1"}},
       {CALL(norm(of({0, 3, 4, 4}), of({3}))), {"batch_norm: training", "(0, 3, 4, 4) has 0"}},

@@ -56,6 +56,12 @@ const std::vector<Written> kOps = {
      {Shape{4, 3}, Shape{3}, Shape{3}},
      {0, 1},
      [](auto in) { return batch_norm(in[0], in[1], in[2], of({3}), of({3})); }},
+    {"batch_norm_add_relu",
+     {Shape{4, 3}, Shape{3}, Shape{3}, Shape{4, 3}},
+     {0, 1, kY},
+     [](auto in) {
+       return batch_norm(in[0], in[1], in[2], of({3}), of({3}), {.activation = Activation::kRelu}, in[3]);
+     }},
     {"layer_norm", {Shape{4, 3}, Shape{3}, Shape{3}}, {0, 1}, [](auto in) { return layer_norm(in[0], in[1], in[2]); }},
     {"softmax", {kX}, {kY}, [](auto in) { return softmax(in[0]); }},
     {"log_softmax", {kX}, {kY}, [](auto in) { return log_softmax(in[0]); }},

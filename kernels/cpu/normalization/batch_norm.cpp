@@ -5,6 +5,8 @@
 #include "kernels/cpu/normalization/batch_norm_onednn.h"
 #include "kernels/cpu/normalization/channel_stats.h"
 #include "kernels/cpu/onednn/dnnl.h"
+#include "kernels/cpu/wrappers/relu_epilogue.h"
+#include "kernels/functors/unary.h"
 
 namespace plumb::cpu {
 namespace {
@@ -42,7 +44,7 @@ void for_each_channel(const Channels& v, const Body& body) {
   });
 }
 
-template <class T>
+template <class T, bool kAdds, bool kIsRelu>
 class Forward final : public Kernel {
  public:
   using C = Compute<T>;
@@ -65,10 +67,13 @@ class Forward final : public Kernel {
         k.set(v_, c, at<C>(l.in[3], c), inv_std * at<C>(l.in[1], c), at<C>(l.in[2], c));
       });
     }
-    const Source sources[] = {{x}};
-    map_channels(v_, static_cast<T*>(l.out[0]), sources, [=](int64_t j) {
+    const auto* addend = kAdds ? static_cast<const T*>(l.in[5]) : nullptr;
+    const Source sources[] = {{x}, {addend}};
+    map_channels(v_, static_cast<T*>(l.out[0]), std::span(sources).first(kAdds ? 2 : 1), [=](int64_t j) {
       return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j]](int64_t i) {
-        return (load(x + i) - centre) * slope + shift;
+        C z = (load(x + i) - centre) * slope + shift;
+        if constexpr (kAdds) z += load(addend + i);
+        return kIsRelu ? functors::Relu().forward(z) : z;
       };
     });
   }
@@ -165,6 +170,33 @@ class Backward final : public Kernel {
   int64_t partial_;
 };
 
+template <class T>
+std::unique_ptr<Kernel> forward_kernel(const Channels& v, const BatchNormParams& p, bool adds) {
+  if (p.activation == Activation::kRelu) {
+    if (adds) return std::make_unique<Forward<T, true, true>>(v, p);
+    return std::make_unique<Forward<T, false, true>>(v, p);
+  }
+  if (adds) return std::make_unique<Forward<T, true, false>>(v, p);
+  return std::make_unique<Forward<T, false, false>>(v, p);
+}
+
+// y += addend in place, behind a kernel that cannot do it itself. Null if `kernel` is null.
+std::unique_ptr<Kernel> add_epilogue(std::unique_ptr<Kernel> kernel, const TensorSpec& y) {
+  std::unique_ptr<Kernel> both;
+  if (!kernel) return both;
+  dispatch_compute(y.dtype, [&]<class T>() {
+    both = wrap_kernel(std::move(kernel), "", "+add", [n = y.numel()](const Kernel& inner, const Launch& l) {
+      inner.run(l);
+      const auto* addend = static_cast<const T*>(l.in[5]);
+      auto* to = static_cast<T*>(l.out[0]);
+      parallel_for(n, kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) store(to + i, load(to + i) + load(addend + i));
+      });
+    });
+  });
+  return both;
+}
+
 // Without elements there is nothing to sum: y is empty, and the gradients of gamma and beta are zero.
 std::unique_ptr<Kernel> without_elements(const TensorSpec& parameter, bool backward) {
   return make_kernel("plumb:batch_norm", [bytes = backward ? parameter.bytes() : 0](const Launch& l) {
@@ -180,13 +212,17 @@ namespace plumb {
 void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec& x = p.in[0];
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
-    candidates.add("loop", [=, gamma = p.in[1], params = p.params]() -> std::unique_ptr<Kernel> {
+    candidates.add("loop", [=, gamma = p.in[1], params = p.params, adds = p.in.size() == 6] {
       if (x.numel() == 0) return cpu::without_elements(gamma, false);
-      return std::make_unique<cpu::Forward<T>>(cpu::Channels(x), params);
+      return cpu::forward_kernel<T>(cpu::Channels(x), params, adds);
     });
   });
-  candidates.add(Provider::kOneDnn, "onednn",
-                 [p] { return cpu::declining([&] { return cpu::onednn_batch_norm_forward(p); }); });
+  candidates.add(Provider::kOneDnn, "onednn", [p] {
+    auto kernel = cpu::declining([&] { return cpu::onednn_batch_norm_forward(p); });
+    if (p.in.size() == 6) kernel = cpu::add_epilogue(std::move(kernel), p.out[0]);
+    return p.params.activation == Activation::kRelu ? cpu::relu_epilogue(std::move(kernel), p.out[0])
+                                                    : std::move(kernel);
+  });
 }
 
 void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {

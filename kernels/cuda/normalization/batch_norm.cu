@@ -150,6 +150,7 @@ bool has_whole(const TensorSpec& x, const BatchNormParams& p, Device device) {
 }  // namespace
 
 void BatchNormForward::cuda(const Problem<Params>& p, Candidates& candidates) {
+  if (p.params.activation != Activation::kNone || p.in.size() == 6) return;  // the op has passes of their own for them
   cuda::dispatch_compute(p.in[0].dtype, [&]<class T>() {
     candidates.add(
         "loop", [x = p.in[0], params = p.params, device = p.device] { return forward_kernel<T>(x, params, device); });

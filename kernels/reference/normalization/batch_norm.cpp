@@ -26,6 +26,7 @@ static void for_each_of_channel(const Shape& x, const Index& channel, const Body
 void BatchNormForward::reference(const Problem<Params>& p, Candidates& candidates) {
   const Elements x(p.in[0]), y(p.out[0]), parameter(p.in[1]);  // all parameters and statistics are of one spec
   if (!reference::computes_on(x.dtype())) return;
+  const bool adds = p.in.size() == 6;
   reference::offer(kName, candidates, [=, params = p.params](const Launch& l) {
     for_each_channel(x.shape(), [&](const Index& c) {
       const auto each = [&](const auto& body) { for_each_of_channel(x.shape(), c, body); };
@@ -45,7 +46,8 @@ void BatchNormForward::reference(const Problem<Params>& p, Candidates& candidate
       }
       each([&](const Index& i) {
         const double x_hat = (x.load(l.in[0], i) - mean) / std::sqrt(var + params.epsilon);
-        y.store(l.out[0], i, x_hat * of_channel(1) + of_channel(2));
+        const double z = x_hat * of_channel(1) + of_channel(2) + (adds ? x.load(l.in[5], i) : 0);
+        y.store(l.out[0], i, params.activation == Activation::kRelu && z < 0 ? 0 : z);
       });
     });
   });
