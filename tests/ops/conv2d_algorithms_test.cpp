@@ -107,6 +107,47 @@ TEST(Conv2d, EveryKernelTakesEverySideOfThePadding) {
   }
 }
 
+// Pixels are rows of channels in NHWC, and in NCHW where images are single pixels; with strides or padding they are not
+// all.
+TEST(Conv2d, WindowsOfOnePixelAreProductsToo) {
+  const auto run = [](const Shape& x_shape, Layout layout, DType dtype, const Conv2dParams& p) {
+    const Tensor x = test::random_tensor(TensorSpec(x_shape, dtype, layout), 1).require_grad();
+    const Tensor w = test::random_tensor(TensorSpec(Shape{17, x_shape[1], 1, 1}, dtype), 2).require_grad();
+    const Tensor b = test::random_tensor(TensorSpec(Shape{17}, dtype), 3);
+    conv2d(x, w, b, p);
+    const Tensor y = conv2d(x, w, p);
+    grad(y, {x, w}, test::random_tensor(y.spec(), 4));
+  };
+  const auto has_products = [](const test::KernelCheck& check, const char* algorithm) {
+    size_t count = 0;
+    for (const char* kind : {"conv2d_forward:", "conv2d_backward_input:", "conv2d_backward_weight:"})
+      count += check.checked().contains(std::string(kind) + algorithm);
+    return count;
+  };
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    for (const auto& [shape, layout] : {std::pair{Shape{3, 33, 7, 5}, Layout::kNhwc},
+                                        {Shape{1, 48, 16, 9}, Layout::kNhwc},
+                                        {Shape{9, 20, 1, 1}, Layout::kNchw}}) {
+      SCOPED_TRACE(message("{} {}", to_string(dtype), to_string(TensorSpec(shape, dtype, layout))));
+      test::KernelCheck check(16);
+      run(shape, layout, dtype, {});
+      run(shape, layout, dtype, {.activation = Activation::kRelu});
+      EXPECT_EQ(has_products(check, "gemm"), dtype == DType::kF32 ? 3u : 0u);
+      if (dtype == DType::kF32) {
+        EXPECT_EQ(has_products(check, "inner_product"), 3u);
+      }
+    }
+  }
+  for (const auto& [layout, p] : {std::pair{Layout::kNhwc, Conv2dParams{.stride = 2}},
+                                  {Layout::kNhwc, Conv2dParams{.padding = 1}},
+                                  {Layout::kNchw, Conv2dParams{}},
+                                  {Layout::kChwn, Conv2dParams{}}}) {
+    test::KernelCheck check(16);
+    run({3, 33, 7, 5}, layout, DType::kF32, p);
+    EXPECT_EQ(has_products(check, "gemm") + has_products(check, "inner_product"), 0u) << to_string(layout);
+  }
+}
+
 TEST(Conv2d, ConversionsInsideAKernelAreCounted) {
   const TensorSpec x(Shape{2, 32, 8, 8}, DType::kF32, Layout::kNhwc), w(Shape{32, 32, 3, 3});
   const TensorSpec y = conv2d_output(padded(1), x, w);

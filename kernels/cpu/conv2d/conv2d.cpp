@@ -1,7 +1,8 @@
 // Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
 // oneDNN in three ways: on the tensors' own layouts with the weights packed as it likes ("direct"), with every format
 // left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
-// pixels are a skinny product over the plain weights ("im2col").
+// pixels are a skinny product over the plain weights ("im2col"), and windows of one pixel a product of all pixels as
+// they stand ("inner_product", "gemm").
 #include "kernels/conv2d.h"
 
 #include <array>
@@ -10,6 +11,7 @@
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
 #include "kernels/cpu/conv2d/winograd.h"
+#include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
@@ -140,6 +142,32 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, Way way) {
       {DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc()});
 }
 
+// Whether pixels are rows of channels in memory.
+bool has_rows(const TensorSpec& s) {
+  return s.layout == Layout::kNhwc || (s.layout == Layout::kNchw && s.shape[2] * s.shape[3] == 1);
+}
+TensorSpec rows_of(const TensorSpec& s) { return {Shape{s.shape[0] * s.shape[2] * s.shape[3], s.shape[1]}, s.dtype}; }
+// Whether it is a fully connected layer of each pixel.
+bool is_of_pixels(const Conv& c) {
+  return c.fits() && c.params.groups == 1 && c.w.shape[2] * c.w.shape[3] == 1 && c.params.stride == Size2d(1) &&
+         c.params.padding == Padding2d(0) && has_rows(c.x) && has_rows(c.y);
+}
+std::unique_ptr<Kernel> inner_product_of_pixels(InnerProduct which, const Conv& c) {
+  const TensorSpec w(Shape{c.w.shape[0], c.w.shape[1]}, c.w.dtype);
+  return inner_product_kernel(which, rows_of(c.x), w, rows_of(c.y), c.bias, c.math);
+}
+std::unique_ptr<Kernel> gemm_of_pixels(InnerProduct which, const Conv& c) {
+  const int64_t pixels = rows_of(c.y).shape[0], in = c.w.shape[1], out = c.w.shape[0];
+  Product p{.dtype = c.x.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = pixels, .n = out, .k = in};
+  switch (which) {
+    case InnerProduct::kForward: p.transpose_b = true; break;
+    case InnerProduct::kBackwardInput: p.n = in, p.k = out; break;
+    case InnerProduct::kBackwardWeight: p.m = out, p.n = in, p.k = pixels, p.transpose_a = true; break;
+  }
+  p.bias = c.bias;
+  return gemm_kernel(p);
+}
+
 bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w); }
 
 // Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels or
@@ -198,6 +226,20 @@ void offer(const Problem<Params>& p, const Conv& c, InnerProduct which, Candidat
                               {"winograd_blocked", Provider::kOneDnn, by_onednn(kWinogradBlocked)}});
 }
 
+// What windows of one pixel have besides.
+void offer_of_pixels(const Conv& c, InnerProduct which, Candidates& candidates) {
+  const bool is_relu = which == InnerProduct::kForward && c.params.activation == Activation::kRelu;
+  const auto by_product = [&](auto* make) -> Candidates::Make {
+    if (!is_of_pixels(c)) return nullptr;
+    return [=] {
+      auto kernel = declining([&] { return make(which, c); });
+      return is_relu ? relu_epilogue(std::move(kernel), c.y) : std::move(kernel);
+    };
+  };
+  offer_in_order(candidates, {{"inner_product", Provider::kOneDnn, by_product(inner_product_of_pixels)},
+                              {"gemm", Provider::kOneDnn, by_product(gemm_of_pixels)}});
+}
+
 }  // namespace
 }  // namespace plumb::cpu
 
@@ -207,12 +249,14 @@ void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
   cpu::offer(p, c, cpu::InnerProduct::kForward, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward,
              cpu::forward);
+  cpu::offer_of_pixels(c, cpu::InnerProduct::kForward, candidates);
 }
 
 void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
   cpu::offer(p, c, cpu::InnerProduct::kBackwardInput, candidates, cpu::winograd_backward_input,
              cpu::conv2d_chwn_backward_input, cpu::backward_input);
+  cpu::offer_of_pixels(c, cpu::InnerProduct::kBackwardInput, candidates);
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
@@ -222,6 +266,8 @@ void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates)
                cpu::conv2d_chwn_backward_weight, cpu::backward_weight);
   };
   offer(p, candidates);
+  cpu::offer_of_pixels({p.in[1], p.out[0], p.in[0], false, p.params, p.math}, cpu::InnerProduct::kBackwardWeight,
+                       candidates);
   if (p.out[0].dtype != DType::kBf16) return;
   // oneDNN 2.x has only plain loops for some of these on processors without AMX.
   const std::array in{p.in[0].with(DType::kF32), p.in[1].with(DType::kF32)};
