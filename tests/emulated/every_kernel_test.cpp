@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "dispatch/gate.h"
+#include "dispatch/policy.h"
 #include "kernels/augment.h"
 #include "kernels/cuda/emulator/runtime.h"
 #include "kernels/cuda/emulator/threads.h"
@@ -75,11 +76,15 @@ void many_blocks(int64_t n) {
     Tensor mean = zeros(channels, DType::kF32), variance = ones(channels, DType::kF32);
     return batch_norm(images, ones(channels), ones(channels), mean, variance, {.train = is_training});
   };
-  normalised(tensor({1, 600 * n, 2, 2}), false);
+  normalised(tensor({1, 600 * n, 3, 3}), false);
   const Tensor images = tensor({2, 64 * n, 16, 16}, Layout::kNhwc);
   grad(sum(normalised(images, true)), {images});
   const Tensor runs = tensor({2, 8 * n, 16, 16});
   grad(sum(normalised(runs, true)), {runs});
+  {
+    const PolicyScope whole({.algorithm = algorithm_id("whole_channels")});
+    for (const Tensor& in : {images, runs}) grad(sum(normalised(in, true)), {in});
+  }
   Generator generator(1);
   dropout(images, 0.5, generator);
   dropout(tensor({2, 300 * n, 3, 3}, Layout::kNhwc), 0.5, generator);
