@@ -41,6 +41,14 @@ TEST(FastestLayoutTest, IsTheOneThatTookLeast) {
   }
 }
 
+TEST(FastestLayoutTest, LooksOnlyOnceAtWhatIsFarBehind) {
+  const SlowOutside network("far behind", Layout::kNhwc);
+  fastest_layout(network, DType::kF32, 8);
+  EXPECT_EQ(network.passes[Layout::kNhwc], 4) << "one that prepares, and three";
+  EXPECT_EQ(network.passes[Layout::kNchw], 2);
+  EXPECT_EQ(network.passes[Layout::kChwn], 2);
+}
+
 TEST(FastestLayoutTest, IsMeasuredOnceForABatchAndASetOfKernels) {
   const SlowOutside network("measured once", Layout::kChwn);
   fastest_layout(network, DType::kF32, 8);

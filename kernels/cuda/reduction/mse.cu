@@ -13,7 +13,7 @@ struct SquaresFold {
   using State = cuda::Compute<T>;
   using Own = State;
   static constexpr bool kIsAcross = false;
-  static constexpr unsigned kBlocks = cuda::kLeastBlocks;
+  static constexpr unsigned kBlocks = sizeof(T) < 8 ? cuda::kLeastBlocks : cuda::kFewBlocks;
   const T *x, *other;
   State* loss;
   State n;
