@@ -19,6 +19,11 @@ struct Statistics {
   Tensor mean, spread;
 };
 
+// A ReLU's gradient is computed with that of what it follows, from what that has anyway; behind an addend it is not.
+bool has_relu_within(const BatchNormParams& p, const Tensor& addend) {
+  return p.activation == Activation::kRelu && !addend;
+}
+
 // Reduces all dimensions except the channels; keeps x's rank and layout.
 Tensor channel_sum(const Tensor& x) { return x.rank() == 2 ? sum(x, {0}, true) : sum(x, {0, 2, 3}, true); }
 Tensor channel_mean(const Tensor& x) { return x.rank() == 2 ? mean(x, {0}, true) : mean(x, {0, 2, 3}, true); }
@@ -31,14 +36,20 @@ Tensor as_parameter(const Tensor& x, const TensorSpec& parameter) {
   return reshape(to(x, Layout::kNchw), parameter.shape);
 }
 
-// Computes the gradients by ops, so that they can be differentiated; in the dtype of gamma.
-Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gamma, const Statistics& used,
-                          const BatchNormParams& p) {
-  const Tensor x = to(x_, gamma.dtype()), dy = to(dy_, gamma.dtype());
+// Computes the gradients by ops, so that they can be differentiated; in the dtype of gamma. There is a beta where there
+// is an activation.
+Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gamma, const Tensor& beta,
+                          const Statistics& used, const BatchNormParams& p) {
+  const Tensor x = to(x_, gamma.dtype());
+  Tensor dy = to(dy_, gamma.dtype());
   const Tensor centred = sub(x, p.train ? channel_mean(x) : as_channels(used.mean, x.spec()));
   const Tensor var = p.train ? channel_mean(square(centred)) : as_channels(used.spread, x.spec());
   const Tensor inv_std = pow(affine(var, 1, p.epsilon), -0.5);
   const Tensor x_hat = mul(centred, inv_std);
+  if (beta) {
+    const Tensor z = add(mul(x_hat, as_channels(gamma, x.spec())), as_channels(beta, x.spec()));
+    dy = unary_backward(functors::Relu{}, dy, z.detached());
+  }
   const Tensor dbeta = channel_sum(dy), dgamma = channel_sum(mul(dy, x_hat));
   const Tensor scale = mul(as_channels(gamma, x.spec()), inv_std);
   Tensor inner = dy;
@@ -50,39 +61,38 @@ Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gam
           dy_};
 }
 
-Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Statistics& used,
+Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Statistics& used,
                    const BatchNormParams& p, bool needs_dx) {
   const TensorSpec& c = gamma.spec();
-  if (needs_dx) {
-    auto [dgamma, dbeta, dx] = run<BatchNormBackward>(p, {dy, x, gamma, used.mean, used.spread}, {c, c, x.spec()});
-    return {std::move(dx), std::move(dgamma), std::move(dbeta), dy};
-  }
-  auto [dgamma, dbeta] = run<BatchNormBackward>(p, {dy, x, gamma, used.mean, used.spread}, {c, c});
-  return {Tensor(), std::move(dgamma), std::move(dbeta), dy};
+  const auto run_on = [&](std::initializer_list<detail::Input> in) -> Gradients {
+    if (needs_dx) {
+      auto [dgamma, dbeta, dx] = run<BatchNormBackward>(p, in, {c, c, x.spec()});
+      return {std::move(dx), std::move(dgamma), std::move(dbeta), dy};
+    }
+    auto [dgamma, dbeta] = run<BatchNormBackward>(p, in, {c, c});
+    return {Tensor(), std::move(dgamma), std::move(dbeta), dy};
+  };
+  return beta ? run_on({dy, x, gamma, used.mean, used.spread, beta}) : run_on({dy, x, gamma, used.mean, used.spread});
 }
 
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& addend,
                       const Statistics& used, const BatchNormParams& params) {
   static constexpr char kName[] = "batch_norm";
+  const bool has_relu = has_relu_within(params, addend);
   BatchNormParams p = params;
-  p.activation = Activation::kNone;  // which has an edge of its own
+  if (!has_relu) p.activation = Activation::kNone;  // which has an edge of its own
   const Tensor z = record_joint<4>(
       std::move(y), {&x, &gamma, &beta, &addend},
-      [p, x = SavedTensor(x, kName), gamma = SavedTensor(gamma, kName), mean = SavedTensor(used.mean, kName),
+      [p, x = SavedTensor(x, kName), gamma = SavedTensor(gamma, kName),
+       beta = SavedTensor(has_relu ? beta : Tensor(), kName), mean = SavedTensor(used.mean, kName),
        spread = SavedTensor(used.spread, kName)](const Tensor& dy, const Needs<4>& needs) -> Gradients {
         if (!needs[0] && !needs[1] && !needs[2]) return {Tensor(), Tensor(), Tensor(), dy};
         const Statistics kept{mean(), spread()};
-        if (detail::ctx.recording) return backward_by_ops(dy, x(), gamma(), kept, p);
-        return backward(dy, x(), gamma(), kept, p, needs[0]);
+        if (detail::ctx.recording) return backward_by_ops(dy, x(), gamma(), beta(), kept, p);
+        return backward(dy, x(), gamma(), beta(), kept, p, needs[0]);
       },
       kName);
-  return detail::record_activation(z, params.activation);
-}
-
-// On a device, where no kernel does it yet.
-Tensor with_passes_of_their_own(Tensor y, const Tensor& addend, Activation activation) {
-  if (addend) y = add(y, addend);
-  return activation == Activation::kRelu ? relu(y) : y;
+  return has_relu ? z : detail::record_activation(z, params.activation);
 }
 
 void check_parameter(const char* name, const Tensor& t, const TensorSpec& x, const TensorSpec& expected) {
@@ -126,11 +136,6 @@ Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
   check_parameter("running_var", running_var, x.spec(), c);
   PLUMB_CHECK(!addend || addend.spec() == x.spec(),
               "batch_norm: the addend is {} and x is {}; they must be of one spec", addend.spec(), x.spec());
-  if (!x.device().is_cpu() && (addend || p.activation != Activation::kNone)) {
-    BatchNormParams plain = p;
-    plain.activation = Activation::kNone;
-    return with_passes_of_their_own(batch_norm(x, gamma, beta, running_mean, running_var, plain), addend, p.activation);
-  }
   if (p.train) {
     const detail::Value* roots[6] = {};
     for (size_t i = 0; const Tensor* t : {&x, &gamma, &beta, &running_mean, &running_var, addend ? &addend : &x})

@@ -1,6 +1,7 @@
 #include "ops/batch_norm.h"
 
 #include "bench/job.h"
+#include "dispatch/gate.h"
 #include "ops/elementwise.h"
 #include "ops/random.h"
 
@@ -24,6 +25,20 @@ void add_fused(const TensorSpec& x, const TensorSpec& c, const std::string& prob
   });
 }
 
+// The gradients behind a ReLU, which is computed with them.
+void add_backward_relu(const TensorSpec& x, const TensorSpec& c, const std::string& problem) {
+  const BatchNormParams p{.activation = Activation::kRelu};
+  const Job work = job<BatchNormBackward>(p, {x, x, c, c, c, c}, {c, c, x});
+  add_memory_rows_of("backward_relu", x, problem, work);
+  add_apart_row(Path("batch_norm", "backward_relu", x, problem), work, [=] {
+    return [dy = uniform(x, -1, 1, 1), y = uniform(x, -1, 1, 2), of = uniform(x, -1, 1, 3),
+            gamma = uniform(c, 0.1, 1, 4), mean = uniform(c, 0.1, 1, 5), inv_std = uniform(c, 0.1, 1, 6)] {
+      const Tensor dz = unary_backward(functors::Relu{}, dy, y);
+      run<BatchNormBackward>({}, {dz, of, gamma, mean, inv_std}, {gamma.spec(), gamma.spec(), of.spec()});
+    };
+  });
+}
+
 void add_all(const TensorSpec& x, const std::string& problem) {
   if (x.rank() != 4 && x.rank() != 2) return;
   const TensorSpec c(Shape{x.shape[1]}, x.dtype == DType::kBf16 ? DType::kF32 : x.dtype);
@@ -32,7 +47,8 @@ void add_all(const TensorSpec& x, const std::string& problem) {
   add_memory_rows_of("forward", x, problem, job<BatchNormForward>(train, {x, c, c, c, c}, {x, c, c}));
   add_memory_rows_of("inference", x, problem, job<BatchNormForward>(inference, {x, c, c, c, c}, {x}));
   add_memory_rows_of("backward", x, problem, job<BatchNormBackward>(train, {x, x, c, c, c}, {c, c, x}));
-  if (detail::ctx.policy.device.is_cpu()) add_fused(x, c, problem);
+  add_fused(x, c, problem);
+  add_backward_relu(x, c, problem);
 }
 
 const RowSource rows(&add_all);

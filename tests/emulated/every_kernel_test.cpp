@@ -74,7 +74,11 @@ void many_blocks(int64_t n) {
   const auto normalised = [&](const Tensor& images, bool is_training) {
     const Shape channels{images.shape()[1]};
     Tensor mean = zeros(channels, DType::kF32), variance = ones(channels, DType::kF32);
-    return batch_norm(images, ones(channels), ones(channels), mean, variance, {.train = is_training});
+    BatchNormParams p{.train = is_training};
+    const Tensor y = batch_norm(images, ones(channels), ones(channels), mean, variance, p);
+    p.activation = Activation::kRelu;
+    const Tensor z = batch_norm(images, ones(channels), ones(channels), mean, variance, p);
+    return batch_norm(add(y, z), ones(channels), ones(channels), mean, variance, p, images);
   };
   normalised(tensor({1, 600 * n, 3, 3}), false);
   const Tensor images = tensor({2, 64 * n, 16, 16}, Layout::kNhwc);

@@ -107,42 +107,49 @@ TEST(BatchNorm, KernelsAddAndApplyTheActivation) {
   KernelCheck check(16);
   for (const bool train : {false, true}) {
     for_each_spec(kShapes, {DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
-      const Inputs in(s, 0, 2);
+      Inputs in(s, 0, 2);
       BatchNormParams p = params(train);
       in.run(p, random_tensor(s, 8));
       p.activation = Activation::kRelu;
-      in.run(p);
       in.run(p, random_tensor(s, 8));
+      in.gamma.require_grad();
+      grad(in.run(p), {in.gamma}, random_tensor(s, 7));
+      in.x.require_grad();
+      grad(in.run(p), {in.x}, random_tensor(s, 7));
     });
   }
-  EXPECT_EQ(check.checked(), (std::set<std::string>{"batch_norm_forward:loop", "batch_norm_forward:onednn",
-                                                    "batch_norm_forward:reference"}));
+  EXPECT_EQ(check.checked(), (std::set<std::string>{"batch_norm_backward:loop", "batch_norm_backward:onednn",
+                                                    "batch_norm_backward:reference", "batch_norm_forward:loop",
+                                                    "batch_norm_forward:onednn", "batch_norm_forward:reference"}));
 }
 
 // An op less does not change a bit where nothing is rounded between.
 TEST(BatchNorm, AddsAndAppliesTheActivationAsOpsOfTheirOwnDo) {
+  const auto check = [](const TensorSpec& s, bool train, bool adds) {
+    Inputs in(s), apart(s);
+    for (Inputs* i : {&in, &apart}) {
+      for (Tensor* t : {&i->x, &i->gamma, &i->beta}) t->require_grad();
+    }
+    Tensor addend = random_tensor(s, 8), addend_apart = random_tensor(s, 8);
+    addend.require_grad();
+    addend_apart.require_grad();
+    const Tensor dy = random_tensor(s, 7);
+    BatchNormParams p = params(train);
+    const Tensor z = apart.run(p), expected = relu(adds ? add(z, addend_apart) : z);
+    p.activation = Activation::kRelu;
+
+    const Tensor y = in.run(p, adds ? addend : Tensor());
+
+    EXPECT_TRUE(bitwise_equal(y, expected));
+    EXPECT_TRUE(bitwise_equal(in.mean, apart.mean));
+    const GradOptions unused{.allow_unused = true};
+    const auto of = grad(y, {in.x, in.gamma, in.beta, addend}, dy, unused);
+    const auto of_apart = grad(expected, {apart.x, apart.gamma, apart.beta, addend_apart}, dy, unused);
+    for (size_t i = 0; i < (adds ? 4 : 3); ++i) EXPECT_TRUE(bitwise_equal(of[i], of_apart[i])) << i;
+  };
   for (const bool train : {false, true}) {
-    for_each_spec(kShapes, {DType::kF64}, [&](const TensorSpec& s) {
-      Inputs in(s), apart(s);
-      for (Inputs* i : {&in, &apart}) {
-        for (Tensor* t : {&i->x, &i->gamma, &i->beta}) t->require_grad();
-      }
-      Tensor addend = random_tensor(s, 8), addend_apart = random_tensor(s, 8);
-      addend.require_grad();
-      addend_apart.require_grad();
-      const Tensor dy = random_tensor(s, 7);
-      BatchNormParams p = params(train);
-      const Tensor expected = relu(add(apart.run(p), addend_apart));
-      p.activation = Activation::kRelu;
-
-      const Tensor y = in.run(p, addend);
-
-      EXPECT_TRUE(bitwise_equal(y, expected));
-      EXPECT_TRUE(bitwise_equal(in.mean, apart.mean));
-      const auto of = grad(y, {in.x, in.gamma, in.beta, addend}, dy);
-      const auto of_apart = grad(expected, {apart.x, apart.gamma, apart.beta, addend_apart}, dy);
-      for (size_t i = 0; i < of.size(); ++i) EXPECT_TRUE(bitwise_equal(of[i], of_apart[i])) << i;
-    });
+    for (const bool adds : {false, true})
+      for_each_spec(kShapes, {DType::kF64}, [&](const TensorSpec& s) { check(s, train, adds); });
   }
 }
 
@@ -157,6 +164,7 @@ TEST(BatchNorm, LargeResultsMatchTheReference) {
     BatchNormParams p = params(train);
     p.activation = Activation::kRelu;
     in.run(p, random_tensor(y.spec(), 8));
+    grad(in.run(p), {in.x}, random_tensor(y.spec(), 7));
   };
   check(Layout::kNchw, true);
   check(Layout::kNhwc, true);
@@ -164,13 +172,15 @@ TEST(BatchNorm, LargeResultsMatchTheReference) {
 }
 
 TEST(BatchNorm, GradientsAndSecondDerivativesMatchDifferences) {
-  for (const bool train : {false, true}) {
+  BatchNormParams in_training = params(true), in_use = params(false), training_relu = in_training, use_relu = in_use;
+  training_relu.activation = use_relu.activation = Activation::kRelu;
+  for (const BatchNormParams& p : {in_training, in_use, training_relu, use_relu}) {
     for_each_spec(kShapes, {DType::kF64}, [&](const TensorSpec& s) {
       Inputs in(s);
       const Tensor wanted[3] = {in.x.require_grad(), in.gamma.require_grad(), in.beta.require_grad()};
       const auto f = [&](std::span<const Tensor> x) {
         return batch_norm(x[0], x[1], x[2], converted(in.mean, DType::kF64, Layout::kNchw),
-                          converted(in.var, DType::kF64, Layout::kNchw), params(train));
+                          converted(in.var, DType::kF64, Layout::kNchw), p);
       };
 
       EXPECT_TRUE(gradcheck(f, wanted, {.samples = 4}));
@@ -180,11 +190,13 @@ TEST(BatchNorm, GradientsAndSecondDerivativesMatchDifferences) {
 }
 
 TEST(BatchNorm, ARecordedBackwardGivesTheSameGradients) {
-  for (const bool train : {false, true}) {
+  BatchNormParams relu = params(true);
+  relu.activation = Activation::kRelu;
+  for (const BatchNormParams& p : {params(false), params(true), relu}) {
     for_each_spec(kShapes, {DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
       Inputs in(s);
       const Tensor wanted[3] = {in.x.require_grad(), in.gamma.require_grad(), in.beta.require_grad()};
-      const Tensor dy = random_tensor(s, 9), y = in.run(params(train));
+      const Tensor dy = random_tensor(s, 9), y = in.run(p);
 
       const TensorList fused = grad(y, wanted, dy, {.retain_graph = true});
       const TensorList recorded = grad(y, wanted, dy, {.create_graph = true});

@@ -205,6 +205,23 @@ TEST(PlannedShapesTest, BatchNormalisationIsPlannedAndRun) {
   EXPECT_TRUE(backward->kernel->info().name.starts_with("cudnn:")) << backward->kernel->info().name;
 }
 
+// cuDNN's plan takes neither a sum nor a ReLU: ours are behind it, so that the vendor's rows have them, too.
+TEST(PlannedShapesTest, BatchNormalisationByCudnnHasPassesBehindIt) {
+  const DeviceScope on(h200());
+  const PolicyScope cudnn({.algorithm = register_algorithm("cudnn")});
+  const TensorSpec x(Shape{8, 64, 14, 14}, DType::kBf16, Layout::kNhwc), c(Shape{64});
+  const auto plain = prepare<BatchNormForward>({}, {x, c, c, c, c}, {x, c, c});
+  const auto relu = prepare<BatchNormForward>({.activation = Activation::kRelu}, {x, c, c, c, c}, {x, c, c});
+  const auto both = prepare<BatchNormForward>({.activation = Activation::kRelu}, {x, c, c, c, c, x}, {x, c, c});
+  EXPECT_EQ(relu->kernel->info().name, plain->kernel->info().name + "+relu");
+  EXPECT_EQ(both->kernel->info().name, plain->kernel->info().name + "+add+relu");
+  EXPECT_EQ(both->kernel->info().launches, plain->kernel->info().launches + 2);
+  const auto gradient = prepare<BatchNormBackward>({}, {x, x, c, c, c}, {c, c, x});
+  const auto behind = prepare<BatchNormBackward>({.activation = Activation::kRelu}, {x, x, c, c, c, c}, {c, c, x});
+  EXPECT_EQ(behind->kernel->info().name, "relu+" + gradient->kernel->info().name);
+  EXPECT_GE(behind->kernel->info().workspace_bytes, gradient->kernel->info().workspace_bytes + x.bytes());
+}
+
 TEST(PlannedShapesTest, PlansThatNeedTooMuchMemoryAreLeftOut) {
   std::string text = app::device_description("h200");
   const std::string memory = "\"totalGlobalMem\": 150754820096";

@@ -11,6 +11,10 @@ BENCH = pathlib.Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("torch", "tensorflow", "jax")
 EMULATED = "emulated"  # rehearses the way of cuda on the host, and is no GPU
 DEVICES = ("cpu", "cuda", EMULATED)
+# OpenMP's threads, which are Plumbline's and PyTorch's, wait awake for some tenths of a millisecond before they sleep: between the ops of
+# a program they are as awake as its users have them, and asleep soon after a turn. To wake one that sleeps takes 100 us in some virtual
+# machines, more than most ops. Not for OMP_WAIT_POLICY's 5 ms, for which they would take processors from the side whose turn it is.
+AWAKE_FOR_A_MOMENT = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
 
 
@@ -57,18 +61,19 @@ class Engines:
 
     def untouched(self, engine):
         """(words, environment) of a worker that is told nothing: neither threads, nor by the environment."""
-        told = ("OMP_", "MKL_", "KMP_", "TF_NUM_", "LD_PRELOAD", "ONEDNN_", "XLA_FLAGS")
+        told = ("OMP_", "GOMP_", "MKL_", "KMP_", "TF_NUM_", "LD_PRELOAD", "ONEDNN_", "XLA_FLAGS")
         environment = {k: v for k, v in os.environ.items() if not k.startswith(told)} | {"PYTHONPATH": str(BENCH)}
         if engine == "plumbline":
             return [str(self.programs[engine])], environment
         return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], environment
 
     def command(self, variant, device=None):
-        """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads sleep while they wait,
-        and have a processor each: else the system runs two of them on one now and then, for a whole turn. oneDNN tells the profiler the
-        names of the code that it makes."""
-        environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH), "OMP_WAIT_POLICY": "passive",
+        """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads have a processor each:
+        else the system runs two of them on one now and then, for a whole turn. oneDNN tells the profiler the names of the code that it
+        makes."""
+        environment = {**os.environ, **AWAKE_FOR_A_MOMENT, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH),
                        "OMP_PROC_BIND": "true", "ONEDNN_JIT_PROFILE": "2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        environment.pop("OMP_WAIT_POLICY", None)
         environment.update(self.settings)
         environment.pop("LD_PRELOAD", None)
         if variant.allocator:

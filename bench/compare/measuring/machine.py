@@ -9,7 +9,7 @@ import subprocess
 import psutil
 
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")  # that kernels are chosen by
-BOUND, UNBOUND = "threads sleep while they wait, a processor each", "threads sleep while they wait"
+BOUND, UNBOUND = "threads wait awake for a moment, a processor each", "threads wait awake for a moment"
 # What nvidia-smi is asked, by the names of its query; drivers before 535 have another name for the last.
 GPU_FIELDS = {"name": "name", "driver": "driver_version", "memory_mib": "memory.total", "free_mib": "memory.free", "clock_mhz": "clocks.current.sm",
               "most_clock_mhz": "clocks.max.sm", "memory_clock_mhz": "clocks.current.memory", "power_limit_w": "power.limit",

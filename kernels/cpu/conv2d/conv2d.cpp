@@ -157,14 +157,8 @@ std::unique_ptr<Kernel> inner_product_of_pixels(InnerProduct which, const Conv& 
   return inner_product_kernel(which, rows_of(c.x), w, rows_of(c.y), c.bias, c.math);
 }
 std::unique_ptr<Kernel> gemm_of_pixels(InnerProduct which, const Conv& c) {
-  const int64_t pixels = rows_of(c.y).shape[0], in = c.w.shape[1], out = c.w.shape[0];
-  Product p{.dtype = c.x.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = pixels, .n = out, .k = in};
-  switch (which) {
-    case InnerProduct::kForward: p.transpose_b = true; break;
-    case InnerProduct::kBackwardInput: p.n = in, p.k = out; break;
-    case InnerProduct::kBackwardWeight: p.m = out, p.n = in, p.k = pixels, p.transpose_a = true; break;
-  }
-  p.bias = c.bias;
+  Product p = layer_product(which, rows_of(c.y).shape[0], c.w);
+  p.bias = c.bias, p.math = c.math;
   return gemm_kernel(p);
 }
 

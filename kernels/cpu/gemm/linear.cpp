@@ -14,20 +14,6 @@ using cpu::InnerProduct;
 using cpu::Place;
 using cpu::Product;
 
-// The product whose result is p's, over k numbers.
-template <class Params>
-Product product_of(const Problem<Params>& p, int64_t k, bool transpose_a, bool transpose_b) {
-  const TensorSpec& c = p.out[0];
-  Product product{
-      .dtype = c.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = c.shape[0], .n = c.shape[1], .k = k};
-  product.transpose_a = transpose_a;
-  product.transpose_b = transpose_b;
-  product.bias = p.in.size() == 3;
-  product.math = p.math;
-  product.threads = p.threads;
-  return product;
-}
-
 // Whether, with so many rows, our kernel streams w faster than oneDNN's.
 bool is_skinny(InnerProduct which, int64_t rows, const TensorSpec& w) {
   switch (which) {
@@ -38,8 +24,11 @@ bool is_skinny(InnerProduct which, int64_t rows, const TensorSpec& w) {
   return false;
 }
 
-void offer(const Product& product, InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
+template <class Params>
+void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y,
            Candidates& candidates, Activation activation = Activation::kNone) {
+  Product product = cpu::layer_product(which, x.shape[0], w);
+  product.bias = p.in.size() == 3, product.math = p.math, product.threads = p.threads;
   if (!product.fits()) return;
   const auto made = [&](auto make) -> Candidates::Make {
     return [=] {
@@ -64,17 +53,17 @@ void offer(const Product& product, InnerProduct which, const TensorSpec& x, cons
 
 void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
-  offer(product_of(p, x.shape[1], false, true), InnerProduct::kForward, x, w, y, candidates, p.params.activation);
+  offer(p, InnerProduct::kForward, x, w, y, candidates, p.params.activation);
 }
 
 void LinearBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &y = p.in[0], &w = p.in[1], &x = p.out[0];
-  offer(product_of(p, y.shape[1], false, false), InnerProduct::kBackwardInput, x, w, y, candidates);
+  offer(p, InnerProduct::kBackwardInput, x, w, y, candidates);
 }
 
 void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec &y = p.in[0], &x = p.in[1], &w = p.out[0];
-  offer(product_of(p, x.shape[0], true, false), InnerProduct::kBackwardWeight, x, w, y, candidates);
+  offer(p, InnerProduct::kBackwardWeight, x, w, y, candidates);
 }
 
 void LinearBackward::cpu(const Problem<Params>& p, Candidates& candidates) {

@@ -77,6 +77,17 @@ std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p) {
   });
 }
 
+Product layer_product(InnerProduct which, int64_t rows, const TensorSpec& w) {
+  const int64_t out = w.shape[0], in = w.shape[1];
+  Product p{.dtype = w.dtype, .batch_a = {}, .batch_b = {}, .batch_c = {}, .m = rows, .n = out, .k = in};
+  switch (which) {
+    case InnerProduct::kForward: p.transpose_b = true; break;
+    case InnerProduct::kBackwardInput: p.n = in, p.k = out; break;
+    case InnerProduct::kBackwardWeight: p.m = out, p.n = in, p.k = rows, p.transpose_a = true; break;
+  }
+  return p;
+}
+
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
                                              const TensorSpec& y, bool bias, MathMode math) {
   using Forward = dnnl::inner_product_forward;

@@ -26,8 +26,11 @@ std::unique_ptr<Kernel> gemm_kernel(const Product& p);
 /// copies all of b: an eighth of the time with few rows and a large b. Null if there is nothing to split.
 std::unique_ptr<Kernel> gemm_columns_kernel(const Product& p);
 
-/// linear's products by the inner_product primitive, which chooses the format of the weights.
+/// A fully connected layer's products: y = x w^T, dx = dy w, dw = dy^T x.
 enum class InnerProduct { kForward, kBackwardInput, kBackwardWeight };
+/// One of them, of so many rows and w (outputs, inputs, ...); bias, math and threads are left to be said.
+Product layer_product(InnerProduct which, int64_t rows, const TensorSpec& w);
+/// The same by the inner_product primitive, which chooses the format of the weights.
 std::unique_ptr<Kernel> inner_product_kernel(InnerProduct which, const TensorSpec& x, const TensorSpec& w,
                                              const TensorSpec& y, bool bias, MathMode math);
 

@@ -2,47 +2,14 @@
 
 #include <cmath>
 
+#include "kernels/cpu/normalization/batch_norm_channels.h"
 #include "kernels/cpu/normalization/batch_norm_onednn.h"
-#include "kernels/cpu/normalization/channel_stats.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
 #include "kernels/functors/unary.h"
 
 namespace plumb::cpu {
 namespace {
-
-// The coefficients of a map of each channel: (x - centre) slope + shift [+ dy scale]. One set per column.
-template <class C>
-struct Coefficients {
-  C *centre, *slope, *shift, *scale;
-  Coefficients(void* memory, int64_t columns)
-      : centre(static_cast<C*>(memory)), slope(centre + columns), shift(slope + columns), scale(shift + columns) {}
-  static size_t bytes(int64_t columns) { return static_cast<size_t>(columns) * 4 * sizeof(C); }
-  void set(const Channels& v, int64_t channel, double centre_, double slope_, double shift_, double scale_ = 0) const {
-    v.for_columns(channel, [&](int64_t j) {
-      centre[j] = static_cast<C>(centre_);
-      slope[j] = static_cast<C>(slope_);
-      shift[j] = static_cast<C>(shift_);
-      scale[j] = static_cast<C>(scale_);
-    });
-  }
-};
-
-const char* name_of(const Channels& v) { return v.runs ? "plumb:batch_norm:runs" : "plumb:batch_norm:columns"; }
-
-/// The value of channel c of a parameter or statistic.
-template <class C>
-double at(const void* values, int64_t c) {
-  return static_cast<double>(static_cast<const C*>(values)[c]);
-}
-
-template <class Body>
-void for_each_channel(const Channels& v, const Body& body) {
-  const int64_t work = v.pieces * v.columns / v.channels;
-  parallel_for(v.channels, std::max<int64_t>(1, 4096 / work), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) body(c);
-  });
-}
 
 template <class T, bool kAdds, bool kIsRelu>
 class Forward final : public Kernel {
@@ -58,7 +25,7 @@ class Forward final : public Kernel {
     auto* partial = static_cast<double*>(l.workspace);
     const Coefficients<C> k(partial + (p_.train ? 3 * partial_ : 0), v_.columns);
     if (p_.train) {
-      const auto first = [](int64_t, C d) { return d; };
+      const auto first = [](int64_t, C d, int64_t) { return d; };
       ChannelSums<T, decltype(first)>(v_, x, nullptr, first, partial, partial + partial_, partial + 2 * partial_).run();
       for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
     } else {
@@ -117,60 +84,6 @@ class Forward final : public Kernel {
 };
 
 template <class T>
-class Backward final : public Kernel {
- public:
-  using C = Compute<T>;
-  Backward(const Channels& v, const BatchNormParams& p, bool needs_dx)
-      : Kernel(name_of(v)), v_(v), p_(p), needs_dx_(needs_dx), partial_(v.pieces * v.columns) {
-    info().workspace_bytes = 2 * static_cast<size_t>(partial_) * sizeof(double) + Coefficients<C>::bytes(v_.columns);
-  }
-  void run(const Launch& l) const override {
-    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
-    auto* partial = static_cast<double*>(l.workspace);
-    const Coefficients<C> k(partial + 2 * partial_, v_.columns);
-    const auto* mean = static_cast<const C*>(l.in[3]);
-    const auto first = [dy](int64_t i, C) { return load(dy + i); };
-    ChannelSums<T, decltype(first)>(v_, x, mean, first, nullptr, partial, partial + partial_).run();
-    for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
-    if (!needs_dx_) return;
-    auto* dx = static_cast<T*>(l.out[2]);
-    const Source sources[] = {{dy}, {x}};
-    if (!p_.train) {  // y is linear in x, so dx does not depend on x, not even on a NaN
-      map_channels(v_, dx, std::span(sources).first(1),
-                   [=](int64_t j) { return [=, scale = k.scale[j]](int64_t i) { return load(dy + i) * scale; }; });
-      return;
-    }
-    map_channels(v_, dx, sources, [=](int64_t j) {
-      return [=, centre = k.centre[j], slope = k.slope[j], shift = k.shift[j], scale = k.scale[j]](int64_t i) {
-        return load(dy + i) * scale + ((load(x + i) - centre) * slope + shift);
-      };
-    });
-  }
-
- private:
-  void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
-    double sum = 0, product = 0;  // of dy, and of dy (x - mean)
-    for (int64_t piece = 0; piece < v_.pieces; ++piece) {
-      v_.for_columns(c, [&](int64_t j) {
-        sum += partial[piece * v_.columns + j];
-        product += partial[partial_ + piece * v_.columns + j];
-      });
-    }
-    const double spread = at<C>(l.in[4], c), inv_std = p_.train ? spread : 1 / std::sqrt(spread + p_.epsilon);
-    static_cast<C*>(l.out[0])[c] = static_cast<C>(product * inv_std);
-    static_cast<C*>(l.out[1])[c] = static_cast<C>(sum);
-    const double scale = inv_std * at<C>(l.in[2], c);
-    const double share = scale / static_cast<double>(v_.per_channel);
-    k.set(v_, c, at<C>(l.in[3], c), -share * product * inv_std * inv_std, -share * sum, scale);
-  }
-
-  Channels v_;
-  BatchNormParams p_;
-  bool needs_dx_;
-  int64_t partial_;
-};
-
-template <class T>
 std::unique_ptr<Kernel> forward_kernel(const Channels& v, const BatchNormParams& p, bool adds) {
   if (p.activation == Activation::kRelu) {
     if (adds) return std::make_unique<Forward<T, true, true>>(v, p);
@@ -197,13 +110,6 @@ std::unique_ptr<Kernel> add_epilogue(std::unique_ptr<Kernel> kernel, const Tenso
   return both;
 }
 
-// Without elements there is nothing to sum: y is empty, and the gradients of gamma and beta are zero.
-std::unique_ptr<Kernel> without_elements(const TensorSpec& parameter, bool backward) {
-  return make_kernel("plumb:batch_norm", [bytes = backward ? parameter.bytes() : 0](const Launch& l) {
-    for (int i = 0; bytes && i < 2; ++i) std::fill_n(static_cast<char*>(l.out[i]), bytes, char{0});
-  });
-}
-
 }  // namespace
 }  // namespace plumb::cpu
 
@@ -212,8 +118,8 @@ namespace plumb {
 void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const TensorSpec& x = p.in[0];
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
-    candidates.add("loop", [=, gamma = p.in[1], params = p.params, adds = p.in.size() == 6] {
-      if (x.numel() == 0) return cpu::without_elements(gamma, false);
+    candidates.add("loop", [=, params = p.params, adds = p.in.size() == 6] {
+      if (x.numel() == 0) return make_kernel("plumb:batch_norm", [](const Launch&) {});  // y is empty, too
       return cpu::forward_kernel<T>(cpu::Channels(x), params, adds);
     });
   });
@@ -223,19 +129,6 @@ void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
     return p.params.activation == Activation::kRelu ? cpu::relu_epilogue(std::move(kernel), p.out[0])
                                                     : std::move(kernel);
   });
-}
-
-void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
-  const TensorSpec& x = p.in[1];
-  cpu::dispatch_compute(x.dtype, [&]<class T>() {
-    candidates.add("loop",
-                   [=, gamma = p.in[2], params = p.params, needs_dx = p.out.size() == 3]() -> std::unique_ptr<Kernel> {
-                     if (x.numel() == 0) return cpu::without_elements(gamma, true);
-                     return std::make_unique<cpu::Backward<T>>(cpu::Channels(x), params, needs_dx);
-                   });
-  });
-  candidates.add(Provider::kOneDnn, "onednn",
-                 [p] { return cpu::declining([&] { return cpu::onednn_batch_norm_backward(p); }); });
 }
 
 }  // namespace plumb

@@ -69,9 +69,10 @@ struct Channels {
   }
 };
 
-/// Partial sums of first(i, d) and first(i, d) d over the elements i of each column; d is x[i] minus the pivot of the
-/// piece and channel. A pivot is the given `mean`, or else the mean of few elements, returned in `pivots`: close to the
-/// data, so that squared differences keep their digits. `pivots`, `sums`, `products` are (pieces, columns).
+/// Partial sums of first(i, d, column) and of that times d over the elements i of each column; d is x[i] minus the
+/// pivot of the piece and channel. A pivot is the given `mean`, or else the mean of few elements, returned in `pivots`:
+/// close to the data, so that squared differences keep their digits. `pivots`, `sums`, `products` are (pieces,
+/// columns).
 template <class T, class First>
 class ChannelSums {
  public:
@@ -108,7 +109,7 @@ class ChannelSums {
         const int64_t at = (row / v_.cuts * v_.channels + column + c) * v_.inner + cut;
         if (row == begin) pivot[c] = mean_ ? mean_[column + c] : mean_of(x_ + at, n);
         lanes[c].add(n, [&, centre = pivot[c]](int64_t i) {
-          const C d = load(x_ + at + i) - centre, f = first_(at + i, d);
+          const C d = load(x_ + at + i) - centre, f = first_(at + i, d, column + c);
           return std::array<C, 2>{f, f * d};
         });
       }
@@ -143,7 +144,7 @@ class ChannelSums {
         const int64_t at = row * v_.columns + column, n = std::min(width, v_.width_of(row) - column);
 #pragma GCC ivdep
         for (int64_t j = 0; j < n; ++j) {
-          const C d = load(x_ + at + j) - pivot[j], f = first_(at + j, d);
+          const C d = load(x_ + at + j) - pivot[j], f = first_(at + j, d, column + j);
           sum[j] += f;
           product[j] += f * d;
         }

@@ -145,24 +145,42 @@ using MomentsOf = std::conditional_t<std::is_same_v<Compute<T>, double>, Moments
 template <class T>
 struct Backward {
   const T *dy, *x;
-  const Compute<T>*gamma, *mean, *spread;
+  const Compute<T>*gamma, *mean, *spread, *beta;  // beta where there is a ReLU
   Compute<T>*dgamma, *dbeta;
   Coefficients<Compute<T>>* k;
   double epsilon, count;  // of a channel's elements
   bool is_train;
+
+  __device__ double inv_std(int64_t c) const {
+    const auto of_channel = static_cast<double>(spread[c]);
+    return is_train ? of_channel : 1 / math::sqrt(of_channel + epsilon);
+  }
+  /// By which dy is multiplied, and by which forward has multiplied x - mean.
+  __device__ double scale(int64_t c) const { return inv_std(c) * static_cast<double>(gamma[c]); }
 };
 
-// The sums of dy and of dy (x - mean).
-template <class T>
+/// What is left of dy behind a ReLU, of which x - mean tells whether it let something through. The sums and the pass
+/// over the elements ask with the same numbers.
+template <class C>
+__device__ C behind_relu(C dy, C deviation, C scale, C beta) {
+  return deviation * scale + beta > 0 ? dy : C(0);
+}
+
+// The sums of dy and of dy (x - mean), or of what a ReLU leaves of dy.
+template <class T, bool kIsRelu>
 struct Gradients {
   using Element = T;
   using C = Compute<T>;
   struct State {
     double sum = 0, product = 0;
   };
-  struct Chunk {
+  struct Plain {
     C mean, sum, product;
   };
+  struct BehindRelu {
+    C mean, sum, product, scale, beta;
+  };
+  using Chunk = std::conditional_t<kIsRelu, BehindRelu, Plain>;
   template <int kEach>
   struct Operands {
     Piece<T, kEach> dy, x;
@@ -173,12 +191,19 @@ struct Gradients {
   __device__ Operands<kEach> fetch(int64_t at) const {
     return {load_piece<kEach>(b.dy + at), load_piece<kEach>(b.x + at)};
   }
-  __device__ Chunk begin(const State&, int64_t, int64_t c) const { return {b.mean[c], 0, 0}; }
+  __device__ Chunk begin(const State&, int64_t, int64_t c) const {
+    Chunk chunk{};
+    chunk.mean = b.mean[c];
+    if constexpr (kIsRelu) chunk.scale = static_cast<C>(b.scale(c)), chunk.beta = b.beta[c];
+    return chunk;
+  }
   template <class Fetched>
   __device__ void add(Chunk& chunk, const Fetched& v, int j) const {
-    const C dy = wide(v.dy.of[j]);
+    const C d = wide(v.x.of[j]) - chunk.mean;
+    C dy = wide(v.dy.of[j]);
+    if constexpr (kIsRelu) dy = behind_relu(dy, d, chunk.scale, chunk.beta);
     chunk.sum += dy;
-    chunk.product += dy * (wide(v.x.of[j]) - chunk.mean);
+    chunk.product += dy * d;
   }
   __device__ void end(State& s, const Chunk& chunk, int) const {
     s = merge(s, {static_cast<double>(chunk.sum), static_cast<double>(chunk.product)});
@@ -192,9 +217,7 @@ struct Gradients {
       b.dgamma[c] = b.dbeta[c] = 0;
       return;
     }
-    const double spread = static_cast<double>(b.spread[c]);
-    const double inv_std = b.is_train ? spread : 1 / math::sqrt(spread + b.epsilon);
-    const double product = s.product * inv_std, scale = inv_std * static_cast<double>(b.gamma[c]);
+    const double inv_std = b.inv_std(c), product = s.product * inv_std, scale = b.scale(c);
     b.dgamma[c] = static_cast<C>(product);
     b.dbeta[c] = static_cast<C>(s.sum);
     const double share = scale / b.count;

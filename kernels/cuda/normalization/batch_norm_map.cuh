@@ -18,64 +18,106 @@ __device__ Coefficients<C> in_use(C mean, C var, C gamma, C beta, C epsilon) {
   return {mean, gamma / math::sqrt(var + epsilon), beta, 0};
 }
 
+// What there is: y of x, the same with something added, both by the running statistics, too; dx of dy and x, or of dy
+// where y is linear in x, whose own numbers do not matter, NaN or not; the same behind a ReLU; and what that leaves.
+enum class Map {
+  kForward,
+  kForwardAdd,
+  kInference,
+  kInferenceAdd,
+  kBackward,
+  kLinear,
+  kBackwardRelu,
+  kLinearRelu,
+  kLeftByRelu
+};
+constexpr bool is_behind_relu(Map map) { return map >= Map::kBackwardRelu; }
+constexpr bool is_inference(Map map) { return map == Map::kInference || map == Map::kInferenceAdd; }
+constexpr bool adds(Map map) { return map == Map::kForwardAdd || map == Map::kInferenceAdd; }
+constexpr bool reads_other(Map map) { return adds(map) || map >= Map::kBackward; }
+/// The map that does the same by coefficients in memory.
+constexpr Map by_coefficients(Map map) {
+  return !is_inference(map) ? map : adds(map) ? Map::kForwardAdd : Map::kForward;
+}
+
 template <class T>
 struct MapArgs {
-  const T *x, *dy;
-  T* out;
-  const Coefficients<Compute<T>>* k;
-  int64_t n;
-  Divisor inner, channels;  // elements of memory until the channel changes, and how many there are
-  unsigned width, slots;    // of columns: pieces side by side, and rows at a time, of a block
-  Running<Compute<T>> running;
+  using C = Compute<T>;
+  const T* x = nullptr;
+  const T* other = nullptr;  // dy, or what is added
+  T* out = nullptr;
+  const Coefficients<C>* k = nullptr;
+  const C* beta = nullptr;                        // behind a ReLU
+  C floor = -std::numeric_limits<C>::infinity();  // of y: 0 of a ReLU
+  Running<C> running{};
+  // of the plan:
+  int64_t n = 0;
+  Divisor inner{}, channels{};    // elements of memory until the channel changes, and how many there are
+  unsigned width = 1, slots = 1;  // of columns: pieces side by side, and rows at a time, of a block
 };
-// What there is: y of x, the same by the running statistics, dx of dy and x, or dx of dy where y is linear in x, whose
-// own numbers do not matter, NaN or not.
-enum class Map { kForward, kInference, kBackward, kLinear };
-constexpr bool is_backward(Map map) { return map == Map::kBackward || map == Map::kLinear; }
+
+/// What a pass has of a channel.
+template <class C>
+struct OfChannel {
+  Coefficients<C> k;
+  C beta;
+};
+/// Of the channels from c on.
+template <Map kMap, int kEach, class T>
+__device__ Piece<OfChannel<Compute<T>>, kEach> of_channels(const MapArgs<T>& a, int64_t c) {
+  Piece<OfChannel<Compute<T>>, kEach> found{};
+  if constexpr (is_inference(kMap)) {
+    const auto& r = a.running;
+    const auto mean = load_piece<kEach>(r.mean + c), var = load_piece<kEach>(r.var + c);
+    const auto gamma = load_piece<kEach>(r.gamma + c), beta = load_piece<kEach>(r.beta + c);
+    for (int j = 0; j < kEach; ++j) found.of[j].k = in_use(mean.of[j], var.of[j], gamma.of[j], beta.of[j], r.epsilon);
+  } else {
+    for (int j = 0; j < kEach; ++j) found.of[j].k = a.k[c + j];
+  }
+  if constexpr (is_behind_relu(kMap)) {
+    const auto beta = load_piece<kEach>(a.beta + c);
+    for (int j = 0; j < kEach; ++j) found.of[j].beta = beta.of[j];
+  }
+  return found;
+}
 
 template <Map kMap, class T>
-__device__ T mapped(const Coefficients<Compute<T>>& k, const T& x, const T& dy) {
+__device__ T mapped(const MapArgs<T>& a, const OfChannel<Compute<T>>& c, const T& x, const T& other) {
   using C = Compute<T>;
-  if constexpr (kMap == Map::kLinear) return rounded<T>(wide(dy) * k.scale);
-  const C v = (wide(x) - k.centre) * k.slope + k.shift;
-  if constexpr (!is_backward(kMap)) return rounded<T>(v);
-  return rounded<T>(v + wide(dy) * k.scale);
+  const Coefficients<C>& k = c.k;
+  if constexpr (kMap == Map::kLinear) return rounded<T>(wide(other) * k.scale);
+  const C deviation = wide(x) - k.centre;
+  C dy = wide(other);
+  if constexpr (is_behind_relu(kMap)) dy = behind_relu(dy, deviation, k.scale, c.beta);
+  if constexpr (kMap == Map::kLeftByRelu) return rounded<T>(dy);
+  if constexpr (kMap == Map::kLinearRelu) return rounded<T>(dy * k.scale);
+  const C v = deviation * k.slope + k.shift;
+  if constexpr (kMap == Map::kBackward || kMap == Map::kBackwardRelu) return rounded<T>(v + dy * k.scale);
+  const C z = adds(kMap) ? v + wide(other) : v;
+  return rounded<T>(z < a.floor ? a.floor : z);  // a NaN stays one
 }
 
 template <class T, int kEach>
 struct MapOperands {
-  Piece<T, kEach> x, dy;
+  Piece<T, kEach> x, other;
 };
 template <Map kMap, int kEach, class T>
 __device__ MapOperands<T, kEach> map_operands(const MapArgs<T>& a, int64_t at) {
   MapOperands<T, kEach> v{};
   if constexpr (kMap != Map::kLinear) v.x = load_piece<kEach>(a.x + at);
-  if constexpr (is_backward(kMap)) v.dy = load_piece<kEach>(a.dy + at);
+  if constexpr (reads_other(kMap)) v.other = load_piece<kEach>(a.other + at);
   return v;
 }
-/// Of the channels from c on.
-template <Map kMap, int kEach, class T>
-__device__ Piece<Coefficients<Compute<T>>, kEach> coefficients_from(const MapArgs<T>& a, int64_t c) {
-  Piece<Coefficients<Compute<T>>, kEach> k;
-  if constexpr (kMap == Map::kInference) {
-    const auto& r = a.running;
-    const auto mean = load_piece<kEach>(r.mean + c), var = load_piece<kEach>(r.var + c);
-    const auto gamma = load_piece<kEach>(r.gamma + c), beta = load_piece<kEach>(r.beta + c);
-    for (int j = 0; j < kEach; ++j) k.of[j] = in_use(mean.of[j], var.of[j], gamma.of[j], beta.of[j], r.epsilon);
-  } else {
-    for (int j = 0; j < kEach; ++j) k.of[j] = a.k[c + j];
-  }
-  return k;
-}
 
-/// A thread's pieces: the element j of each by k_of(j). Some are under way from memory before the first is needed.
-template <Map kMap, int kEach, class T, class Pieces, class KOf>
-__device__ void map_pieces(const MapArgs<T>& a, Pieces pieces, const KOf& k_of) {
-  constexpr int kUnderWay = kMap == Map::kBackward ? 2 : 4;
+/// A thread's pieces: the element j of each by channel_of(j). Some are under way from memory before the first is
+/// needed.
+template <Map kMap, int kEach, class T, class Pieces, class ChannelOf>
+__device__ void map_pieces(const MapArgs<T>& a, Pieces pieces, const ChannelOf& channel_of) {
+  constexpr int kUnderWay = reads_other(kMap) && kMap != Map::kLinear ? 2 : 4;
   const auto put = [&](int64_t to, const MapOperands<T, kEach>& v) {
     Piece<T, kEach> out;
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) out.of[j] = mapped<kMap>(k_of(j), v.x.of[j], v.dy.of[j]);
+    for (int j = 0; j < kEach; ++j) out.of[j] = mapped<kMap>(a, channel_of(j), v.x.of[j], v.other.of[j]);
     store_piece(a.out + to, out);
   };
 #pragma unroll 1
@@ -102,13 +144,13 @@ __global__ void __launch_bounds__(kRowThreads) batch_norm_map_kernel(const MapAr
     Piece<T, kEach> out;
     int64_t place = i, c = a.inner.divide(place);
     a.channels.divide(c);
-    auto k = coefficients_from<kMap, 1>(a, c).of[0];
+    auto of_channel = of_channels<kMap, 1>(a, c).of[0];
     for (int j = 0; j < kEach; ++j) {
-      out.of[j] = mapped<kMap>(k, v.x.of[j], v.dy.of[j]);
+      out.of[j] = mapped<kMap>(a, of_channel, v.x.of[j], v.other.of[j]);
       if (kOneChannel || j + 1 == kEach || ++place < a.inner.by) continue;
       place = 0;
       if (++c == a.channels.by) c = 0;
-      k = a.k[c];
+      of_channel = of_channels<kMap, 1>(a, c).of[0];
     }
     store_piece(a.out + i, out);
   });
@@ -123,9 +165,9 @@ __global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_runs_ker
   for (int64_t run = runs - 1 - thread_of_grid() / kWarp; run >= 0; run -= threads_of_grid() / kWarp) {
     int64_t c = run;
     a.channels.divide(c);
-    const auto k = coefficients_from<kMap, 1>(a, c).of[0];
+    const auto of_channel = of_channels<kMap, 1>(a, c).of[0];
     const PiecesOfColumn pieces{run * a.inner.by + lane * kEach, a.inner.by / kEach - lane, kWarp, kWarp * kEach};
-    map_pieces<kMap, kEach>(a, pieces, [&](int) { return k; });
+    map_pieces<kMap, kEach>(a, pieces, [&](int) { return of_channel; });
   }
 }
 
@@ -140,10 +182,16 @@ __global__ void __launch_bounds__(kRowThreads, kFewBlocks) batch_norm_columns_ke
 #pragma unroll 1
   for (int64_t c = (int64_t{blockIdx.x} * a.width + column) * kEach; c < a.channels.by;
        c += int64_t{gridDim.x} * a.width * kEach) {
-    const auto k = coefficients_from<kMap, kEach>(a, c);
+    const auto channels = of_channels<kMap, kEach>(a, c);
     const PiecesOfColumn pieces{row * a.channels.by + c, row + 1, step, -step * a.channels.by};
-    map_pieces<kMap, kEach>(a, pieces, [&](int j) { return k.of[j]; });
+    map_pieces<kMap, kEach>(a, pieces, [&](int j) { return channels.of[j]; });
   }
+}
+
+/// What a kernel needs of its workspace for the numbers of channels.
+template <class T>
+size_t coefficient_bytes(int64_t channels) {
+  return plumb::detail::aligned(static_cast<size_t>(channels) * sizeof(Coefficients<Compute<T>>));
 }
 
 /// How a view is gone over on a device; decided when the kernel is prepared.
@@ -168,12 +216,11 @@ class MapPlan {
   /// piece.
   bool needs_coefficients() const { return way_ == Way::kAny; }
   template <Map kMap, class T>
-  void launch(const Queue& q, const T* x, const T* dy, T* out, const Coefficients<Compute<T>>* k,
-              const Running<Compute<T>>& running = {}) const {
+  void launch(const Queue& q, MapArgs<T> a) const {
     if (view_.numel() == 0) return;
-    const MapArgs<T> a{x,      dy,     out,    k, view_.numel(), Divisor(view_.inner), Divisor(view_.channels),
-                       width_, slots_, running};
-    constexpr Map kByK = kMap == Map::kInference ? Map::kForward : kMap;
+    a.n = view_.numel(), a.inner = Divisor(view_.inner), a.channels = Divisor(view_.channels);
+    a.width = width_, a.slots = slots_;
+    constexpr Map kByK = by_coefficients(kMap);
     switch (way_) {
       case Way::kColumns: return q.launch<batch_norm_columns_kernel<T, kMap>>(grid_, a);
       case Way::kRuns: return q.launch<batch_norm_runs_kernel<T, kMap>>(grid_, a);

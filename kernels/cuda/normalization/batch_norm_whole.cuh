@@ -20,8 +20,9 @@ __global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_whole_ru
 #pragma unroll 1
   for (int64_t c = blockIdx.x; c < a.sums.channels; c += gridDim.x) {
     sum_by_block<kEach>(a.sums, c, shared_sums);
-    const auto k = a.map.k[c];
-    map_pieces<kMap, kEach>(a.map, PiecesOfRuns<kEach>(a.sums, c, threadIdx.x, kRowThreads), [&](int) { return k; });
+    const auto of_channel = of_channels<kMap, 1>(a.map, c).of[0];
+    map_pieces<kMap, kEach>(a.map, PiecesOfRuns<kEach>(a.sums, c, threadIdx.x, kRowThreads),
+                            [&](int) { return of_channel; });
   }
 }
 
@@ -36,9 +37,9 @@ __global__ void __launch_bounds__(kRowThreads, 2) batch_norm_whole_columns_kerne
     sum_by_columns<kEach>(a.sums, group, shared_sums);
     const int64_t c = (group * a.sums.width + column) * kEach, rows = a.sums.outer - slot;
     if (c >= channels) continue;
-    const auto k = coefficients_from<kMap, kEach>(a.map, c);
+    const auto of_each = of_channels<kMap, kEach>(a.map, c);
     const PiecesOfColumn pieces{(rows - 1) * channels + c, rows, a.sums.slots, -int64_t{a.sums.slots} * channels};
-    map_pieces<kMap, kEach>(a.map, pieces, [&](int j) { return k.of[j]; });
+    map_pieces<kMap, kEach>(a.map, pieces, [&](int j) { return of_each.of[j]; });
   }
 }
 
@@ -67,24 +68,18 @@ class WholePlan {
     plan.has_enough_ = v.numel() > 0 && groups * kLeastShare >= r.properties().multiprocessors;
     return plan;
   }
-  /// Whether so much of the device has work that it is worth measuring.
-  bool has_enough() const { return has_enough_; }
+  /// Whether so much of the device has work that it is worth measuring. Not in f64, which is for checking and would
+  /// take too many registers.
+  template <class T>
+  static bool is_for(Device device, const TensorSpec& x) {
+    return !std::is_same_v<T, double> && of<T>(runtime_of(device), ChannelView(x)).has_enough_;
+  }
 
   template <Map kMap, class T, class Sums>
-  void launch(const Queue& q, const Sums& sums, const T* x, const T* dy, T* out,
-              const Coefficients<Compute<T>>* k) const {
+  void launch(const Queue& q, const Sums& sums, const MapArgs<T>& map) const {
     const WholeArgs<Sums> a{{sums, nullptr, view_.outer, view_.channels, view_.inner, 1, width_, kRowThreads / width_,
                              Divisor(view_.inner / (has_columns_ ? 1 : each_))},
-                            {x,
-                             dy,
-                             out,
-                             k,
-                             view_.numel(),
-                             Divisor(view_.inner),
-                             Divisor(view_.channels),
-                             width_,
-                             kRowThreads / width_,
-                             {}}};
+                            map};
     constexpr int kMostEach = Vector<T>::kSize;
     if (each_ == 1) return launch<kMap, 1>(q, a);
     if constexpr (kMostEach > 4) {

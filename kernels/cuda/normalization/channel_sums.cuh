@@ -127,8 +127,13 @@ __device__ void sum_by_columns(const ChannelSumsArgs<Sums>& a, int64_t group,
     end_channel(a, shared_sums.of[i % kEach][i / kEach], first + i);
   __syncthreads();
 }
+/// How many of its blocks a multiprocessor has registers for.
+template <class Sums>
+constexpr unsigned kBlocksOfColumns = sizeof(typename Sums::Chunk) > 4 * sizeof(Compute<typename Sums::Element>)
+                                          ? 2
+                                          : kFewBlocks;
 template <class Sums, int kEach>
-__global__ void __launch_bounds__(kRowThreads, kFewBlocks)
+__global__ void __launch_bounds__(kRowThreads, kBlocksOfColumns<Sums>)
     channel_sums_by_columns_kernel(const ChannelSumsArgs<Sums> a) {
   auto& shared_sums = shared<ColumnSumsShared<Sums, kEach>>();
   const int64_t groups = (a.channels / kEach + a.width - 1) / a.width;
@@ -165,7 +170,8 @@ class ChannelSumsPlan {
   ChannelSumsPlan(const Runtime& r, const ChannelView& v) : view_(v) {
     const bool has_columns = v.inner == 1;
     const int64_t per_channel = v.outer * v.inner;
-    const int64_t wanted = int64_t{has_columns ? kFewBlocks : kLeastBlocks} * r.properties().multiprocessors;
+    const int64_t wanted =
+        int64_t{has_columns ? kBlocksOfColumns<Sums> : kLeastBlocks} * r.properties().multiprocessors;
     const int64_t neighbours = has_columns ? v.channels : v.inner;
     each_ = !has_columns && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFewEach == 0 ? kFewEach : 1;
     const int64_t side_by_side = v.channels / each_;

@@ -27,6 +27,15 @@ struct FoldArgs {
   unsigned width, slots;  // threads of a warp that share a line; of a block, pieces side by side and terms at a time
 };
 
+/// All of a piece by halves, and those by halves: a chain would take longer, and round more often.
+template <int kEach, class C, class Combine>
+__device__ C by_halves(C (&of)[kEach], const Combine& combine) {
+  for (int half = kEach / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) of[j] = combine(of[j], of[j + half]);
+  }
+  return of[0];
+}
+
 template <class Fold>
 __device__ void end_line(const FoldArgs<Fold>& a, const typename Fold::State& s, int64_t line, int64_t y) {
   if (a.cuts == 1) {

@@ -27,10 +27,7 @@ struct SquaresFold {
       const State difference = cuda::wide(v.of[j]) - cuda::wide(from.of[j]);
       of[j] = difference * difference;
     }
-    for (int half = kEach / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) of[j] += of[j + half];
-    }
-    s += of[0];
+    s += cuda::by_halves(of, cuda::Sum());
   }
   __device__ State end(State s, const auto&, bool) const { return s; }
   __device__ State merge(State a, State b) const { return a + b; }

@@ -21,15 +21,11 @@ struct ReduceFold {
   State divide_by, none;  // what no terms come to
 
   __device__ State begin(int64_t) const { return none; }
-  // Halves of the piece, and then of the halves: a chain of additions would take longer, and round more often.
   template <int kEach>
   __device__ void add(State& s, const cuda::Piece<T, kEach>& v, unsigned, const auto&) const {
     State of[kEach];
     for (int j = 0; j < kEach; ++j) of[j] = cuda::wide(v.of[j]);
-    for (int half = kEach / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) of[j] = combine(of[j], of[j + half]);
-    }
-    s = combine(s, of[0]);
+    s = combine(s, cuda::by_halves(of, combine));
   }
   __device__ State end(State s, const auto&, bool) const { return s; }
   __device__ State merge(State a, State b) const { return combine(a, b); }

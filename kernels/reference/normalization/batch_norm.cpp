@@ -63,18 +63,23 @@ void BatchNormBackward::reference(const Problem<Params>& p, Candidates& candidat
       const double spread = parameter.load(l.in[4], c);
       const double inv_std = params.train ? spread : 1 / std::sqrt(spread + params.epsilon);
       const auto x_hat = [&](const Index& i) { return (x.load(l.in[1], i) - mean) * inv_std; };
+      const bool is_relu = params.activation == Activation::kRelu;
+      const double beta = is_relu ? parameter.load(l.in[5], c) : 0;
+      const auto dz = [&](const Index& i) {
+        return is_relu && !(x_hat(i) * gamma + beta > 0) ? 0 : dy.load(l.in[0], i);
+      };
       double n = 0, dgamma = 0, dbeta = 0;
       each([&](const Index& i) {
         n += 1;
-        dgamma += dy.load(l.in[0], i) * x_hat(i);
-        dbeta += dy.load(l.in[0], i);
+        dgamma += dz(i) * x_hat(i);
+        dbeta += dz(i);
       });
       parameter.store(l.out[0], c, dgamma);
       parameter.store(l.out[1], c, dbeta);
       if (!needs_dx) return;
       each([&](const Index& i) {
         const double of_statistics = params.train ? (dbeta + x_hat(i) * dgamma) / n : 0;
-        x.store(l.out[2], i, gamma * inv_std * (dy.load(l.in[0], i) - of_statistics));  // dx is of x's spec
+        x.store(l.out[2], i, gamma * inv_std * (dz(i) - of_statistics));  // dx is of x's spec
       });
     });
   });
