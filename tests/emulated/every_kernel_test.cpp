@@ -80,14 +80,15 @@ void many_blocks(int64_t n) {
     const Tensor z = batch_norm(images, ones(channels), ones(channels), mean, variance, p);
     return batch_norm(add(y, z), ones(channels), ones(channels), mean, variance, p, images);
   };
-  normalised(tensor({1, 600 * n, 3, 3}), false);
+  const Tensor many_channels = tensor({1, 600 * n, 3, 3});
   const Tensor images = tensor({2, 64 * n, 16, 16}, Layout::kNhwc);
   grad(sum(normalised(images, true)), {images});
   const Tensor runs = tensor({2, 8 * n, 16, 16});
   grad(sum(normalised(runs, true)), {runs});
-  {
-    const PolicyScope whole({.algorithm = algorithm_id("whole_channels")});
+  for (const char* algorithm : {"whole_channels", "relu_apart"}) {
+    const PolicyScope policy({.algorithm = algorithm_id(algorithm)});
     for (const Tensor& in : {images, runs}) grad(sum(normalised(in, true)), {in});
+    grad(sum(normalised(many_channels, false)), {many_channels});
   }
   Generator generator(1);
   dropout(images, 0.5, generator);

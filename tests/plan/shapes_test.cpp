@@ -218,7 +218,7 @@ TEST(PlannedShapesTest, BatchNormalisationByCudnnHasPassesBehindIt) {
   EXPECT_EQ(both->kernel->info().launches, plain->kernel->info().launches + 2);
   const auto gradient = prepare<BatchNormBackward>({}, {x, x, c, c, c}, {c, c, x});
   const auto behind = prepare<BatchNormBackward>({.activation = Activation::kRelu}, {x, x, c, c, c, c}, {c, c, x});
-  EXPECT_EQ(behind->kernel->info().name, "relu+" + gradient->kernel->info().name);
+  EXPECT_EQ(behind->kernel->info().name, gradient->kernel->info().name + "+relu_backward");
   EXPECT_GE(behind->kernel->info().workspace_bytes, gradient->kernel->info().workspace_bytes + x.bytes());
 }
 

@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> behind_relu(std::unique_ptr<Kernel> kernel, const Tensor
     const Channels v(x);
     const size_t of_inner = plumb::detail::aligned(kernel->info().workspace_bytes);
     const size_t of_dz = plumb::detail::aligned(x.bytes());
-    both = wrap_kernel(std::move(kernel), "relu+", "", [=](const Kernel& inner, const Launch& l) {
+    both = wrap_kernel(std::move(kernel), "", "+relu_backward", [=](const Kernel& inner, const Launch& l) {
       char* const memory = static_cast<char*>(l.workspace);
       const Coefficients<C> k(memory + of_inner + of_dz, v.columns);
       set_mask(l, p, v, k);

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads) batch_norm_mask_kernel(const MaskArg
     cuda::put(a.b.k + c, cuda::norm::coefficients<Compute<T>>(static_cast<double>(a.b.mean[c]), 0, 0, a.b.scale(c)));
 }
 
-// What a ReLU leaves of dy, and then `kernel` on that, whose library has no plan for both.
+// What a ReLU leaves of dy, and then `kernel` on that, which knows of none.
 std::unique_ptr<Kernel> behind_relu(std::unique_ptr<Kernel> kernel, const TensorSpec& x, const BatchNormParams& p,
                                     Device device) {
   std::unique_ptr<Kernel> both;
@@ -102,13 +102,13 @@ std::unique_ptr<Kernel> behind_relu(std::unique_ptr<Kernel> kernel, const Tensor
       map.launch<Map::kLeftByRelu>(q, map_of(b, static_cast<char*>(l.workspace) + coefficient_bytes<T>(view.channels)));
     });
     const size_t of_coefficients = coefficient_bytes<T>(view.channels);
-    both =
-        wrap_kernel(std::move(kernel), "relu+", "", [=, left = std::move(left)](const Kernel& inner, const Launch& l) {
-          char* const memory = static_cast<char*>(l.workspace) + of_inner;
-          left->run({l.in, l.out, memory, l.stream});
-          void* const in[] = {memory + of_coefficients, l.in[1], l.in[2], l.in[3], l.in[4]};
-          inner.run({in, l.out, l.workspace, l.stream});
-        });
+    both = wrap_kernel(std::move(kernel), "", "+relu_backward",
+                       [=, left = std::move(left)](const Kernel& inner, const Launch& l) {
+                         char* const memory = static_cast<char*>(l.workspace) + of_inner;
+                         left->run({l.in, l.out, memory, l.stream});
+                         void* const in[] = {memory + of_coefficients, l.in[1], l.in[2], l.in[3], l.in[4]};
+                         inner.run({in, l.out, l.workspace, l.stream});
+                       });
     both->info().workspace_bytes = of_inner + of_coefficients + plumb::detail::aligned(x.bytes());
     both->info().launches = launches;
   });
@@ -121,6 +121,13 @@ void offer_own(const Problem<BatchNormParams>& p, Candidates& candidates) {
   candidates.add("loop", [x = p.in[1], params = p.params, needs_dx, device = p.device] {
     return backward_kernel<T, kIsRelu>(x, params, needs_dx, device);
   });
+  if constexpr (kIsRelu) {  // the sums have more registers then, and what they read lies in the caches if it is little
+    candidates.add("relu_apart", [x = p.in[1], params = p.params, needs_dx, device = p.device] {
+      BatchNormParams plain = params;
+      plain.activation = Activation::kNone;
+      return behind_relu(backward_kernel<T, false>(x, plain, needs_dx, device), x, params, device);
+    });
+  }
   if constexpr (!std::is_same_v<T, double>) {
     if (!needs_dx || !p.params.train || !WholePlan::is_for<T>(p.device, p.in[1])) return;
     candidates.add("whole_channels", [x = p.in[1], params = p.params, device = p.device] {
