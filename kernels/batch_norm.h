@@ -29,7 +29,8 @@ struct BatchNormForward {
 
 /// {dgamma, dbeta} or {dgamma, dbeta, dx} from {dy, x, gamma, mean, spread[, beta]}; spread is inv_std if the forward
 /// pass was in training, and the running variance if not. With an activation there is beta: dy is of activation(z),
-/// without an addend, and z is computed again from x, so that one within a rounding of 0 may be on its other side.
+/// without an addend, and z is computed again from x and the mean, within whose roundings of 0 it may be on either
+/// side.
 struct BatchNormBackward {
   static constexpr char kName[] = "batch_norm_backward";
   using Params = BatchNormParams;

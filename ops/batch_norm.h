@@ -21,7 +21,7 @@ TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x);
 /// are (C), f32 for bf16 x. In training, mean and (biased) variance are the batch's, and the running statistics are
 /// updated in place. Otherwise the running statistics are used; they get no gradient. Results do not depend on the
 /// number of threads. Keeps x, gamma and the statistics used; for an activation beta, or y behind an addend. Where the
-/// activation's input is within a rounding of 0, its gradient may be that of either side. Throws as
+/// activation's input is within roundings of x and the mean of 0, its gradient may be that of either side. Throws as
 /// batch_norm_statistics does, and on an addend or parameters of another spec.
 Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormParams& p = {}, const Tensor& addend = {});

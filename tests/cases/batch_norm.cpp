@@ -26,6 +26,9 @@ OpVariant variant_of(const std::string& name, const Shape& x, const BatchNormPar
   return v;
 }
 
+// Every way over the elements: any, one channel a piece, long runs, columns of pieces.
+const std::vector<Shape> kWays = {{4, 10, 5, 7}, {33, 17}, {2, 3, 31, 33}, {3, 16, 4, 2}, {3, 5, 32, 18}};
+
 const RegisterCase training_case([] {
   OpCase c{.name = "batch_norm_train", .tolerance = 32};
   for (const Convention convention : {Convention::kPyTorch, Convention::kKeras, Convention::kTensorFlow1})
@@ -35,7 +38,7 @@ const RegisterCase training_case([] {
                          Shape{2, 290}, Shape{200, 48}, Shape{1030, 16}, Shape{3, 5, 32, 18}}) {
     c.variants.push_back(variant_of("plain", x, {}));
   }
-  c.variants.push_back(variant_of("add", {3, 5, 9, 2}, {}, true));
+  for (const Shape& x : kWays) c.variants.push_back(variant_of("add", x, {}, true));
   return c;
 }());
 
@@ -46,7 +49,20 @@ const RegisterCase evaluation_case([] {
         Shape{4, 17, 33, 31}, Shape{3, 5, 32, 18}, Shape{200, 48}, Shape{9, 328}}) {
     c.variants.push_back(variant_of("plain", x, {.train = 0}));
   }
-  c.variants.push_back(variant_of("add", {3, 5, 9, 2}, {.train = 0}, true));
+  for (const Shape& x : kWays) c.variants.push_back(variant_of("add", x, {.train = 0}, true));
+  return c;
+}());
+
+const RegisterCase relu_case([] {
+  OpCase c{.name = "batch_norm_relu", .tolerance = 32};
+  for (const int train : {1, 0}) {
+    const std::string mode = train ? "train" : "eval";
+    const BatchNormParams p{.train = train, .activation = Activation::kRelu};
+    for (const Shape& x : kWays) c.variants.push_back(variant_of(mode, x, p));
+    OpVariant& of_parameters = c.variants.emplace_back(variant_of(mode + " parameters", kWays[0], p));
+    of_parameters.inputs[0].differentiable = false;
+  }
+  c.variants.push_back(variant_of("empty", {0, 3, 4, 4}, {.train = 0, .activation = Activation::kRelu}));
   return c;
 }());
 
@@ -54,13 +70,10 @@ const RegisterCase added_case([] {
   OpCase c{.name = "batch_norm_add_relu", .tolerance = 32};
   c.dtypes = {DType::kF32};  // in bf16 what is near the kink may lie on either side of it
   for (const int train : {1, 0}) {
-    const std::string mode = train ? "train " : "eval ";
-    for (const Shape& x : {Shape{4, 10, 5, 7}, Shape{33, 17}, Shape{2, 3, 31, 33}, Shape{3, 16, 4, 2}}) {
-      c.variants.push_back(variant_of(mode + "relu", x, {.train = train, .activation = Activation::kRelu}));
-      c.variants.push_back(variant_of(mode + "add relu", x, {.train = train, .activation = Activation::kRelu}, true));
-    }
+    const BatchNormParams p{.train = train, .activation = Activation::kRelu};
+    for (const Shape& x : kWays) c.variants.push_back(variant_of(train ? "train" : "eval", x, p, true));
   }
-  c.variants.push_back(variant_of("empty add relu", {0, 3, 4, 4}, {.train = 0, .activation = Activation::kRelu}, true));
+  c.variants.push_back(variant_of("empty", {0, 3, 4, 4}, {.train = 0, .activation = Activation::kRelu}, true));
   return c;
 }());
 

@@ -11,9 +11,10 @@ BENCH = pathlib.Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("torch", "tensorflow", "jax")
 EMULATED = "emulated"  # rehearses the way of cuda on the host, and is no GPU
 DEVICES = ("cpu", "cuda", EMULATED)
-# OpenMP's threads, which are Plumbline's and PyTorch's, wait awake for some tenths of a millisecond before they sleep: between the ops of
-# a program they are as awake as its users have them, and asleep soon after a turn. To wake one that sleeps takes 100 us in some virtual
-# machines, more than most ops. Not for OMP_WAIT_POLICY's 5 ms, for which they would take processors from the side whose turn it is.
+# OpenMP's threads, which are Plumbline's and PyTorch's, wait awake for some tenths of a millisecond before they sleep (with LLVM's OpenMP
+# for one, its least): between the ops of a program they are as awake as its users have them, and asleep soon after a turn. To wake one
+# that sleeps takes 100 us in some virtual machines, more than most ops. By themselves they wait for 5 to 10 ms, for which they would take
+# processors from the side whose turn it is.
 AWAKE_FOR_A_MOMENT = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
 

@@ -15,7 +15,7 @@ double inv_std_of(const Launch& l, const BatchNormParams& p, int64_t c) {
   return p.train ? spread : 1 / std::sqrt(spread + p.epsilon);
 }
 
-// What is left of dy behind a ReLU: where d, of x and its mean, gives less than 0 it is nothing.
+// What is left of dy behind a ReLU: nothing but where its input, of d = x - mean, is above 0.
 template <bool kIsRelu, class C>
 C left_of(C dy, C d, C scale, C beta) {
   return kIsRelu && !(d * scale + beta > 0) ? C(0) : dy;

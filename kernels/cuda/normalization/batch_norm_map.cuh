@@ -19,7 +19,8 @@ __device__ Coefficients<C> in_use(C mean, C var, C gamma, C beta, C epsilon) {
 }
 
 // What there is: y of x, the same with something added, both by the running statistics, too; dx of dy and x, or of dy
-// where y is linear in x, whose own numbers do not matter, NaN or not; the same behind a ReLU; and what that leaves.
+// where y is linear in x, whose own numbers do not matter, NaN or not; both behind a ReLU, where x tells what is left
+// of dy; and that alone.
 enum class Map {
   kForward,
   kForwardAdd,
