@@ -34,7 +34,7 @@ class Plan:
     samples: int = 3       # a round
     least_s: float = 0.002  # a sample
     warm_up: int = 1       # rounds that are thrown away
-    warm_s: float = 0.003  # of short samples, at the begin of each turn: threads wake up, caches forget the others
+    warm_s: float = 0.003  # of short samples, at the begin of each turn, at least: threads and processors wake up, caches forget the others
     patience: int = 1      # times as many rounds, while any side's quartiles are too far apart
     most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
     apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all

@@ -43,6 +43,7 @@ class Job {
 
  private:
   void step();
+  void warm_up(double warm_s);
   double seconds_of_calls();
   int calls_for(double least_s);
 
@@ -52,6 +53,7 @@ class Job {
   Fault fault_;
   Epochs epochs_;
   int calls_ = 0;
+  double least_s_ = 0;  // of a step that has warmed up; 0 is none yet
 };
 
 /// What the processor's clock makes of a fixed number of products, each waiting for the one before: the least of some.

@@ -150,6 +150,29 @@ def test_a_sample_ends_when_the_device_is_done():
     assert all(0.002 <= s < 0.01 for s in reply["samples_s"]), reply["samples_s"]
 
 
+class Waking:
+    """Work that takes long while processors wake up."""
+
+    def __init__(self):
+        self.slow = 0
+
+    def step(self):
+        time.sleep(0.003 if self.slow > 0 else 0.0001)
+        self.slow -= 1
+
+    def wait(self, work):
+        pass
+
+
+def test_a_turn_begins_when_the_processors_are_awake():
+    waking = Waking()
+    job = serve.Job(waking, waking, None)
+    for slow in (0, 4):
+        waking.slow = slow
+        reply = job.run(samples=2, least_s=0.0, warm_s=0.003)
+    assert max(reply["samples_s"]) < 0.002, reply["samples_s"]
+
+
 def nvidia_smi(folder, known, answer):
     """A program of that name, which knows some fields."""
     program = folder / "nvidia-smi"

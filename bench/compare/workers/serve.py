@@ -2,7 +2,7 @@
 
     {"do": "prepare", "job": NAME, "problem": {...}, "mode": MODE, "inputs": FILE, "results": FILE, "inject": {...}}
                               -> {"first_s": seconds of the first step}     the results are written to FILE
-    {"do": "run", "job": NAME, "samples": N, "least_s": S, "warm_s": how long before the samples}
+    {"do": "run", "job": NAME, "samples": N, "least_s": S, "warm_s": how long before the samples, at least}
                               -> {"samples_s": [...], "calls": calls a sample, "fault_s": what an injected cost took in a call, ...}
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
@@ -75,6 +75,9 @@ class Injected:
             np.copyto(self.converted, self.images.transpose(0, 2, 1))
 
 
+MOST_WARM = 8  # times as long as asked for may a turn warm up
+
+
 class Job:
     """Work that was prepared, and how many calls of it make a sample that the clock can see."""
 
@@ -82,6 +85,7 @@ class Job:
         self.framework = framework
         self.step, self.calls, self.work = Injected(work.step, inject) if inject else work.step, 0, work
         self.batch, self.files = batch, None  # of a training on files
+        self.least_s = 0.0  # of a step that has warmed up; 0 is none yet
 
     def wait(self):
         """Until the device has done all that it was told."""
@@ -123,12 +127,9 @@ class Job:
         return {"losses": found}
 
     def run(self, samples, least_s, warm_s):
+        self.warm_up(warm_s)
         if not self.calls:
             self.calls = self.calls_for(least_s)
-        start = time.perf_counter()
-        while time.perf_counter() - start < warm_s:
-            self.step()
-            self.wait()  # or a GPU would have seconds of work queued by then
         before, times, fault_s, began = counters(), [], self.fault_s(), time.monotonic()
         for _ in range(samples):
             times.append(self.seconds_of(self.calls) / self.calls)
@@ -137,6 +138,19 @@ class Job:
         return {"samples_s": times, "calls": self.calls, "fault_s": (self.fault_s() - fault_s) / calls, "began": began, "ended": ended,
                 "peak_bytes": peak_bytes(), "memory": self.framework.memory() if device.NAME == "cuda" else {},
                 **{key: (after[key] - before[key]) / calls for key in after}}
+
+    def warm_up(self, warm_s):
+        """Threads wake up, and caches forget the others. Processors of a virtual machine that wake may share one of the host's for some
+        milliseconds, so that threads which wait for each other take many times as long: it goes on while a step takes more than twice the
+        least so far, and when there is none yet, though not for ever."""
+        least, seconds = self.least_s, 0.0
+        start = now = time.perf_counter()
+        while now - start < warm_s or (now - start < MOST_WARM * warm_s and seconds > 2 * least):
+            self.step()
+            self.wait()  # or a GPU would have seconds of work queued by then
+            seconds = time.perf_counter() - now
+            now += seconds
+            self.least_s = min(self.least_s or seconds, seconds)
 
     def seconds_of(self, calls):
         """The clock begins when the device has nothing to do, and ends when it has done all."""
