@@ -19,11 +19,6 @@ struct Statistics {
   Tensor mean, spread;
 };
 
-// A ReLU's gradient is computed with that of what it follows, from what that has anyway; behind an addend it is not.
-bool has_relu_within(const BatchNormParams& p, const Tensor& addend) {
-  return p.activation == Activation::kRelu && !addend;
-}
-
 // Reduces all dimensions except the channels; keeps x's rank and layout.
 Tensor channel_sum(const Tensor& x) { return x.rank() == 2 ? sum(x, {0}, true) : sum(x, {0, 2, 3}, true); }
 Tensor channel_mean(const Tensor& x) { return x.rank() == 2 ? mean(x, {0}, true) : mean(x, {0, 2, 3}, true); }
@@ -78,7 +73,8 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const
 Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& addend,
                       const Statistics& used, const BatchNormParams& params) {
   static constexpr char kName[] = "batch_norm";
-  const bool has_relu = has_relu_within(params, addend);
+  // A ReLU's gradient is computed with that of what it follows, from what that has anyway; behind an addend it is not.
+  const bool has_relu = params.activation == Activation::kRelu && !addend;
   BatchNormParams p = params;
   if (!has_relu) p.activation = Activation::kNone;  // which has an edge of its own
   const Tensor z = record_joint<4>(

@@ -162,7 +162,7 @@ class Job:
         return time.perf_counter() - start
 
     def calls_for(self, least_s):
-        """Warms up, and doubles the calls until they take long enough; one where any is."""
+        """Doubles the calls until they take long enough; one where any is."""
         calls = 1
         while least_s > 0:
             if self.seconds_of(calls) >= least_s or calls >= 1 << 20:

@@ -99,7 +99,8 @@ class Backward final : public Kernel {
 };
 
 // What is left of dy, and then `kernel`, which knows no ReLU, on that. Null if `kernel` is null.
-std::unique_ptr<Kernel> behind_relu(std::unique_ptr<Kernel> kernel, const TensorSpec& x, const BatchNormParams& p) {
+std::unique_ptr<Kernel> with_relu_backward(std::unique_ptr<Kernel> kernel, const TensorSpec& x,
+                                           const BatchNormParams& p) {
   std::unique_ptr<Kernel> both;
   if (!kernel) return both;
   dispatch_compute(x.dtype, [&]<class T>() {
@@ -153,7 +154,7 @@ void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
   });
   candidates.add(Provider::kOneDnn, "onednn", [p, x, is_relu] {
     auto kernel = cpu::declining([&] { return cpu::onednn_batch_norm_backward(p); });
-    return is_relu ? cpu::behind_relu(std::move(kernel), x, p.params) : std::move(kernel);
+    return is_relu ? cpu::with_relu_backward(std::move(kernel), x, p.params) : std::move(kernel);
   });
 }
 

@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(kThreads) batch_norm_mask_kernel(const MaskArg
 }
 
 // What a ReLU leaves of dy, and then `kernel` on that, which knows of none.
-std::unique_ptr<Kernel> behind_relu(std::unique_ptr<Kernel> kernel, const TensorSpec& x, const BatchNormParams& p,
-                                    Device device) {
+std::unique_ptr<Kernel> with_relu_backward(std::unique_ptr<Kernel> kernel, const TensorSpec& x,
+                                           const BatchNormParams& p, Device device) {
   std::unique_ptr<Kernel> both;
   const size_t of_inner = plumb::detail::aligned(kernel->info().workspace_bytes);
   const int launches = kernel->info().launches + 2;
@@ -125,7 +125,7 @@ void offer_own(const Problem<BatchNormParams>& p, Candidates& candidates) {
     candidates.add("relu_apart", [x = p.in[1], params = p.params, needs_dx, device = p.device] {
       BatchNormParams plain = params;
       plain.activation = Activation::kNone;
-      return behind_relu(backward_kernel<T, false>(x, plain, needs_dx, device), x, params, device);
+      return with_relu_backward(backward_kernel<T, false>(x, plain, needs_dx, device), x, params, device);
     });
   }
   if constexpr (!std::is_same_v<T, double>) {
@@ -147,7 +147,7 @@ void BatchNormBackward::cuda(const Problem<Params>& p, Candidates& candidates) {
   Candidates plans;
   cuda::offer_cudnn_batch_norm_backward(p, plans);
   candidates.add_changed(plans, "", [x = p.in[1], params = p.params, device = p.device](auto kernel) {
-    return behind_relu(std::move(kernel), x, params, device);
+    return with_relu_backward(std::move(kernel), x, params, device);
   });
 }
 
