@@ -57,8 +57,8 @@ Tensor in_f64(const Work& work, std::span<const Tensor> in) {
   return work.run(wide, work.out.with(DType::kF64));
 }
 
-constexpr const char* kAlgorithms[] = {"direct",      "blocked", "winograd", "im2col",
-                                       "skinny_gemm", "matmul",  "gemm",     "inner_product"};
+constexpr const char* kAlgorithms[] = {"direct",      "blocked", "winograd", "im2col",       "skinny_gemm",
+                                       "packed_gemm", "matmul",  "gemm",     "inner_product"};
 
 // Strict arithmetic is within rounding of f32; fast arithmetic rounds both factors to bf16, and sums in f32.
 TEST(MathMode, StaysWithinItsBound) {

@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-const char* const kAlgorithms[] = {"matmul", "gemm", "inner_product", "reference"};
+const char* const kAlgorithms[] = {"matmul", "gemm", "packed_gemm", "inner_product", "reference"};
 
 TEST(Linear, IsTheProductWorkedOutByHand) {
   const Tensor x = Tensor::from<float>({1, 2, 3, 4}, Shape{2, 2}).require_grad();

@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-const char* const kAlgorithms[] = {"matmul", "gemm", "reference"};
+const char* const kAlgorithms[] = {"matmul", "gemm", "packed_gemm", "reference"};
 
 TEST(Matmul, IsTheProductWorkedOutByHand) {
   const Tensor a = Tensor::from<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3}),
@@ -62,6 +62,44 @@ TEST(Matmul, ThreadsHaveColumnsOfTheirOwnWhereThereAreManyOfBoth) {
       EXPECT_TRUE(test::equal(c, test::converted(matmul(test::converted(a, DType::kF64, Layout::kNchw),
                                                         test::converted(b, DType::kF64, Layout::kNchw)),
                                                  DType::kF32, Layout::kNchw)));
+    }
+  }
+  set_threads(before);
+}
+
+// Panels, blocks and parts of the depth that are whole, begun or missing; more columns than are packed at once;
+// batches.
+TEST(Matmul, PackedPanelsAreCutAnywhere) {
+  struct Size {
+    int64_t m, n, k;
+  };
+  const int before = threads();
+  for (const int n : {1, 2, 3}) {
+    set_threads(n);
+    for (const Size s : {Size{1, 1, 1}, {5, 17, 3}, {97, 65, 300}, {64, 160, 256}, {600, 70, 33}, {3, 8300, 130}}) {
+      for (const bool ta : {false, true}) {
+        for (const bool tb : {false, true}) {
+          for (const int64_t batch : {1, 2, 5}) {
+            if (batch > 1 && s.m * s.n * s.k > 1 << 21) continue;
+            const Tensor a = test::small_integers(TensorSpec(ta ? Shape{batch, s.k, s.m} : Shape{batch, s.m, s.k}), 1),
+                         b = test::small_integers(TensorSpec(tb ? Shape{s.n, s.k} : Shape{s.k, s.n}), 2),
+                         c = test::small_integers(
+                             TensorSpec(tb ? Shape{3, batch, s.n, s.k} : Shape{3, batch, s.k, s.n}), 3);
+            for (const Tensor& right : {b, c}) {
+              const auto product = [&](const char* algorithm) {
+                const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+                const test::KernelLog log;
+                const Tensor y = matmul(a, right, ta, tb);
+                EXPECT_TRUE(log.has(std::string("matmul:") + algorithm));
+                return y;
+              };
+              EXPECT_TRUE(test::equal(product("packed_gemm"), product("reference")))
+                  << n << " threads, " << batch << " x " << s.m << "x" << s.n << "x" << s.k << (ta ? " a^T" : "")
+                  << (tb ? " b^T" : "");
+            }
+          }
+        }
+      }
     }
   }
   set_threads(before);

@@ -2,7 +2,7 @@
 // oneDNN in three ways: on the tensors' own layouts with the weights packed as it likes ("direct"), with every format
 // left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
 // pixels are a skinny product over the plain weights ("im2col"), and windows of one pixel a product of all pixels as
-// they stand ("inner_product", "gemm").
+// they stand ("inner_product", "gemm", "packed_gemm").
 #include "kernels/conv2d.h"
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
 #include "kernels/cpu/conv2d/winograd.h"
+#include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/offer.h"
@@ -156,10 +157,13 @@ std::unique_ptr<Kernel> inner_product_of_pixels(InnerProduct which, const Conv& 
   const TensorSpec w(Shape{c.w.shape[0], c.w.shape[1]}, c.w.dtype);
   return inner_product_kernel(which, rows_of(c.x), w, rows_of(c.y), c.bias, c.math);
 }
-std::unique_ptr<Kernel> gemm_of_pixels(InnerProduct which, const Conv& c) {
+Product product_of_pixels(InnerProduct which, const Conv& c) {
   Product p = layer_product(which, rows_of(c.y).shape[0], c.w);
   p.bias = c.bias, p.math = c.math;
-  return gemm_kernel(p);
+  return p;
+}
+std::unique_ptr<Kernel> gemm_of_pixels(InnerProduct which, const Conv& c) {
+  return gemm_kernel(product_of_pixels(which, c));
 }
 
 bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w); }
@@ -221,17 +225,23 @@ void offer(const Problem<Params>& p, const Conv& c, InnerProduct which, Candidat
 }
 
 // What windows of one pixel have besides.
-void offer_of_pixels(const Conv& c, InnerProduct which, Candidates& candidates) {
+void offer_of_pixels(const Conv& c, InnerProduct which, int threads, Candidates& candidates) {
+  if (!is_of_pixels(c)) return;
   const bool is_relu = which == InnerProduct::kForward && c.params.activation == Activation::kRelu;
   const auto by_product = [&](auto* make) -> Candidates::Make {
-    if (!is_of_pixels(c)) return nullptr;
     return [=] {
       auto kernel = declining([&] { return make(which, c); });
       return is_relu ? relu_epilogue(std::move(kernel), c.y) : std::move(kernel);
     };
   };
+  const auto packed = [=] {
+    Product p = product_of_pixels(which, c);
+    p.threads = threads;
+    return packed_gemm_kernel(p, is_relu);
+  };
   offer_in_order(candidates, {{"inner_product", Provider::kOneDnn, by_product(inner_product_of_pixels)},
-                              {"gemm", Provider::kOneDnn, by_product(gemm_of_pixels)}});
+                              {"gemm", Provider::kOneDnn, by_product(gemm_of_pixels)},
+                              {"packed_gemm", Provider::kPlumbline, packed}});
 }
 
 }  // namespace
@@ -243,14 +253,14 @@ void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.in[0], p.in[1], p.out[0], p.in.size() == 3, p.params, p.math};
   cpu::offer(p, c, cpu::InnerProduct::kForward, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward,
              cpu::forward);
-  cpu::offer_of_pixels(c, cpu::InnerProduct::kForward, candidates);
+  cpu::offer_of_pixels(c, cpu::InnerProduct::kForward, p.threads, candidates);
 }
 
 void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
   const cpu::Conv c{p.out[0], p.in[1], p.in[0], false, p.params, p.math};
   cpu::offer(p, c, cpu::InnerProduct::kBackwardInput, candidates, cpu::winograd_backward_input,
              cpu::conv2d_chwn_backward_input, cpu::backward_input);
-  cpu::offer_of_pixels(c, cpu::InnerProduct::kBackwardInput, candidates);
+  cpu::offer_of_pixels(c, cpu::InnerProduct::kBackwardInput, p.threads, candidates);
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
@@ -261,7 +271,7 @@ void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates)
   };
   offer(p, candidates);
   cpu::offer_of_pixels({p.in[1], p.out[0], p.in[0], false, p.params, p.math}, cpu::InnerProduct::kBackwardWeight,
-                       candidates);
+                       p.threads, candidates);
   if (p.out[0].dtype != DType::kBf16) return;
   // oneDNN 2.x has only plain loops for some of these on processors without AMX.
   const std::array in{p.in[0].with(DType::kF32), p.in[1].with(DType::kF32)};

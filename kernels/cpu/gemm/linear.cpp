@@ -2,6 +2,7 @@
 // the heuristic's, from measurements (docs/measured.md).
 #include "kernels/linear.h"
 
+#include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/offer.h"
@@ -46,7 +47,9 @@ void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, co
        {"matmul", Provider::kOneDnn, made([=] { return cpu::matmul_kernel(product); }),
         is_forward ? Place::kFirst : Place::kListed},
        {"inner_product", Provider::kOneDnn,
-        made([=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); })}});
+        made([=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); })},
+       {"packed_gemm", Provider::kPlumbline,
+        [=] { return cpu::packed_gemm_kernel(product, activation == Activation::kRelu); }, Place::kLast}});
 }
 
 }  // namespace

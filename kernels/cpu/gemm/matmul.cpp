@@ -1,5 +1,6 @@
 #include "kernels/matmul.h"
 
+#include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/offer.h"
 
@@ -31,7 +32,9 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   cpu::offer_in_order(candidates, {{"gemm", Provider::kOneDnn, made(cpu::gemm_kernel)},
                                    {"gemm_columns", Provider::kOneDnn, made(cpu::gemm_columns_kernel)},
                                    {"matmul", Provider::kOneDnn, made(cpu::matmul_kernel),
-                                    product.transpose_b ? cpu::Place::kFirst : cpu::Place::kListed}});
+                                    product.transpose_b ? cpu::Place::kFirst : cpu::Place::kListed},
+                                   {"packed_gemm", Provider::kPlumbline,
+                                    [product] { return cpu::packed_gemm_kernel(product); }, cpu::Place::kLast}});
 }
 
 }  // namespace plumb
