@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/memory.h"
-#include "kernels/cpu/movement/transpose_tiles.h"
+#include "kernels/cpu/gemm/panels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 
@@ -26,76 +26,12 @@ constexpr int64_t kMostColumns = (int64_t{4} << 20) / (4 * kDepth) / kColumns * 
 
 // With fewer multiplications than this, a thread has less work than it costs to wake it.
 constexpr int64_t kGrain = 1 << 18;
+// So many panels of b are packed together.
+constexpr int64_t kGroup = 8;
+// Not more rows than this fit into a second-level cache, beside a group of panels.
+constexpr int64_t kFewRows = (int64_t{320} << 10) / (4 * kDepth);
 // With fewer panels of a than this, threads rather share the columns.
 constexpr int64_t kLeastPanels = 4;
-
-// An operand: the element at depth i of line j (a row of a, a column of b) is at[i * depth_step + j * line_step]. One of
-// the steps is 1.
-struct Operand {
-  const float* at;
-  int64_t depth_step, line_step;
-};
-
-// Packs lines at a range of depths: W lines a panel, those of one depth side by side, zeros for lines that do not exist.
-template <int W>
-class PanelPacker {
- public:
-  PanelPacker(const Operand& x, Range depths, int64_t lines) : x_(x), depths_(depths), lines_(lines) {}
-
-  /// Packs W lines, or those that are left, from `line` on.
-  void pack(float* to, int64_t line) const {
-    const float* from = x_.at + line * x_.line_step + depths_.begin * x_.depth_step;
-    x_.line_step == 1 ? copy(to, from, lines_ - line) : transpose(to, from, lines_ - line);
-  }
-
- private:
-  static constexpr int kParts = static_cast<int>(simd::vectors_of(W));
-
-  void copy(float* to, const float* from, int64_t lines) const {
-    const bool whole = lines >= kParts * kLanes;
-    for (int64_t i = 0; i < depths_.size(); ++i, from += x_.depth_step) {
-      Vec row[kParts];
-      for (int v = 0; v < kParts; ++v) {
-        const float* part = from + v * kLanes;
-        row[v] = whole ? simd::load(part) : simd::load(part, std::clamp<int64_t>(std::min<int64_t>(lines, W) - v * kLanes, 0, kLanes));
-      }
-      store_row(to, i, row);
-    }
-  }
-  void transpose(float* to, const float* from, int64_t lines) const {
-    for (int64_t i = 0; i < depths_.size(); i += kLanes, from += kLanes) {
-      const int64_t n = std::min(kLanes, depths_.size() - i);
-      tiles::TileRow<uint32_t> tile[kParts][kLanes] = {};
-#pragma GCC unroll 4
-      for (int v = 0; v < kParts; ++v) {
-#pragma GCC unroll 16
-        for (int64_t j = 0; j < kLanes; ++j) {
-          if (v * kLanes + j >= std::min<int64_t>(lines, W)) break;
-          const float* line = from + (v * kLanes + j) * x_.line_step;
-          tile[v][j] = std::bit_cast<tiles::TileRow<uint32_t>>(n == kLanes ? simd::load(line) : simd::load(line, n));
-        }
-        tiles::transpose_blocks<uint32_t, kLanes / 2>(tile[v]);
-      }
-      for (int64_t j = 0; j < n; ++j) {
-        Vec row[kParts];
-        for (int v = 0; v < kParts; ++v) row[v] = std::bit_cast<Vec>(tile[v][j]);
-        store_row(to, i + j, row);
-      }
-    }
-  }
-  // Stores whole vectors, whose rest the next row overwrites; the last row has none.
-  void store_row(float* to, int64_t i, const Vec* row) const {
-    for (int v = 0; v < kParts; ++v) {
-      float* p = to + i * W + v * kLanes;
-      const bool whole = (v + 1) * kLanes <= W || i + 1 < depths_.size();
-      whole ? simd::store(p, row[v]) : simd::store(p, row[v], W - v * kLanes);
-    }
-  }
-
-  Operand x_;
-  Range depths_;
-  int64_t lines_;
-};
 
 // Where a block of c goes, and what happens to it there.
 struct Target {
@@ -134,7 +70,7 @@ void multiply_block(int64_t depth, const float* a, const float* b, const Target&
       for (int v = 0; v < V; ++v) simd::store(to.c + r * to.step + v * kLanes, done(sum[r][v]));
     }
   };
-  to.relu && to.last ? put([](Vec y) { return simd::relu(y); }) : put([](Vec y) { return y; });
+  to.relu&& to.last ? put([](Vec y) { return simd::relu(y); }) : put([](Vec y) { return y; });
 }
 
 using MultiplyBlock = void (*)(int64_t depth, const float* a, const float* b, const Target& to);
@@ -146,25 +82,39 @@ constexpr std::array<MultiplyBlock, sizeof...(rows)> blocks_of(std::integer_sequ
 template <int V>
 constexpr auto kBlocks = blocks_of<V>(std::make_integer_sequence<int, kRows>());
 
-// How a product is cut: into parts of its depth and, in each, into tasks for threads: blocks of a by ranges of b's panels.
+// How a product is cut. Its depth is cut into parts that are added one after the other. With few rows, each thread
+// packs all of them and a group of b's panels at a time, for columns of its own: then b passes through a core's own
+// caches once. Else threads pack b together, and share out blocks of a by ranges of b's panels.
 struct Cut {
   int64_t m, n, k;
-  int64_t parts;                    // of the depth
-  int64_t wide;                     // columns of b that are packed at once; whole panels
-  int64_t row_tasks, column_tasks;  // that many at once
-  int team;                         // threads
+  int team;       // threads
+  int64_t parts;  // of the depth
+  bool has_few_rows;
+  int64_t wide;  // columns that are packed at once, by one thread or by all of them; whole panels
+  int64_t row_tasks = 1, column_tasks = 1;
 
-  Cut(int64_t rows, int64_t columns, int64_t depth, int threads) : m(rows), n(columns), k(depth) {
-    team = static_cast<int>(std::clamp<int64_t>(m * n * k / kGrain, 1, threads));
-    parts = ceil_div(k, kDepth);
-    wide = std::min(ceil_div(n, kColumns) * kColumns, kMostColumns);
-    const int64_t split = std::min<int64_t>(team, ceil_div(panels(), kLeastPanels)), blocks = ceil_div(m, kBlock);
-    row_tasks = ceil_div(blocks, split) * split;
+  Cut(int64_t rows, int64_t columns, int64_t depth, int threads)
+      : m(rows),
+        n(columns),
+        k(depth),
+        team(static_cast<int>(std::clamp<int64_t>(m * n * k / kGrain, 1, threads))),
+        parts(ceil_div(k, kDepth)),
+        has_few_rows(m <= kFewRows && n / team >= m / 2) {
+    const int64_t panels = ceil_div(n, kColumns);
+    if (has_few_rows) {
+      wide = std::clamp<int64_t>(panels / team, 1, kGroup) * kColumns;
+      team = static_cast<int>(std::min<int64_t>(team, panels));
+      return;
+    }
+    wide = std::min(panels * kColumns, kMostColumns);
+    const int64_t split = std::min<int64_t>(team, ceil_div(row_panels(), kLeastPanels));
+    row_tasks = ceil_div(ceil_div(m, kBlock), split) * split;
     column_tasks = std::clamp<int64_t>(team / row_tasks, 1, wide / kColumns);
   }
-  int64_t panels() const { return ceil_div(m, kRows); }
-  int64_t floats_of_a() const { return ceil_div(panels(), row_tasks) * kRows * ceil_div(k, parts); }
+  int64_t row_panels() const { return ceil_div(m, kRows); }
+  int64_t floats_of_a() const { return ceil_div(row_panels(), row_tasks) * kRows * ceil_div(k, parts); }
   int64_t floats_of_b() const { return wide * ceil_div(k, parts); }
+  int64_t floats() const { return team * floats_of_a() + (has_few_rows ? team : 1) * floats_of_b(); }
 };
 
 struct Operands {
@@ -175,50 +125,73 @@ struct Operands {
 
 class Multiplication {
  public:
-  Multiplication(const Cut& cut, const Operands& x, bool relu, float* packed_a, float* packed_b)
-      : cut_(cut), x_(x), relu_(relu), a_(packed_a), b_(packed_b) {}
+  // `packed` is memory for cut.floats() numbers.
+  Multiplication(const Cut& cut, const Operands& x, bool relu, float* packed)
+      : cut_(cut), x_(x), relu_(relu), a_(packed), b_(packed + cut.team * cut.floats_of_a()) {}
 
-  void run() const {
-    for (int64_t first = 0; first < cut_.n; first += cut_.wide) {
-      const Range columns{first, std::min(cut_.n, first + cut_.wide)};
-      for (int64_t part = 0; part < cut_.parts; ++part) {
-        pack_b(columns, piece(cut_.k, part, cut_.parts));
-        multiply(columns, piece(cut_.k, part, cut_.parts));
-      }
-    }
-  }
+  void run() const { cut_.has_few_rows ? multiply_few_rows() : multiply_blocks(); }
 
  private:
-  void pack_b(Range columns, Range depths) const {
-    const int64_t panels = ceil_div(columns.size(), kColumns);
-    parallel_team(static_cast<int>(std::min<int64_t>(cut_.team, panels)), [&](int t, int team) {
-      const Range mine = piece(panels, t, team);
-      const PanelPacker<kColumns> packer(x_.b, depths, cut_.n);
-      for (int64_t p = mine.begin; p < mine.end; ++p) {
-        packer.pack(b_ + p * depths.size() * kColumns, columns.begin + p * kColumns);
-      }
-    });
-  }
-  void pack_a(float* a, Range rows, Range depths) const {
-    const PanelPacker<kRows> packer(x_.a, depths, cut_.m);
-    for (int64_t i = rows.begin; i < rows.end; i += kRows, a += depths.size() * kRows) packer.pack(a, i);
-  }
-  void multiply(Range columns, Range depths) const {
+  void multiply_few_rows() const {
     parallel_team(cut_.team, [&](int t, int team) {
-      float* a = a_ + t * cut_.floats_of_a();
-      const Range tasks = piece(cut_.row_tasks * cut_.column_tasks, t, team);
-      for (int64_t task = tasks.begin; task < tasks.end; ++task) {
-        const int64_t block = task / cut_.column_tasks, column_task = task % cut_.column_tasks;
-        Range rows = piece(cut_.panels(), block, cut_.row_tasks);
-        rows = {rows.begin * kRows, std::min(cut_.m, rows.end * kRows)};
-        if (task == tasks.begin || column_task == 0) pack_a(a, rows, depths);
-        const Range panels = piece(ceil_div(columns.size(), kColumns), column_task, cut_.column_tasks);
-        for (int64_t p = panels.begin; p < panels.end; ++p) {
-          const int64_t j = columns.begin + p * kColumns;
-          multiply_panel(a, b_ + p * depths.size() * kColumns, rows, {j, std::min(columns.end, j + kColumns)}, depths);
+      float *a = a_ + t * cut_.floats_of_a(), *b = b_ + t * cut_.floats_of_b();
+      const Range mine = piece(ceil_div(cut_.n, kColumns), t, team);
+      for (int64_t part = 0; part < cut_.parts; ++part) {
+        const Range depths = piece(cut_.k, part, cut_.parts), rows{0, cut_.m};
+        pack_a(a, rows, depths);
+        for (int64_t p = mine.begin; p < mine.end; p += cut_.wide / kColumns) {
+          const Range columns{p * kColumns, std::min({cut_.n, mine.end * kColumns, p * kColumns + cut_.wide})};
+          pack_b(b, columns, depths);
+          multiply_panels(a, b, rows, columns, depths);
         }
       }
     });
+  }
+
+  void multiply_blocks() const {
+    for (int64_t first = 0; first < cut_.n; first += cut_.wide) {
+      const Range columns{first, std::min(cut_.n, first + cut_.wide)};
+      for (int64_t part = 0; part < cut_.parts; ++part) {
+        const Range depths = piece(cut_.k, part, cut_.parts);
+        parallel_team(cut_.team, [&](int t, int team) {
+          const Range mine = piece_of(columns, t, team);
+          for (int64_t j = mine.begin; j < mine.end; j += kGroup * kColumns) {
+            pack_b(b_ + (j - first) * depths.size(), {j, std::min(mine.end, j + kGroup * kColumns)}, depths);
+          }
+        });
+        parallel_team(cut_.team, [&](int t, int team) {
+          const Range tasks = piece(cut_.row_tasks * cut_.column_tasks, t, team);
+          for (int64_t task = tasks.begin; task < tasks.end; ++task) {
+            run_task(a_ + t * cut_.floats_of_a(), task, task == tasks.begin, columns, depths);
+          }
+        });
+      }
+    }
+  }
+  // Each block of rows is first packed, unless the task before was of the same.
+  void run_task(float* a, int64_t task, bool is_first, Range columns, Range depths) const {
+    const int64_t column_task = task % cut_.column_tasks;
+    const Range rows = rows_of(piece(cut_.row_panels(), task / cut_.column_tasks, cut_.row_tasks));
+    if (is_first || column_task == 0) pack_a(a, rows, depths);
+    const Range mine = piece_of(columns, column_task, cut_.column_tasks);
+    multiply_panels(a, b_ + (mine.begin - columns.begin) * depths.size(), rows, mine, depths);
+  }
+  Range rows_of(Range panels) const { return {panels.begin * kRows, std::min(cut_.m, panels.end * kRows)}; }
+  // Whole panels of a range of columns, which begins with one.
+  static Range piece_of(Range columns, int64_t i, int64_t pieces) {
+    const Range panels = piece(ceil_div(columns.size(), kColumns), i, pieces);
+    return {columns.begin + panels.begin * kColumns, std::min(columns.end, columns.begin + panels.end * kColumns)};
+  }
+
+  void pack_a(float* to, Range rows, Range depths) const { PanelPacker<kRows>(x_.a, depths, cut_.m).pack(to, rows); }
+  void pack_b(float* to, Range columns, Range depths) const {
+    PanelPacker<kColumns>(x_.b, depths, cut_.n).pack(to, columns);
+  }
+
+  void multiply_panels(const float* a, const float* b, Range rows, Range columns, Range depths) const {
+    for (int64_t j = columns.begin; j < columns.end; j += kColumns, b += kColumns * depths.size()) {
+      multiply_panel(a, b, rows, {j, std::min(columns.end, j + kColumns)}, depths);
+    }
   }
   void multiply_panel(const float* a, const float* b, Range rows, Range columns, Range depths) const {
     const int64_t n = columns.size();
@@ -274,11 +247,10 @@ std::unique_ptr<Kernel> packed_gemm_kernel(const Product& product, bool relu) {
   const int64_t batch = p.batch_c.numel();
   const int team = batch >= p.threads ? p.threads : 1;
   const Cut cut(p.m, p.n, p.k, team > 1 ? 1 : p.threads);
-  const int64_t floats = cut.floats_of_b() + cut.team * cut.floats_of_a();
   auto kernel = make_kernel("plumb:packed_gemm", [=](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const float*>(l.in[i]); };
     parallel_team(team, [&](int t, int count) {
-      float* packed = static_cast<float*>(l.workspace) + t * floats;
+      float* packed = static_cast<float*>(l.workspace) + t * cut.floats();
       const Range mine = piece(batch, t, count);
       for (int64_t i = mine.begin; i < mine.end; ++i) {
         const float *a = in(0) + offset_of(i, p.batch_c, p.batch_a, p.m * p.k),
@@ -287,11 +259,11 @@ std::unique_ptr<Kernel> packed_gemm_kernel(const Product& product, bool relu) {
                          {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1},
                          p.bias ? in(2) : nullptr,
                          static_cast<float*>(l.out[0]) + i * p.m * p.n};
-        Multiplication(cut, x, relu, packed + cut.floats_of_b(), packed).run();
+        Multiplication(cut, x, relu, packed).run();
       }
     });
   });
-  kernel->info().workspace_bytes = static_cast<size_t>(team * floats) * sizeof(float);
+  kernel->info().workspace_bytes = static_cast<size_t>(team * cut.floats()) * sizeof(float);
   return kernel;
 }
 
