@@ -122,7 +122,7 @@ def measure(words):
     parser.add_argument("--python", action="append", default=[], metavar="FRAMEWORK=PATH",
                         help="a Python that has a framework, in the place of the environment that scripts/compare installs")
     parser.add_argument("--batch", nargs="+", type=int, metavar="N", default=[],
-                        help="of ops and networks, in ops and train; default 32, and with --full 32, 1 and 250")
+                        help="of ops and networks, in ops, train and table2; default 32 (table2: 250), and with --full several")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
                         help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
     parser.add_argument("--modes", choices=("usual", "all"), help="of the frameworks; default usual, and with --full all in the rows that the quick comparison has")

@@ -47,7 +47,7 @@ TEST(FusedRelu, KeepsNanInEveryKernelOfLinear) {
   const Tensor w = test::random_tensor(TensorSpec(Shape{33, 40}), 2);
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const int64_t rows : {1, 31}) {
-      for (const char* algorithm : {"matmul", "gemm", "inner_product", "reference"}) {
+      for (const char* algorithm : {"matmul", "gemm", "packed_gemm", "inner_product", "reference"}) {
         const PolicyScope policy(Policy{.algorithm = algorithm_id(algorithm)});
         const Tensor x = with_nan(test::random_tensor(TensorSpec(Shape{rows, 40}), 1), dtype, Layout::kNchw);
         EXPECT_EQ(count_nans(linear(x, test::converted(w, dtype, Layout::kNchw), Tensor(), Activation::kRelu)), 33)

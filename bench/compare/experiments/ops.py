@@ -21,13 +21,23 @@ QUICK = [("conv2d", "alexnet.conv2"), ("conv2d", "vgg16.conv1_2"), ("conv2d", "v
 FLAT = {"channels_last": "eager", "compile_channels_last": "compile"}  # what modes come to where there are no channels
 
 
+# Of 250 images of 224x224, tensors of 0.8 GB: a processor's memory does not hold those of all sides, and an op takes seconds.
+LARGE, MOST_OF_LARGE = "resnet50.", 32
+
+
+def table_of(bench, batch):
+    """What is measured in a batch; whose images are large, on a processor, only up to MOST_OF_LARGE unless the user asks for the batch."""
+    leaves_out = bench.engines.device == "cpu" and not bench.batches and batch > MOST_OF_LARGE
+    return [line for line in catalogue.read_table() if not (leaves_out and line[1].startswith(LARGE))]
+
+
 def forward_problems(bench):
     """The user's shapes as they are, or those of the networks in the batches of the comparison."""
     if bench.shapes:
         yield from catalogue.forward_problems(catalogue.read_table(bench.shapes))
         return
     for batch in bench.some_batches():
-        for p in catalogue.forward_problems(catalogue.with_batch(catalogue.read_table(), batch)):
+        for p in catalogue.forward_problems(catalogue.with_batch(table_of(bench, batch), batch)):
             if bench.full or (p.op, p.name) in QUICK:
                 yield p
 

@@ -29,16 +29,21 @@ def command(worker_program, *words):
     return [sys.executable, "-m", "compare", *with_programs(worker_program, *words)]
 
 
+def few_rounds(patch):
+    """As few as ratios have, where nothing is asked of the times."""
+    patch.setattr(experiments.ops, "Plan", lambda **given: Plan(**{**given, "rounds": LEAST_ROUNDS, "patience": 1, "warm_s": 0.0}))
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, worker_program, described_once):
-    """A folder with what one run has left, and what it said: of as few rounds as ratios have, since nothing is asked of its times."""
+    """A folder with what one run has left, and what it said."""
     folder = tmp_path_factory.mktemp("compare")
     (folder / "shapes.txt").write_text(SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(folder / "shapes.txt"), "--out", str(folder))
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
         patch.setattr(program, "described", described_once)
-        patch.setattr(experiments.ops, "Plan", lambda **given: Plan(**{**given, "rounds": LEAST_ROUNDS, "patience": 1}))
+        few_rounds(patch)
         assert program.program(with_programs(worker_program, *words)) == 0
     return folder, said.getvalue()
 
@@ -80,7 +85,7 @@ def test_a_second_call_measures_nothing_again(measured, worker_program, compare)
     assert done.returncode == 0 and (folder / "records.jsonl").read_bytes() == before
 
 
-def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare):
+def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare, monkeypatch):
     (tmp_path / "shapes.txt").write_text(FEW_SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
     process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -92,6 +97,7 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130 and "the same command goes on" in process.stderr.read()
     kept = records.read_text().count("\n")
+    few_rounds(monkeypatch)
     done = compare(*with_programs(worker_program, *words))
     assert done.returncode == 0 and records.read_text().count("\n") > kept
 
@@ -137,9 +143,10 @@ def test_without_a_gpu_every_row_says_so(worker_program, tmp_path, compare):
     assert "there is no GPU" in (tmp_path / "report.html").read_text()
 
 
-def test_another_framework_in_the_same_folder_is_measured(worker_program, tmp_path, compare):
+def test_another_framework_in_the_same_folder_is_measured(worker_program, tmp_path, compare, monkeypatch):
     (tmp_path / "shapes.txt").write_text("linear small 8x16 4x16\n")
     words = ("--only", "ops", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
+    few_rounds(monkeypatch)
     for frameworks in (("fake",), ("fake", "jax")):
         assert compare(*with_programs(worker_program, *words, "--frameworks", *frameworks)).returncode == 0
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]

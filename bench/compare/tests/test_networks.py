@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from compare.experiments import memory, ops, train
+from compare.experiments import memory, ops, table2, train
 from compare.experiments.bench import Bench
 from compare.measuring.agreement import TOLERANCE, agreement
 from compare.measuring.engines import Variant
@@ -131,7 +131,7 @@ def test_the_quick_comparison_is_of_batch_32_and_the_full_one_has_all_networks_a
 
 def test_modes_and_dtypes_may_be_asked_for_by_themselves():
     class Engines:
-        tcmalloc = "a library"
+        tcmalloc, device = "a library", "cpu"
     bench = Bench(engines=Engines, frameworks=("torch", "jax"), store=None, run=None, environment={"f32_gflops": 100.0, "bf16_gflops": 100.0},
                   console=None)
     assert len(bench.variants_of_frameworks()) == 4 and bench.dtypes() == ("f32",)
@@ -145,6 +145,21 @@ def test_modes_and_dtypes_may_be_asked_for_by_themselves():
     assert len(ops.sides(full)(flat)) == len(ops.sides(bench)(flat))
     quick = next(p for p in ops.problems(bench) if p.op == "conv2d")
     assert len([v for v in ops.sides(full)(quick) if v.engine == "torch"]) == 8
+
+
+def test_what_would_take_a_processor_days_is_for_a_gpu_or_for_who_asks():
+    def bench(device, **asked):
+        class Engines:
+            tcmalloc = None
+        Engines.device = device
+        return Bench(engines=Engines, frameworks=(), store=None, run=None, environment={"f32_gflops": 100.0, "bf16_gflops": 100.0}, console=None,
+                     full=True, **asked)
+    batches = {"a processor": (bench("cpu"), {250, 500}, {1, 32}), "a GPU": (bench("cuda"), {250, 500, 1000, 2000, 5000}, {1, 32, 250}),
+               "asked for": (bench("cpu", batches=(250,)), {250}, {250})}
+    for asked, of_table2, of_large_images in batches.values():
+        assert {p.batch for p in table2.problems(asked)} == of_table2
+        assert {p.batch for p in ops.problems(asked) if p.name.startswith("resnet50.")} == of_large_images
+        assert {p.batch for p in ops.problems(asked) if p.name.startswith("vgg16.")} == (of_large_images | {250})
 
 
 def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():

@@ -3,7 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "core/memory.h"
 #include "kernels/cpu/gemm/panels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
@@ -18,20 +17,24 @@ using simd::Vec;
 constexpr int kVectors = 2, kRows = (simd::kRegisters - kVectors - 1) / kVectors;
 constexpr int64_t kColumns = kVectors * kLanes;
 
-// How much of a matrix is packed at once. A panel of b (kColumns wide) takes half of a first-level cache and a block of
-// a (kBlock high) half of a second-level one; the panels of b share the last level.
+// How much of a matrix is packed at once. A panel of b (kColumns wide) takes half of a first-level cache of 32 KB, a
+// block of a (kBlock high) 192 KB of a second-level one; the panels of b share the last level.
 constexpr int64_t kDepth = (int64_t{16} << 10) / (4 * kColumns);
 constexpr int64_t kBlock = (int64_t{192} << 10) / (4 * kDepth) / kRows * kRows;
 constexpr int64_t kMostColumns = (int64_t{4} << 20) / (4 * kDepth) / kColumns * kColumns;
 
-// With fewer multiplications than this, a thread has less work than it costs to wake it.
-constexpr int64_t kGrain = 1 << 18;
 // So many panels of b are packed together.
 constexpr int64_t kGroup = 8;
-// Not more rows than this fit into a second-level cache, beside a group of panels.
+// Not more rows than this are packed whole, into 320 KB of a second-level cache.
 constexpr int64_t kFewRows = (int64_t{320} << 10) / (4 * kDepth);
 // With fewer panels of a than this, threads rather share the columns.
 constexpr int64_t kLeastPanels = 4;
+
+// With fewer multiplications than this, a thread has less work than it costs to wake it.
+constexpr int64_t kGrain = 1 << 18;
+int threads_for(int64_t multiplications, int threads) {
+  return static_cast<int>(std::clamp<int64_t>(multiplications / kGrain, 1, threads));
+}
 
 // Where a block of c goes, and what happens to it there.
 struct Target {
@@ -58,7 +61,7 @@ void multiply_block(int64_t depth, const float* a, const float* b, const Target&
     for (int v = 0; v < V; ++v) row[v] = simd::load(b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const Vec element = a[r] - Vec{};
+      const Vec element = simd::broadcast(a + r);
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) sum[r][v] += element * row[v];
     }
@@ -70,7 +73,11 @@ void multiply_block(int64_t depth, const float* a, const float* b, const Target&
       for (int v = 0; v < V; ++v) simd::store(to.c + r * to.step + v * kLanes, done(sum[r][v]));
     }
   };
-  to.relu&& to.last ? put([](Vec y) { return simd::relu(y); }) : put([](Vec y) { return y; });
+  if (to.relu && to.last) {
+    put([](Vec y) { return simd::relu(y); });
+  } else {
+    put([](Vec y) { return y; });
+  }
 }
 
 using MultiplyBlock = void (*)(int64_t depth, const float* a, const float* b, const Target& to);
@@ -97,7 +104,7 @@ struct Cut {
       : m(rows),
         n(columns),
         k(depth),
-        team(static_cast<int>(std::clamp<int64_t>(m * n * k / kGrain, 1, threads))),
+        team(threads_for(m * n * k, threads)),
         parts(ceil_div(k, kDepth)),
         has_few_rows(m <= kFewRows && n / team >= m / 2) {
     const int64_t panels = ceil_div(n, kColumns);
@@ -107,14 +114,16 @@ struct Cut {
       return;
     }
     wide = std::min(panels * kColumns, kMostColumns);
-    const int64_t split = std::min<int64_t>(team, ceil_div(row_panels(), kLeastPanels));
+    int64_t split = std::min<int64_t>(team, ceil_div(row_panels(), kLeastPanels));
+    while (team % split != 0) --split;  // else some threads have no task
     row_tasks = ceil_div(ceil_div(m, kBlock), split) * split;
     column_tasks = std::clamp<int64_t>(team / row_tasks, 1, wide / kColumns);
   }
   int64_t row_panels() const { return ceil_div(m, kRows); }
   int64_t floats_of_a() const { return ceil_div(row_panels(), row_tasks) * kRows * ceil_div(k, parts); }
   int64_t floats_of_b() const { return wide * ceil_div(k, parts); }
-  int64_t floats() const { return team * floats_of_a() + (has_few_rows ? team : 1) * floats_of_b(); }
+  int64_t floats_of_all_b() const { return (has_few_rows ? team : 1) * floats_of_b(); }
+  int64_t floats() const { return floats_of_all_b() + ceil_div(team * floats_of_a(), kColumns) * kColumns; }
 };
 
 struct Operands {
@@ -127,7 +136,7 @@ class Multiplication {
  public:
   // `packed` is memory for cut.floats() numbers.
   Multiplication(const Cut& cut, const Operands& x, bool relu, float* packed)
-      : cut_(cut), x_(x), relu_(relu), a_(packed), b_(packed + cut.team * cut.floats_of_a()) {}
+      : cut_(cut), x_(x), relu_(relu), b_(packed), a_(packed + cut.floats_of_all_b()) {}
 
   void run() const { cut_.has_few_rows ? multiply_few_rows() : multiply_blocks(); }
 
@@ -220,12 +229,12 @@ class Multiplication {
   const Cut& cut_;
   const Operands& x_;
   bool relu_;
-  float *a_, *b_;
+  float *b_, *a_;  // b first, whose rows are whole cache lines
 };
 
 // The offset of the i-th matrix of an operand whose batch may be broadcast to that of c.
-int64_t offset_of(int64_t i, const Shape& c, const Shape& batch, int64_t numel) {
-  int64_t at = 0, step = numel;
+int64_t offset_of(int64_t i, const Shape& c, const Shape& batch, int64_t matrix) {
+  int64_t at = 0, step = matrix;
   for (int d = c.rank() - 1; d >= 0; --d) {
     if (batch[d] != 1) at += i % c[d] * step;
     step *= batch[d];
@@ -245,7 +254,7 @@ std::unique_ptr<Kernel> packed_gemm_kernel(const Product& product, bool relu) {
   }
   // Threads share the products if there are enough of them, else each product.
   const int64_t batch = p.batch_c.numel();
-  const int team = batch >= p.threads ? p.threads : 1;
+  const int team = batch < p.threads ? 1 : threads_for(batch * p.m * p.n * p.k, p.threads);
   const Cut cut(p.m, p.n, p.k, team > 1 ? 1 : p.threads);
   auto kernel = make_kernel("plumb:packed_gemm", [=](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const float*>(l.in[i]); };

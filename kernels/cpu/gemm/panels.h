@@ -7,8 +7,8 @@
 
 namespace plumb::cpu {
 
-/// An operand: the element at depth i of line j (a row of a, a column of b) is at[i * depth_step + j * line_step]. One of
-/// the steps is 1.
+/// An operand: the element at depth i of line j (a row of a, a column of b) is at[i * depth_step + j * line_step]. One
+/// of the steps is 1.
 struct Operand {
   const float* at;
   int64_t depth_step, line_step;
@@ -22,9 +22,7 @@ class PanelPacker {
   /// Of an operand with so many lines.
   PanelPacker(const Operand& x, Range depths, int64_t lines) : x_(x), depths_(depths), lines_(lines) {}
 
-  static int64_t floats(int64_t lines, int64_t depth) { return ceil_div(lines, W) * W * depth; }
-
-  /// Packs lines from `lines.begin`, a panel behind the other, and prefetches as many that follow.
+  /// Packs lines from `lines.begin`, a panel behind the other, and prefetches what follows.
   void pack(float* to, Range lines) const {
     const float* from = x_.at + lines.begin * x_.line_step + depths_.begin * x_.depth_step;
     x_.line_step == 1 ? copy(to, from, lines) : transpose(to, from, lines);
