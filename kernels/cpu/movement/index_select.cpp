@@ -70,8 +70,8 @@ class SelectKernel final : public Kernel {
   void write_short(const uint8_t* x, const int64_t* index, uint8_t* y) const {
     const auto copy = copy_numbered_for(bytes_);
     parallel_for(rows_, kGrainBytes / bytes_, [&](int64_t begin, int64_t end) {
-      for (int64_t now; begin < end; begin += now) {
-        const int64_t outer = begin / n_, i = begin % n_;
+      int64_t outer = begin / n_, i = begin % n_;
+      for (int64_t now; begin < end; begin += now, i = 0, ++outer) {
         now = std::min(n_ - i, end - begin);
         copy(y + begin * bytes_, x + outer * slices_ * bytes_, index + i, now, bytes_);
       }

@@ -30,16 +30,17 @@ using UnalignedTileRow __attribute__((vector_size(kTile<T> * sizeof(T)), aligned
 
 // For each block of 2 D columns, swaps the right half of a's with the left half of b's.
 template <class T, int D, size_t... Lane>
-void swap_halves(TileRow<T>& a, TileRow<T>& b, std::index_sequence<Lane...>) {
+[[gnu::always_inline]] inline void swap_halves(TileRow<T>& a, TileRow<T>& b, std::index_sequence<Lane...>) {
   constexpr int kWidth = kTile<T>;
   const TileRow<T> old = a;
   a = __builtin_shufflevector(old, b, ((Lane & D) ? kWidth + static_cast<int>(Lane) - D : static_cast<int>(Lane))...);
   b = __builtin_shufflevector(old, b, ((Lane & D) ? kWidth + static_cast<int>(Lane) : static_cast<int>(Lane) + D)...);
 }
 
-// Transposes blocks of 2 D x 2 D by swapping their D x D quarters, then recursively down to single elements.
+// Transposes blocks of 2 D x 2 D by swapping their D x D quarters, then recursively down to single elements. (Always
+// inlined: a call would move all rows through memory.)
 template <class T, int D>
-void transpose_blocks(TileRow<T>* row) {
+[[gnu::always_inline]] inline void transpose_blocks(TileRow<T>* row) {
   if constexpr (D > 0) {
 #pragma GCC unroll 16
     for (int r = 0; r < kTile<T>; ++r) {

@@ -241,10 +241,11 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const double divisor = is_mean ? static_cast<double>(plan.terms) : 1.0;
   cpu::Offer vendor;
   if (!is_max && cpu::dnnl_has_sum(plan, x.dtype)) {
-    // oneDNN is faster on many contiguous runs (docs/measured.md) but short ones; for everything else it has only plain
-    // loops.
+    // With AVX-512 oneDNN is faster on many contiguous runs but short ones; with AVX2 it takes 1.5 to 50 times as long
+    // as ours (docs/measured.md).
     const bool is_short = plan.inner_reduced && plan.reduced[0].extent <= cpu::Sum<float>::kShortest;
-    const bool is_first = plan.outputs > 1 && !is_short && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
+    const bool is_first =
+        cpu::simd::kLanes == 16 && plan.outputs > 1 && !is_short && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
     vendor = cpu::dnnl_offer(
         [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); },
         is_first ? cpu::Place::kFirst : cpu::Place::kListed);
