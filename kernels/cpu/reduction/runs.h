@@ -84,6 +84,29 @@ void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
   }
 }
 
+/// The inverse: element i of run s is y[s * step + i] = rows[i * kSide + s].
+template <class T>
+void from_side_by_side(const T* rows, int64_t n, T* y, int64_t step) {
+  using Bits = BitsOf<T>;
+  constexpr int64_t kWidth = kTile<Bits>;
+  static_assert(kSide % kWidth == 0);
+  if (n < kWidth) {
+    for (int64_t s = 0; s < kSide; ++s) {
+      for (int64_t i = 0; i < n; ++i) y[s * step + i] = rows[i * kSide + s];
+    }
+    return;
+  }
+  int64_t of_runs[kWidth], of_rows[kWidth];
+  for (int64_t r = 0; r < kWidth; ++r) of_runs[r] = r * step, of_rows[r] = r * kSide;
+  for (int64_t begin = 0; begin < n; begin += kWidth) {
+    const int64_t at = std::min(begin, n - kWidth);  // the last tile overlaps the one before
+    for (int64_t s = 0; s < kSide; s += kWidth) {
+      tiles::transpose_tile(reinterpret_cast<const Bits*>(rows + at * kSide + s), of_rows,
+                            reinterpret_cast<Bits*>(y + s * step + at), of_runs);
+    }
+  }
+}
+
 /// The totals of kSide runs, each added in its order.
 template <class T, class Op>
 void totals_of_runs(const T* x, int64_t step, int64_t n, Compute<T>* totals) {

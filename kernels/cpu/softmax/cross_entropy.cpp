@@ -3,6 +3,7 @@
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/softmax/short_rows.h"
 #include "kernels/functors/math.h"
 
 namespace plumb::cpu {
@@ -23,9 +24,17 @@ void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
   }
 }
 
-template <class T>
-int64_t grain_of_rows(int64_t classes) {
-  return kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes;
+// Calls side(i) for kSide short rows from number i on, and one(i) for what is left over, and for all that are not
+// short. Which these are does not depend on the number of threads.
+template <class T, class Side, class One>
+void by_rows(int64_t rows, int64_t classes, const Side& side, const One& one) {
+  const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes;
+  parallel_for(rows, grain, kSide, [&](int64_t begin, int64_t end) {
+    if (classes <= kLongestShortRow) {
+      for (; begin + kSide <= end; begin += kSide) side(begin);
+    }
+    for (; begin < end; ++begin) one(begin);
+  });
 }
 
 // The loss of a row, and its statistics.
@@ -49,16 +58,21 @@ std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction red
     check_labels(labels, rows, classes);
     auto *loss = static_cast<C*>(l.out[0]), *statistics = static_cast<C*>(l.out[1]);
     auto* losses = static_cast<double*>(l.workspace);
-    parallel_for(rows, grain_of_rows<T>(classes), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const double value = forward_row(x + i * classes, classes, labels[i], statistics + 2 * i);
-        if (is_each) {
-          loss[i] = static_cast<C>(value);
-        } else {
-          losses[i] = value;
-        }
+    const auto put = [&](int64_t i, double value) {
+      if (is_each) {
+        loss[i] = static_cast<C>(value);
+      } else {
+        losses[i] = value;
       }
-    });
+    };
+    by_rows<T>(
+        rows, classes,
+        [&](int64_t i) {
+          double of_rows[kSide];
+          cross_entropy_short_rows(x + i * classes, classes, labels + i, statistics + 2 * i, of_rows);
+          for (int64_t s = 0; s < kSide; ++s) put(i + s, of_rows[s]);
+        },
+        [&](int64_t i) { put(i, forward_row(x + i * classes, classes, labels[i], statistics + 2 * i)); });
     if (is_each) return;
     double total = 0;
     for (int64_t i = 0; i < rows; ++i) total += losses[i];
@@ -68,12 +82,18 @@ std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction red
   return kernel;
 }
 
+// Read before dx is written.
+template <class T, class C = Compute<T>>
+C of_label(const T* x, int64_t label, C largest, C log_sum, C dy) {
+  return (math::exp((load(x + label) - largest) - log_sum) - C(1)) * dy;
+}
+
 template <class T, class C = Compute<T>>
 void backward_row(const T* x, int64_t classes, int64_t label, C largest, C log_sum, C dy, T* dx) {
-  const C of_label = math::exp((load(x + label) - largest) - log_sum);
+  const C labelled = of_label(x, label, largest, log_sum, dy);
 #pragma GCC ivdep
   for (int64_t j = 0; j < classes; ++j) store(dx + j, math::exp((load(x + j) - largest) - log_sum) * dy);
-  store(dx + label, (of_label - C(1)) * dy);
+  store(dx + label, labelled);
 }
 
 template <class T>
@@ -86,13 +106,23 @@ std::unique_ptr<Kernel> backward(int64_t rows, int64_t classes, LossReduction re
     auto* dx = static_cast<T*>(l.out[0]);
     check_labels(labels, rows, classes);
     const C count = reduction == LossReduction::kMean ? static_cast<C>(rows) : C(1);
-    parallel_for(rows, grain_of_rows<T>(classes), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const C d = (reduction == LossReduction::kNone ? dy[i] : dy[0]) / count;
-        backward_row(x + i * classes, classes, labels[i], statistics[2 * i], statistics[2 * i + 1], d,
-                     dx + i * classes);
-      }
-    });
+    const auto gradient_of = [&](int64_t i) { return (reduction == LossReduction::kNone ? dy[i] : dy[0]) / count; };
+    by_rows<T>(
+        rows, classes,
+        [&](int64_t i) {
+          C d[kSide], labelled[kSide];
+          for (int64_t s = 0; s < kSide; ++s) {
+            const C* const of_row = statistics + 2 * (i + s);
+            d[s] = gradient_of(i + s);
+            labelled[s] = of_label(x + (i + s) * classes, labels[i + s], of_row[0], of_row[1], d[s]);
+          }
+          cross_entropy_backward_short_rows(x + i * classes, classes, statistics + 2 * i, d, dx + i * classes);
+          for (int64_t s = 0; s < kSide; ++s) store(dx + (i + s) * classes + labels[i + s], labelled[s]);
+        },
+        [&](int64_t i) {
+          backward_row(x + i * classes, classes, labels[i], statistics[2 * i], statistics[2 * i + 1], gradient_of(i),
+                       dx + i * classes);
+        });
   });
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/softmax/short_rows.h"
 #include "kernels/cpu/softmax/softmax_onednn.h"
 #include "kernels/functors/math.h"
 
@@ -63,6 +64,27 @@ void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
     const C d = load(dy + i), v = load(y + i);
     store(dx + i, kLog ? d - math::exp(v) * total : v * (d - total));
   }
+}
+
+// Groups of rows begin at multiples of kSide, whatever thread has them: the last rows alone go one by one.
+template <class T, bool kLog, bool kBackward>
+std::unique_ptr<Kernel> short_rows_kernel(const Slices& s) {
+  return make_kernel("plumb:softmax:short_rows", [rows = s.outer, n = s.extent](const Launch& l) {
+    const auto in = [&](size_t i, int64_t row) { return static_cast<const T*>(l.in[i]) + row * n; };
+    const int64_t grain = kGrainBytes / (n * static_cast<int64_t>(sizeof(T)));
+    parallel_for(rows, grain, kSide, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin, now; row < end; row += now) {
+        T* const out = static_cast<T*>(l.out[0]) + row * n;
+        now = end - row >= kSide ? kSide : 1;
+        if constexpr (kBackward) {
+          now == 1 ? backward_row<T, kLog>(n, in(0, row), in(1, row), out)
+                   : softmax_backward_short_rows<T, kLog>(n, in(0, row), in(1, row), out);
+        } else {
+          now == 1 ? forward_row<T, kLog>(n, in(0, row), out) : softmax_short_rows<T, kLog>(n, in(0, row), out);
+        }
+      }
+    });
+  });
 }
 
 // Another dimension: up to kColumns neighbouring columns; `step` is the distance along the softmax dimension.
@@ -132,6 +154,8 @@ void slice(const Slices& s, const Launch& l, int64_t at, int64_t width) {
 
 template <class T, bool kLog, bool kBackward>
 std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
+  const bool is_short = s.inner == 1 && s.extent > 0 && s.extent <= kLongestShortRow;
+  if (is_short) return short_rows_kernel<T, kLog, kBackward>(s);
   return make_kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns", [s](const Launch& l) {
     const int64_t blocks = ceil_div(s.inner, kColumns);
     const int64_t bytes = s.extent * std::min(s.inner, kColumns) * static_cast<int64_t>(sizeof(T));
@@ -144,7 +168,8 @@ std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
   });
 }
 
-constexpr int64_t kShortRow = 512;
+// Rows up to the first length, and beyond the second, are faster by our own kernel.
+constexpr int64_t kVeryShortRow = 32, kShortRow = 512;
 
 template <bool kBackward>
 void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
@@ -153,8 +178,9 @@ void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
     const Candidates::Make own = [=, log = p.params.log] {
       return log ? softmax_kernel<T, true, kBackward>(slices) : softmax_kernel<T, false, kBackward>(slices);
     };
-    // On long rows, oneDNN is not fast enough to pay for the check of x.
-    const bool is_own_first = slices.extent > kShortRow && !std::is_same_v<T, Bfloat16>;
+    // On long rows, oneDNN is not fast enough to pay for the check of x; very short ones it does one by one.
+    const bool is_very_short = slices.inner == 1 && slices.extent <= kVeryShortRow;
+    const bool is_own_first = (is_very_short || slices.extent > kShortRow) && !std::is_same_v<T, Bfloat16>;
     if (is_own_first) candidates.add("loop", own);
     candidates.add(Provider::kOneDnn, "onednn", [=] {
       return declining([&] { return kBackward ? onednn_softmax_backward(p, own) : onednn_softmax_forward(p, own); });
