@@ -2,6 +2,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "kernels/cpu/gemm/panels.h"
 #include "kernels/cpu/parallel.h"
@@ -256,14 +257,19 @@ std::unique_ptr<Kernel> packed_gemm_kernel(const Product& product, bool relu) {
   const int64_t batch = p.batch_c.numel();
   const int team = batch < p.threads ? 1 : threads_for(batch * p.m * p.n * p.k, p.threads);
   const Cut cut(p.m, p.n, p.k, team > 1 ? 1 : p.threads);
+  std::vector<int64_t> at_a, at_b;
+  for (int64_t i = 0; i < batch; ++i) {
+    at_a.push_back(offset_of(i, p.batch_c, p.batch_a, p.m * p.k));
+    at_b.push_back(offset_of(i, p.batch_c, p.batch_b, p.k * p.n));
+  }
   auto kernel = make_kernel("plumb:packed_gemm", [=](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const float*>(l.in[i]); };
     parallel_team(team, [&](int t, int count) {
       float* packed = static_cast<float*>(l.workspace) + t * cut.floats();
       const Range mine = piece(batch, t, count);
       for (int64_t i = mine.begin; i < mine.end; ++i) {
-        const float *a = in(0) + offset_of(i, p.batch_c, p.batch_a, p.m * p.k),
-                    *b = in(1) + offset_of(i, p.batch_c, p.batch_b, p.k * p.n);
+        const auto number = static_cast<size_t>(i);
+        const float *a = in(0) + at_a[number], *b = in(1) + at_b[number];
         const Operands x{{a, p.transpose_a ? p.m : 1, p.transpose_a ? 1 : p.k},
                          {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1},
                          p.bias ? in(2) : nullptr,

@@ -57,13 +57,23 @@ inline constexpr int64_t kSide = 16;
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
 
+/// Where tiles of kSide runs begin: run r of runs that are `step` apart, and row r of what stands side by side.
+template <class Bits>
+struct SideTiles {
+  static constexpr int64_t kWidth = kTile<Bits>;
+  static_assert(kSide % kWidth == 0);
+  int64_t of_runs[kWidth], of_rows[kWidth];
+  explicit SideTiles(int64_t step) {
+    for (int64_t r = 0; r < kWidth; ++r) of_runs[r] = r * step, of_rows[r] = r * kSide;
+  }
+};
+
 /// Calls take(i, row) for i = 0, ..., n - 1, where row[s] is element i of run s of kSide runs of n elements that are
 /// `step` apart.
 template <class T, class Take>
 void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
   using Bits = BitsOf<T>;
   constexpr int64_t kWidth = kTile<Bits>;
-  static_assert(kSide % kWidth == 0);
   T rows[kWidth][kSide];
   if (n < kWidth) {
     for (int64_t i = 0; i < n; ++i) {
@@ -72,13 +82,12 @@ void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
     }
     return;
   }
-  int64_t of_runs[kWidth], of_rows[kWidth];
-  for (int64_t r = 0; r < kWidth; ++r) of_runs[r] = r * step, of_rows[r] = r * kSide;
+  const SideTiles<Bits> starts(step);
   for (int64_t begin = 0; begin < n; begin += kWidth) {
     const int64_t at = std::min(begin, n - kWidth);  // the last tile overlaps the one before
     for (int64_t s = 0; s < kSide; s += kWidth) {
-      tiles::transpose_tile(reinterpret_cast<const Bits*>(x + s * step + at), of_runs,
-                            reinterpret_cast<Bits*>(rows[0] + s), of_rows);
+      tiles::transpose_tile(reinterpret_cast<const Bits*>(x + s * step + at), starts.of_runs,
+                            reinterpret_cast<Bits*>(rows[0] + s), starts.of_rows);
     }
     for (int64_t i = begin; i < std::min(begin + kWidth, n); ++i) take(i, rows[i - at]);
   }
@@ -89,20 +98,18 @@ template <class T>
 void from_side_by_side(const T* rows, int64_t n, T* y, int64_t step) {
   using Bits = BitsOf<T>;
   constexpr int64_t kWidth = kTile<Bits>;
-  static_assert(kSide % kWidth == 0);
   if (n < kWidth) {
     for (int64_t s = 0; s < kSide; ++s) {
       for (int64_t i = 0; i < n; ++i) y[s * step + i] = rows[i * kSide + s];
     }
     return;
   }
-  int64_t of_runs[kWidth], of_rows[kWidth];
-  for (int64_t r = 0; r < kWidth; ++r) of_runs[r] = r * step, of_rows[r] = r * kSide;
+  const SideTiles<Bits> starts(step);
   for (int64_t begin = 0; begin < n; begin += kWidth) {
     const int64_t at = std::min(begin, n - kWidth);  // the last tile overlaps the one before
     for (int64_t s = 0; s < kSide; s += kWidth) {
-      tiles::transpose_tile(reinterpret_cast<const Bits*>(rows + at * kSide + s), of_rows,
-                            reinterpret_cast<Bits*>(y + s * step + at), of_runs);
+      tiles::transpose_tile(reinterpret_cast<const Bits*>(rows + at * kSide + s), starts.of_rows,
+                            reinterpret_cast<Bits*>(y + s * step + at), starts.of_runs);
     }
   }
 }

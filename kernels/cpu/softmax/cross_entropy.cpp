@@ -24,19 +24,6 @@ void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
   }
 }
 
-// Calls side(i) for kSide short rows from number i on, and one(i) for what is left over, and for all that are not
-// short. Which these are does not depend on the number of threads.
-template <class T, class Side, class One>
-void by_rows(int64_t rows, int64_t classes, const Side& side, const One& one) {
-  const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / classes;
-  parallel_for(rows, grain, kSide, [&](int64_t begin, int64_t end) {
-    if (classes <= kLongestShortRow) {
-      for (; begin + kSide <= end; begin += kSide) side(begin);
-    }
-    for (; begin < end; ++begin) one(begin);
-  });
-}
-
 // The loss of a row, and its statistics.
 template <class T, class C = Compute<T>>
 double forward_row(const T* x, int64_t classes, int64_t label, C* statistics) {

@@ -1,7 +1,8 @@
-// Softmax and cross entropy along rows that are so short that adding up the lanes of one would take longer than computing it: kSide rows
-// at a time, side by side.
+// Softmax and cross entropy along rows that are so short that adding up the lanes of one would take longer than
+// computing it: kSide rows at a time, side by side.
 #pragma once
 
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/runs.h"
 #include "kernels/functors/math.h"
 
@@ -9,6 +10,18 @@ namespace plumb::cpu {
 
 /// The longest rows of these functions.
 inline constexpr int64_t kLongestShortRow = 128;
+
+/// Calls side(i) for kSide rows of n elements of T from number i on if they are short, and one(i) for each row that is
+/// left over, or if they are not. Which these are does not depend on the number of threads.
+template <class T, class Side, class One>
+void by_rows(int64_t rows, int64_t n, const Side& side, const One& one) {
+  const bool are_short = n <= kLongestShortRow;
+  const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / n;
+  parallel_for(rows, grain, are_short ? kSide : 1, [&](int64_t begin, int64_t end) {
+    for (; are_short && begin + kSide <= end; begin += kSide) side(begin);
+    for (; begin < end; ++begin) one(begin);
+  });
+}
 
 namespace short_rows {
 
@@ -112,9 +125,8 @@ void cross_entropy_backward_short_rows(const T* x, int64_t n, const C* statistic
   short_rows::read(x, n, value);
   C largest[kSide], log_sum[kSide];
   short_rows::each([&](int64_t s) { largest[s] = statistics[2 * s], log_sum[s] = statistics[2 * s + 1]; });
-  short_rows::write(dx, n, [&](int64_t i, int64_t s) {
-    return functors::math::exp((value[i][s] - largest[s]) - log_sum[s]) * d[s];
-  });
+  short_rows::write(
+      dx, n, [&](int64_t i, int64_t s) { return functors::math::exp((value[i][s] - largest[s]) - log_sum[s]) * d[s]; });
 }
 
 }  // namespace plumb::cpu

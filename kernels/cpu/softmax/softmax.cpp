@@ -66,24 +66,20 @@ void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
   }
 }
 
-// Groups of rows begin at multiples of kSide, whatever thread has them: the last rows alone go one by one.
 template <class T, bool kLog, bool kBackward>
-std::unique_ptr<Kernel> short_rows_kernel(const Slices& s) {
-  return make_kernel("plumb:softmax:short_rows", [rows = s.outer, n = s.extent](const Launch& l) {
+std::unique_ptr<Kernel> rows_kernel(int64_t rows, int64_t n) {
+  return make_kernel("plumb:softmax:rows", [rows, n](const Launch& l) {
     const auto in = [&](size_t i, int64_t row) { return static_cast<const T*>(l.in[i]) + row * n; };
-    const int64_t grain = kGrainBytes / (n * static_cast<int64_t>(sizeof(T)));
-    parallel_for(rows, grain, kSide, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin, now; row < end; row += now) {
-        T* const out = static_cast<T*>(l.out[0]) + row * n;
-        now = end - row >= kSide ? kSide : 1;
-        if constexpr (kBackward) {
-          now == 1 ? backward_row<T, kLog>(n, in(0, row), in(1, row), out)
-                   : softmax_backward_short_rows<T, kLog>(n, in(0, row), in(1, row), out);
-        } else {
-          now == 1 ? forward_row<T, kLog>(n, in(0, row), out) : softmax_short_rows<T, kLog>(n, in(0, row), out);
-        }
-      }
-    });
+    const auto out = [&](int64_t row) { return static_cast<T*>(l.out[0]) + row * n; };
+    if constexpr (kBackward) {
+      by_rows<T>(
+          rows, n, [&](int64_t i) { softmax_backward_short_rows<T, kLog>(n, in(0, i), in(1, i), out(i)); },
+          [&](int64_t i) { backward_row<T, kLog>(n, in(0, i), in(1, i), out(i)); });
+    } else {
+      by_rows<T>(
+          rows, n, [&](int64_t i) { softmax_short_rows<T, kLog>(n, in(0, i), out(i)); },
+          [&](int64_t i) { forward_row<T, kLog>(n, in(0, i), out(i)); });
+    }
   });
 }
 
@@ -139,33 +135,30 @@ void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const
 }
 
 template <class T, bool kLog, bool kBackward>
-void slice(const Slices& s, const Launch& l, int64_t at, int64_t width) {
-  const auto* a = static_cast<const T*>(l.in[0]) + at;
-  auto* out = static_cast<T*>(l.out[0]) + at;
-  if constexpr (kBackward) {
-    const auto* y = static_cast<const T*>(l.in[1]) + at;
-    if (s.inner == 1) return backward_row<T, kLog>(s.extent, a, y, out);
-    backward_columns<T, kLog>(s.extent, s.inner, width, a, y, out);
-  } else {
-    if (s.inner == 1) return forward_row<T, kLog>(s.extent, a, out);
-    forward_columns<T, kLog>(s.extent, s.inner, width, a, out);
-  }
-}
-
-template <class T, bool kLog, bool kBackward>
-std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
-  const bool is_short = s.inner == 1 && s.extent > 0 && s.extent <= kLongestShortRow;
-  if (is_short) return short_rows_kernel<T, kLog, kBackward>(s);
-  return make_kernel(s.inner == 1 ? "plumb:softmax:rows" : "plumb:softmax:columns", [s](const Launch& l) {
+std::unique_ptr<Kernel> columns_kernel(const Slices& s) {
+  return make_kernel("plumb:softmax:columns", [s](const Launch& l) {
     const int64_t blocks = ceil_div(s.inner, kColumns);
     const int64_t bytes = s.extent * std::min(s.inner, kColumns) * static_cast<int64_t>(sizeof(T));
     parallel_for(s.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns, width = std::min(kColumns, s.inner - first);
-        slice<T, kLog, kBackward>(s, l, i / blocks * s.extent * s.inner + first, width);
+        const int64_t at = i / blocks * s.extent * s.inner + first;
+        const auto in = [&](size_t k) { return static_cast<const T*>(l.in[k]) + at; };
+        auto* const out = static_cast<T*>(l.out[0]) + at;
+        if constexpr (kBackward) {
+          backward_columns<T, kLog>(s.extent, s.inner, width, in(0), in(1), out);
+        } else {
+          forward_columns<T, kLog>(s.extent, s.inner, width, in(0), out);
+        }
       }
     });
   });
+}
+
+template <class T, bool kLog, bool kBackward>
+std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
+  const bool has_rows = s.inner == 1 && s.extent > 0;
+  return has_rows ? rows_kernel<T, kLog, kBackward>(s.outer, s.extent) : columns_kernel<T, kLog, kBackward>(s);
 }
 
 // Rows up to the first length, and beyond the second, are faster by our own kernel.
