@@ -119,7 +119,7 @@ class Candidates {
     std::string algorithm;
     Make make;
     bool deterministic;  // the same bits in every run, for a fixed number of threads
-    bool compiles;       // makes machine code; several threads may at once, and made again it is there
+    bool compiles;       // takes up to a second to be made, of machine code: several threads may, each of it once
   };
   /// `algorithm` names the candidate within its op ("direct", "winograd_f2x2"); a policy of algorithm "winograd" takes
   /// the whole family (is_of_family). `make` is called when the candidate is tried, and may return null to decline.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -35,7 +36,7 @@ size_t workspace_limit(Device device) {
 namespace detail {
 namespace {
 
-std::string describe(const PreparedKernel& p) {
+std::string describe(const PreparedKernel& p, KernelSet kernels) {
   std::string text = p.kind->name;
   constexpr char digits[] = "0123456789abcdef";
   for (size_t i = 0; i < (p.kind->tunes_alike ? 0 : p.kind->param_words); ++i) {
@@ -48,11 +49,12 @@ std::string describe(const PreparedKernel& p) {
   const Device d = p.policy.device;
   text += d.is_cpu() ? message(" threads {}", threads_of(p.policy)) : " on " + runtime_of(d).properties().name;
   text += message(" math {}", static_cast<int>(p.policy.math));
-  if (p.policy.kernels == KernelSet::kVendor) text += " of the vendor";
+  if (kernels == KernelSet::kVendor) text += " of the vendor";
   if (p.policy.algorithm) text += message(" among {}", algorithm_name(p.policy.algorithm));
   if (limit_of_workspace != kNoLimit) text += message(" within {} bytes", limit_of_workspace.load());
   return text;
 }
+std::string describe(const PreparedKernel& p) { return describe(p, p.policy.kernels); }
 
 struct Made {
   std::string algorithm;
@@ -64,8 +66,8 @@ struct Made {
 class Maker {
  public:
   explicit Maker(Device device) : limit_(workspace_limit(device)) {}
-  std::unique_ptr<Kernel> operator()(const Candidates::Candidate& c) {
-    auto kernel = c.make();
+  std::unique_ptr<Kernel> operator()(const Candidates::Candidate& c) { return within(c.make()); }
+  std::unique_ptr<Kernel> within(std::unique_ptr<Kernel> kernel) {
     if (!kernel || kernel->info().workspace_bytes <= limit_) return kernel;
     least_beyond_ = std::min(least_beyond_, kernel->info().workspace_bytes);
     return nullptr;
@@ -108,7 +110,7 @@ size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
 
 // Puts nondeterministic candidates last unless their whole name was asked for: otherwise a captured step could differ
 // from the eager one.
-std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candidates& candidates) {
+std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candidates& candidates, KernelSet kernels) {
   std::vector<Candidates::Candidate> order = candidates.all();
   if (p.policy.search == Search::kDeterministic) {
     std::erase_if(order, [](const auto& c) { return !c.deterministic; });
@@ -119,7 +121,7 @@ std::vector<Candidates::Candidate> in_order(const PreparedKernel& p, const Candi
     const std::string_view family = algorithm_name(p.policy.algorithm);
     std::stable_partition(order.begin(), order.end(), [&](const auto& c) { return is_of_family(c.algorithm, family); });
   }
-  if (p.policy.kernels == KernelSet::kVendor) {
+  if (kernels == KernelSet::kVendor) {
     std::stable_partition(order.begin(), order.end(), [](const auto& c) { return is_vendor(c.provider); });
   }
   return order;
@@ -134,34 +136,67 @@ Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make, std:
   return {};
 }
 
-// Makes those that compile machine code, and drops them: by several threads at once, of which each takes up to a second
-// for one.
-void compile(const std::vector<const Candidates::Candidate*>& wanted) {
-  std::vector<const Candidates::Candidate*> left;
-  std::ranges::copy_if(wanted, std::back_inserter(left), &Candidates::Candidate::compiles);
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i; (i = next++) < left.size();) {
-      try {
-        left[i]->make();
-      } catch (...) {  // thrown again where it is made to be used
-      }
+// A candidate's kernel, or what it threw instead.
+struct Attempt {
+  std::unique_ptr<Kernel> kernel;
+  std::exception_ptr error;
+};
+// The kernels of these, in their order. What compiles machine code is made by several threads at once, since each takes
+// up to a second, and made once: a plan of cuDNN's that compiles cannot be made again.
+std::vector<Attempt> make_all(const std::vector<const Candidates::Candidate*>& wanted) {
+  std::vector<Attempt> made(wanted.size());
+  const auto make = [&](size_t i) {
+    try {
+      made[i].kernel = wanted[i]->make();
+    } catch (...) {
+      made[i].error = std::current_exception();
     }
   };
-  std::vector<std::jthread> others;
-  const size_t most = std::min<size_t>(left.size(), std::thread::hardware_concurrency());
-  for (size_t i = 1; i < most; ++i) others.emplace_back(work);
-  if (left.size() > 1) work();
+  std::vector<size_t> compiling;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]->compiles) compiling.push_back(i);
+  }
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t k; (k = next++) < compiling.size();) make(compiling[k]);
+  };
+  {
+    std::vector<std::jthread> others;
+    const size_t most = std::min<size_t>(compiling.size(), std::thread::hardware_concurrency());
+    for (size_t i = 1; i < most; ++i) others.emplace_back(work);
+    work();
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]->compiles) make(i);
+  }
+  return made;
 }
 
-Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>& order, Maker& make) {
-  std::string work = describe(p) + " of";  // measure again if another version offers other candidates
-  for (const auto& c : order) work += " " + c.algorithm;
+// By what a choice is kept: another version that offers other candidates measures again.
+std::string key_of(const PreparedKernel& p, KernelSet kernels, const std::vector<Candidates::Candidate>& order) {
+  std::string key = describe(p, kernels) + " of";
+  for (const auto& c : order) key += " " + c.algorithm;
+  return key;
+}
+
+Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make) {
+  const auto order = in_order(p, candidates, p.policy.kernels);
+  const std::string work = key_of(p, p.policy.kernels, order);
   Made best;
   const auto is_offered = [&](const std::string& algorithm) {
     return (best = first_of(order, make, algorithm)).kernel != nullptr;
   };
   if (find_tuned(p.policy.device, work, is_offered)) return best;
+  if (p.policy.kernels ==
+      KernelSet::kVendor) {  // what is the fastest of all is so of the vendor's, if it is one of them
+    const auto is_vendors = [&](const std::string& algorithm) {
+      return std::ranges::any_of(order,
+                                 [&](const auto& c) { return c.algorithm == algorithm && is_vendor(c.provider); }) &&
+             is_offered(algorithm);
+    };
+    const auto all = in_order(p, candidates, KernelSet::kAll);
+    if (find_tuned(p.policy.device, key_of(p, KernelSet::kAll, all), is_vendors)) return best;
+  }
   // With kVendor, only the vendor's candidates compete, if any applies; among those, only the family that was asked
   // for, if any applies. Plain loops compete only if there is nothing else.
   const std::string_view family = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
@@ -177,9 +212,11 @@ Made measured(const PreparedKernel& p, const std::vector<Candidates::Candidate>&
       const bool is_last_resort = c.provider == Provider::kReference || (!c.deterministic && c.algorithm != family);
       (is_last_resort ? last_resorts : wanted).push_back(&c);
     }
-    compile(wanted);
-    for (const auto* c : wanted) {
-      if (auto kernel = make(*c)) made.push_back({c->algorithm, c->provider, std::move(kernel)});
+    std::vector<Attempt> attempts = make_all(wanted);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (attempts[i].error) std::rethrow_exception(attempts[i].error);
+      if (auto kernel = make.within(std::move(attempts[i].kernel)))
+        made.push_back({wanted[i]->algorithm, wanted[i]->provider, std::move(kernel)});
     }
     for (size_t i = 0; i < last_resorts.size() && made.empty(); ++i) {
       const auto& c = *last_resorts[i];
@@ -258,12 +295,11 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   Candidates candidates;
   p.kind->offer(p.params.data(), p.in(), p.out(), p.policy, threads_of(p.policy), candidates);
   note_offered(candidates);
-  const auto order = in_order(p, candidates);
   const Device device = p.policy.device;
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
   Maker make(device);
   const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
-  Made made = is_measured ? measured(p, order, make) : first_of(order, make);
+  Made made = is_measured ? measured(p, candidates, make) : first_of(in_order(p, candidates, p.policy.kernels), make);
   if (!made.kernel) fail_without_kernel(p, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;

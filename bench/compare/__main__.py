@@ -15,7 +15,7 @@ from rich.console import Console
 from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
 from .experiments import QUICK, train
-from .experiments.bench import Bench
+from .experiments.bench import Bench, modes_of
 from .measuring.engines import DEVICES, FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
 from .measuring.session import Session
@@ -47,6 +47,10 @@ def some_of(words, known, option):
         if part not in known:
             raise BadInput(f"{option} {part}: there is none; use {', '.join(known)}")
     return tuple(dict.fromkeys(chosen))
+
+
+def modes_of_any(frameworks, device):
+    return tuple(dict.fromkeys(mode for f in frameworks for mode in modes_of(f, device)))
 
 
 def common(parser):
@@ -125,7 +129,9 @@ def measure(words):
                         help="of ops and networks, in ops, train and table2; default 32 (table2: 250), and with --full several")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
                         help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
-    parser.add_argument("--modes", choices=("usual", "all"), help="of the frameworks; default usual, and with --full all in the rows that the quick comparison has")
+    parser.add_argument("--modes", nargs="+", metavar="MODE", default=["usual"],
+                        help=f"of the frameworks: usual (the default), all, or some of {', '.join(modes_of_any(FRAMEWORKS, 'cuda'))}; "
+                             "with --full all in the rows that the quick comparison has")
     parser.add_argument("--dtypes", nargs="+", metavar="DTYPE", default=[],
                         help="f32, bf16; default f32, and with --full both where the processor computes in bf16")
     parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
@@ -137,6 +143,7 @@ def measure(words):
     frameworks = some_of(a.frameworks, known, "--frameworks")
     networks = some_of(a.networks, NETWORKS, "--networks")
     dtypes = some_of(a.dtypes, ("f32", "bf16"), "--dtypes")
+    modes = () if a.modes in (["usual"], ["all"]) else some_of(a.modes, modes_of_any(frameworks, a.device), "--modes")
     if any(batch < 1 for batch in a.batch):
         raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
     if a.shapes:
@@ -145,7 +152,7 @@ def measure(words):
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
     bench = Bench(engines, frameworks, store, new_run(words), described(engines), console, a.full, a.shapes, tuple(dict.fromkeys(a.batch)),
-                  networks, a.modes == "all", dtypes)
+                  networks, a.modes == ["all"], dtypes, asked_modes=modes)
     console.print(f"this takes about {foreseen_minutes(bench, names):.0f} minutes; an interrupt loses nothing: the same command goes on", highlight=False)
     for name in names:
         EXPERIMENTS[name].run(bench)

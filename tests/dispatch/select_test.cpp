@@ -147,6 +147,33 @@ TEST(Select, TheSetOfKernelsAndTheWayToSearchItAreIndependent) {
   EXPECT_EQ(of_mixed({.search = Search::kDeterministic, .kernels = kVendor}, 2), "vendor_a");
 }
 
+// Of which the vendor's first is the fastest.
+struct Kept {
+  static constexpr char kName[] = "kept";
+  using Params = NoParams;
+  static inline std::map<std::string, int> made;
+  static void cpu(const Problem<Params>&, Candidates& c) {
+    const auto add = [&](Provider provider, const char* name, int turns) {
+      c.add(provider, name, [=] { return ++made[name], writes(1, turns); });
+    };
+    add(Provider::kPlumbline, "own_slow", 3000);
+    add(Provider::kOneDnn, "vendor_fast", 1);
+    add(Provider::kOneDnn, "vendor_slow", 3000);
+  }
+};
+TEST(Select, WhatWasTheFastestOfAllIsSoAmongTheVendors) {
+  using Counts = std::map<std::string, int>;
+  const auto choose = [](KernelSet kernels) {
+    const PolicyScope scope({.search = Search::kMeasured, .kernels = kernels});
+    return prepare<Kept>({}, {}, {kOne})->kernel->info().algorithm;
+  };
+  EXPECT_EQ(choose(KernelSet::kAll), "vendor_fast");
+  EXPECT_EQ(Kept::made, (Counts{{"own_slow", 1}, {"vendor_fast", 1}, {"vendor_slow", 1}}));
+  EXPECT_EQ(choose(KernelSet::kVendor), "vendor_fast");
+  EXPECT_EQ(Kept::made, (Counts{{"own_slow", 1}, {"vendor_fast", 2}, {"vendor_slow", 1}}))
+      << "nothing is measured again";
+}
+
 // Candidates that ask for more and more memory.
 struct Roomy {
   static constexpr char kName[] = "roomy";

@@ -16,6 +16,11 @@ USUAL_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",),
 USUAL_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
+ON_GPU = {"torch": ("reduce_overhead", "reduce_overhead_channels_last")}  # those that are others' elsewhere
+
+
+def modes_of(framework, device):
+    return MODES.get(framework, ("good",)) + (ON_GPU.get(framework, ()) if device == "cuda" else ())
 
 
 @dataclasses.dataclass
@@ -32,6 +37,7 @@ class Bench:
     networks: tuple = ()     # the same
     every_mode: bool = False  # of the frameworks, in every row
     asked_dtypes: tuple = ()  # as batches
+    asked_modes: tuple = ()  # as batches; a framework that has none of them has its usual ones
     reference_flops: float = REFERENCE_FLOPS
     foreseen: list = None    # seconds, as far as they can be told; where it is a list nothing is measured
 
@@ -43,10 +49,13 @@ class Bench:
         """Every framework in its usual modes; in all, with tcmalloc and without, in those rows of a full comparison that are asked for
         often: compiling each of some thousand ops by itself would take days."""
         every_mode = self.every_mode or (self.full and asked_often)
-        modes = MODES if every_mode else USUAL_MODES
         others = ("tcmalloc",) if self.engines.tcmalloc else ()
-        return [Variant(f, mode, allocator) for f in self.frameworks for mode in modes.get(f, ("good",))
+        return [Variant(f, mode, allocator) for f in self.frameworks for mode in self.modes(f, every_mode)
                 for allocator in ("", *(others if every_mode or (f, mode) in USUAL_ALLOCATORS else ()))]
+
+    def modes(self, framework, every_mode):
+        every, usual = modes_of(framework, self.engines.device), USUAL_MODES.get(framework, ("good",))
+        return tuple(m for m in every if m in self.asked_modes) or (every if every_mode else usual)
 
     def dtypes(self):
         """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""
@@ -78,7 +87,7 @@ class Bench:
         for v in variants:
             own = step if v.engine == "plumbline" else 3 * step
             samples = plan.samples * (plan.rounds + plan.warm_up) + 2
-            start = (4 if alone else 0.2) + (30 if "compile" in v.mode or v.mode == "xla" else 0) * (1 if problem.kind == "network" else 0.1)
+            start = (4 if alone else 0.2) + (30 if v.mode.startswith(("compile", "reduce_overhead", "xla")) else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
             seconds += start + (2 + plan.logged) * own if is_logged(v, plan) else 0
         return seconds

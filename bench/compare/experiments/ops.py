@@ -18,7 +18,7 @@ QUICK = [("conv2d", "alexnet.conv2"), ("conv2d", "vgg16.conv1_2"), ("conv2d", "v
          ("softmax", "vgg16.logits"), ("batch_norm", "vgg16.act2"), ("pad2d", "vgg16.act2"), ("cross_entropy", "vgg16.logits"),
          ("concat", "alexnet.act2"), ("argmax", "vgg16.act2")]
 
-FLAT = {"channels_last": "eager", "compile_channels_last": "compile"}  # what modes come to where there are no channels
+FLAT = {"channels_last": "eager", "compile_channels_last": "compile", "reduce_overhead_channels_last": "reduce_overhead"}  # what modes come to where there are no channels
 
 
 # Of 250 images of 224x224, tensors of 0.8 GB: a processor's memory does not hold those of all sides, and an op takes seconds.

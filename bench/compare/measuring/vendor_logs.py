@@ -7,7 +7,7 @@ import statistics
 from ..ledger.vendor_log import SETTINGS, is_kept, vendor_log_of
 from .worker import Refused
 
-COMPILED = ("compile", "compile_channels_last", "xla", "jit")  # modes
+COMPILED = ("compile", "compile_channels_last", "reduce_overhead", "reduce_overhead_channels_last", "xla", "jit")  # modes
 LEFT_OUT = "it would be compiled once more for its log, as --full does"
 
 

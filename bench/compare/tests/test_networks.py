@@ -141,6 +141,8 @@ def test_modes_and_dtypes_may_be_asked_for_by_themselves():
     assert [v.name for v in ops.sides(every)(flat) if v.engine == "torch"] == ["torch eager", "torch eager + tcmalloc", "torch compile",
                                                                               "torch compile + tcmalloc"]
     assert len([v for v in ops.sides(every)(image) if v.engine == "torch"]) == 8
+    some = dataclasses.replace(bench, asked_modes=("channels_last", "compile"))  # JAX has none of these, and its usual one
+    assert [v.mode for v in some.variants_of_frameworks()] == ["channels_last", "channels_last", "compile", "jit"]
     full = dataclasses.replace(bench, full=True)  # every mode in the rows of the quick comparison, the usual ones elsewhere
     assert len(ops.sides(full)(flat)) == len(ops.sides(bench)(flat))
     quick = next(p for p in ops.problems(bench) if p.op == "conv2d")

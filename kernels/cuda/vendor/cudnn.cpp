@@ -29,7 +29,6 @@ Cudnn open() {
   take(c.error_string, "cudnnGetErrorString");
   take(c.last_error, "cudnnGetLastErrorString");
   take(c.create, "cudnnCreate");
-  take(c.destroy, "cudnnDestroy");
   take(c.set_stream, "cudnnSetStream");
   take(c.create_descriptor, "cudnnBackendCreateDescriptor");
   take(c.destroy_descriptor, "cudnnBackendDestroyDescriptor");
@@ -88,11 +87,21 @@ int64_t Descriptor::number(cudnnBackendAttributeName_t name) const {
 struct Target::Handle {
   cudnnHandle_t handle = nullptr;
   Runtime::Stream stream = nullptr;
-  ~Handle() {
-    if (handle) cudnn().destroy(handle);
-  }
 };
-struct Target::Handles : detail::PerThread<Handle> {};
+// A thread's. None is destroyed, since plans that were made with it may outlive the thread: the next thread takes it.
+struct Target::Handles {
+  struct Lent {
+    Handles* to;
+    std::unique_ptr<Handle> handle;
+    ~Lent() {
+      const std::lock_guard lock(to->mutex);
+      to->idle.push_back(std::move(handle));
+    }
+  };
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Handle>> idle;
+  detail::PerThread<Lent> lent;
+};
 
 Target::Target(Runtime& runtime) : runtime_(runtime) {
   const std::string& json = runtime.properties().description;
@@ -107,18 +116,29 @@ Target::Target(Runtime& runtime) : runtime_(runtime) {
 }
 Target::~Target() = default;
 
+std::unique_ptr<Target::Handle> Target::make_handle() const {
+  auto made = std::make_unique<Handle>();
+  // This may be the thread's first work here, and be captured, where making a handle is none of what is.
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  const cudnnStatus_t status = cudnn().create(&made->handle);
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  check(status, "a handle");
+  return made;
+}
+
 Target::Handle& Target::handle() const {
-  return handles_->get([&] {
-    auto made = std::make_unique<Handle>();
+  Handles& all = *handles_;
+  const auto lend = [&] {
+    std::unique_ptr<Handle> h;
+    {
+      const std::lock_guard lock(all.mutex);
+      if (!all.idle.empty()) h = std::move(all.idle.back()), all.idle.pop_back();
+    }
     runtime_.make_current();
-    // This may be the thread's first work here, and be captured, where making a handle is none of what is.
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    const cudnnStatus_t status = cudnn().create(&made->handle);
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    check(status, "a handle");
-    return made;
-  });
+    return std::make_unique<Handles::Lent>(&all, h ? std::move(h) : make_handle());
+  };
+  return *all.lent.get(lend).handle;
 }
 
 void Target::tell(Descriptor& d, cudnnBackendAttributeName_t handle_name,

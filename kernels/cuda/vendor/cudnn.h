@@ -20,7 +20,6 @@ struct Cudnn {
   decltype(&cudnnGetErrorString) error_string;
   decltype(&cudnnGetLastErrorString) last_error;
   decltype(&cudnnCreate) create;
-  decltype(&cudnnDestroy) destroy;
   decltype(&cudnnSetStream) set_stream;
   decltype(&cudnnBackendCreateDescriptor) create_descriptor;
   decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor;
@@ -78,6 +77,7 @@ class Target {
 
  private:
   struct Handle;
+  std::unique_ptr<Handle> make_handle() const;
   Handle& handle() const;
   struct Handles;
   Runtime& runtime_;
