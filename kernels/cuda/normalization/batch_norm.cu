@@ -104,7 +104,7 @@ std::unique_ptr<Kernel> whole_forward(const TensorSpec& x, const BatchNormParams
   return kernel;
 }
 
-// `kernel`, and behind it in place what its library has no plan for: the sum and the ReLU, as ops have them.
+// `kernel`, and behind it in place what its library had no plan for: the sum and the ReLU, as ops have them.
 std::unique_ptr<Kernel> with_passes_behind(std::unique_ptr<Kernel> kernel, const TensorSpec& y, bool adds, bool is_relu,
                                            Device device) {
   const auto then = [&](const char* name, auto offer, auto run) {
@@ -160,8 +160,13 @@ void BatchNormForward::cuda(const Problem<Params>& p, Candidates& candidates) {
       }
     }
   });
+  const size_t own = candidates.all().size();
+  cuda::offer_cudnn_batch_norm(p, candidates);
+  if ((!adds && !is_relu(p.params)) || candidates.all().size() > own) return;
+  Params plain = p.params;
+  plain.activation = Activation::kNone;
   Candidates plans;
-  cuda::offer_cudnn_batch_norm(p, plans);
+  cuda::offer_cudnn_batch_norm({plain, p.in.first(5), p.out, p.threads, p.math, p.device, p.search}, plans);
   candidates.add_changed(plans, "", [y = p.out[0], adds, params = p.params, device = p.device](auto kernel) {
     return with_passes_behind(std::move(kernel), y, adds, is_relu(params), device);
   });

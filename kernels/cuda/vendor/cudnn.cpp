@@ -208,4 +208,22 @@ Descriptor tensor(const TensorSpec& s, int64_t id, Storage storage) {
   return d;
 }
 
+Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b, const Descriptor& y) {
+  const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+  Descriptor function(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+  function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+  if (mode == CUDNN_POINTWISE_RELU_FWD)
+    function.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
+  function.finalize("a pointwise function");
+  Descriptor op(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
+  op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+  op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  op.finalize("a pointwise operation");
+  return op;
+}
+
 }  // namespace plumb::cuda

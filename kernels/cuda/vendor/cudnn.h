@@ -91,5 +91,7 @@ cudnnDataType_t cudnn_dtype(DType t);
 enum class Storage { kDevice, kNone, kByValue };
 /// A tensor of a graph. Tensors of one graph have different ids.
 Descriptor tensor(const TensorSpec& s, int64_t id, Storage storage = Storage::kDevice);
+/// y = x, with b where there is one, by a function of elements in f32.
+Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b, const Descriptor& y);
 
 }  // namespace plumb::cuda

@@ -1,4 +1,5 @@
-// Batch normalisation in training by cuDNN's graphs, for images whose channels it takes in pieces of 16 bytes.
+// Batch normalisation in training by cuDNN's graphs, for images whose channels it takes in pieces of 16 bytes: forward
+// also with a ReLU behind it, or a sum and a ReLU, but not with a sum alone.
 #include "kernels/cuda/vendor/cudnn_plan.h"
 #include "kernels/cuda/vendor/offers.h"
 
@@ -15,6 +16,9 @@ enum Id : int64_t {
   kOldVariance,
   kNewMean,
   kNewVariance,
+  kNormalised,
+  kAddend,
+  kSum,
   kY,
   kDy,
   kDx,
@@ -42,7 +46,11 @@ void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates& candi
   const TensorSpec& x = p.in[0];
   // The running variance of its training step is that of the unbiased estimate.
   if (!target || !takes(x, p.params) || p.params.unbiased_running_variance == 0) return;
-  const TensorSpec c = of_channels(x);
+  const bool adds = p.in.size() == 6, has_relu = p.params.activation == Activation::kRelu;
+  if (adds && !has_relu) return;
+  const TensorSpec c = of_channels(x), wide = x.with(DType::kF32);
+  const Descriptor y = tensor(x, kY), normalised = tensor(wide, kNormalised, Storage::kNone),
+                   sum = tensor(wide, kSum, Storage::kNone);
   const cudnnBackendNormFwdPhase_t training = CUDNN_NORM_FWD_TRAINING;
   std::vector<Descriptor> operations;
   Descriptor& op = operations.emplace_back(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
@@ -59,9 +67,9 @@ void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates& candi
   op.set(CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC, tensor(c, kOldVariance));
   op.set(CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC, tensor(c, kNewMean));
   op.set(CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC, tensor(c, kNewVariance));
-  op.set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, tensor(x, kY));
+  op.set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, has_relu ? normalised : y);
   op.finalize("a batch normalisation of this shape");
-  const std::vector<Binding> bindings = {in(0, kX),
+  std::vector<Binding> bindings = {in(0, kX),
                                          in(1, kScale),
                                          in(2, kShift),
                                          in(3, kOldMean),
@@ -73,6 +81,12 @@ void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates& candi
                                          out(2, kInvStd),
                                          value(static_cast<float>(double{p.params.epsilon}), kEpsilon),
                                          value(static_cast<float>(double{p.params.momentum}), kMomentum)};
+  if (adds) {
+    const Descriptor addend = tensor(x, kAddend);
+    operations.push_back(pointwise(CUDNN_POINTWISE_ADD, normalised, &addend, sum));
+    bindings.push_back(in(5, kAddend));
+  }
+  if (has_relu) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, adds ? sum : normalised, nullptr, y));
   offer_plans(*target, std::move(operations), bindings, x.dtype == DType::kF32, p.search, candidates);
 }
 

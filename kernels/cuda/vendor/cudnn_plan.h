@@ -10,7 +10,8 @@
 
 namespace plumb::cuda {
 
-/// An engine with its settings, as a heuristic proposes it for a graph.
+/// An engine with its settings, as a heuristic proposes it for a graph. One that compiles makes one plan: asked for a
+/// second, the library's compiler fails.
 struct EngineConfig {
   std::shared_ptr<const Descriptor> config;
   int64_t engine = 0;     ///< the library's number of it

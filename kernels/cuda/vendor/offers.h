@@ -37,7 +37,8 @@ struct LtProduct {
 #ifdef PLUMB_HAS_VENDOR
 /// What cuDNN plans for a pooling: without positions of maxima.
 void offer_cudnn_pool2d(PoolOperation operation, const Problem<Pool2dParams>& p, Candidates&);
-/// What cuDNN plans for batch normalisation in training, and for its gradients.
+/// What cuDNN plans for batch normalisation in training, with what is added and a ReLU if it has a graph for them, and
+/// for its gradients, of which it knows no ReLU.
 void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates&);
 void offer_cudnn_batch_norm_backward(const Problem<BatchNormParams>& p, Candidates&);
 /// What cuBLASLt has for a product of f32, f64 or bf16; on a device that is only described one candidate, "cublaslt",
