@@ -187,12 +187,11 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
     return (best = first_of(order, make, algorithm)).kernel != nullptr;
   };
   if (find_tuned(p.policy.device, work, is_offered)) return best;
-  if (p.policy.kernels ==
-      KernelSet::kVendor) {  // what is the fastest of all is so of the vendor's, if it is one of them
+  if (p.policy.kernels == KernelSet::kVendor) {
+    // What is the fastest of all is so among the vendor's, if it is one of them.
     const auto is_vendors = [&](const std::string& algorithm) {
-      return std::ranges::any_of(order,
-                                 [&](const auto& c) { return c.algorithm == algorithm && is_vendor(c.provider); }) &&
-             is_offered(algorithm);
+      const auto is_it = [&](const auto& c) { return c.algorithm == algorithm && is_vendor(c.provider); };
+      return std::ranges::any_of(order, is_it) && is_offered(algorithm);
     };
     const auto all = in_order(p, candidates, KernelSet::kAll);
     if (find_tuned(p.policy.device, key_of(p, KernelSet::kAll, all), is_vendors)) return best;

@@ -41,6 +41,21 @@ using U32 = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 using U16 = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
 using U8 = uint8_t __attribute__((vector_size(kLanes)));
 
+// Copies n < kLanes elements of so many bytes: by as few pieces as there are bits in n, of known sizes, where a call of
+// memcpy would take longer.
+template <size_t kBytes>
+void copy_pieces(void* to, const void* from, int64_t n) {
+  auto* y = static_cast<char*>(to);
+  const auto* x = static_cast<const char*>(from);
+#pragma GCC unroll 3
+  for (int64_t piece = kLanes / 2; piece > 0; piece /= 2) {
+    if (!(n & piece)) continue;
+    std::memcpy(y, x, static_cast<size_t>(piece) * kBytes);
+    y += static_cast<size_t>(piece) * kBytes;
+    x += static_cast<size_t>(piece) * kBytes;
+  }
+}
+
 template <class V>
 V load(const void* p, int64_t n) {
   if (n >= kLanes) return plumb::detail::load_bytes<V>(p);
@@ -50,8 +65,15 @@ V load(const void* p, int64_t n) {
   if constexpr (sizeof(V) == 32) return std::bit_cast<V>(_mm256_maskz_loadu_epi16(mask, p));
   if constexpr (sizeof(V) == 16) return std::bit_cast<V>(_mm_maskz_loadu_epi8(mask, p));
 #else
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32) {
+    const auto places = std::bit_cast<__m256i>(IntVec{0, 1, 2, 3, 4, 5, 6, 7});
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(n)), places);
+    return std::bit_cast<V>(_mm256_maskload_epi32(static_cast<const int32_t*>(p), mask));
+  }
+#endif
   V v{};
-  std::memcpy(&v, p, static_cast<size_t>(n) * sizeof(V) / kLanes);
+  copy_pieces<sizeof(V) / kLanes>(&v, p, n);
   return v;
 #endif
 }
@@ -64,7 +86,7 @@ void store(void* p, V v, int64_t n) {
   if constexpr (sizeof(V) == 32) _mm256_mask_storeu_epi16(p, mask, std::bit_cast<__m256i>(v));
   if constexpr (sizeof(V) == 16) _mm_mask_storeu_epi8(p, mask, std::bit_cast<__m128i>(v));
 #else
-  std::memcpy(p, &v, static_cast<size_t>(n) * sizeof(V) / kLanes);
+  copy_pieces<sizeof(V) / kLanes>(p, &v, n);  // a store by a mask takes long on some processors
 #endif
 }
 

@@ -29,6 +29,8 @@ std::vector<Pooling> poolings() {
       {"2x2_asymmetric_even", {2, 17, 6, 40}, {.padding = {1, 0, 1, 0}, .count_include_pad = 0}},
       {"1x2", {2, 3, 3, 33}, {.kernel = {1, 2}, .stride = {1, 2}}},
       {"3x3_stride2", {2, 17, 9, 35}, {.kernel = 3, .stride = 2, .padding = 1}},
+      {"3x3_stride2_in_bands", {1, 67, 40, 41}, {.kernel = 3, .stride = 2, .padding = 1}},
+      {"2x2_gaps", {2, 35, 11, 10}, {.kernel = 2, .stride = 3}},
       {"3x3_stride2_without_pad", {2, 3, 12, 37}, {.kernel = 3, .stride = 2, .padding = 1, .count_include_pad = 0}},
       {"3x3_stride1",
        {33, 4, 6, 20},
@@ -71,6 +73,8 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
                                      "avg_pool2d_forward", "avg_pool2d_backward"}) {
         EXPECT_TRUE(check.checked().contains(kind + ":loop")) << kind;
         EXPECT_TRUE(check.checked().contains(kind + ":reference")) << kind;
+        const bool has_planes = x.layout() == Layout::kNchw && pooling.x[0] * pooling.x[1] >= 64;
+        EXPECT_TRUE(!has_planes || check.checked().contains(kind + ":planes")) << kind;
       }
       const bool has_onednn = pooling.x.numel() > 0 && (x.dtype() == DType::kF32 || has_avx512());
       EXPECT_EQ(check.checked().contains("avg_pool2d_forward:onednn"), has_onednn);

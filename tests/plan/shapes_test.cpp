@@ -205,8 +205,8 @@ TEST(PlannedShapesTest, BatchNormalisationIsPlannedAndRun) {
   EXPECT_TRUE(backward->kernel->info().name.starts_with("cudnn:")) << backward->kernel->info().name;
 }
 
-// cuDNN's plans take a ReLU, and a sum before one. A sum alone is ours, behind it, as is what comes before a gradient, so
-// that the vendor's rows have them, too.
+// cuDNN's plans take a ReLU, and a sum before one. A sum alone is ours, behind it, as is what comes before a gradient,
+// so that the vendor's rows have them, too.
 TEST(PlannedShapesTest, BatchNormalisationByCudnnHasWhatIsAddedAndAReluWithinOrBehindIt) {
   const DeviceScope on(h200());
   const PolicyScope cudnn({.algorithm = register_algorithm("cudnn")});

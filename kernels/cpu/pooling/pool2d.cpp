@@ -5,6 +5,7 @@
 #include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/pooling/pool2d_onednn.h"
+#include "kernels/cpu/pooling/pool2d_planes.h"
 #include "kernels/cpu/pooling/pool2d_walks.h"
 
 namespace plumb::cpu {
@@ -12,13 +13,12 @@ namespace pool {
 
 namespace {
 
-// A walk over the rows of the outputs, which stand one behind the other in them.
-using Walk = void (*)(const Plan&, const Launch&, int64_t begin, int64_t end);
 struct Work {
   const char* name;
   int64_t rows, longest;  // their number, and the elements of the longest
   Walk walk;
   int64_t (*place)(const Plan&, int64_t row);  // the element of an output with which a row begins
+  Walk inner;                                  // what it is where runs are of neighbours in the innermost dimension
   Walk unstaged = nullptr;                     // of large results, if it needs no stage
 };
 
@@ -92,23 +92,39 @@ Walk by_stride(int64_t stride, const F& f) {
 template <class Rule>
 Work forward_work(const Plan& g) {
   if (g.is_squares()) {
-    return {"squares", ceil_div(g.windows(), kLanes), kLanes, &forward_squares<Rule>,
-            [](const Plan& p, int64_t block) { return std::min(block * kLanes, p.windows()); }};
+    return {"squares",
+            ceil_div(g.windows(), kLanes),
+            kLanes,
+            &forward_squares<Rule>,
+            [](const Plan& p, int64_t block) { return std::min(block * kLanes, p.windows()); },
+            &forward_inner<Rule>};
   }
   const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &forward_columns<Rule, kStride>; });
   const Walk walk = g.inner != 1 ? &forward_inner<Rule> : columns;
-  return {g.inner != 1 ? "inner" : "columns", g.outer * g.OH, g.OW * g.inner, walk,
-          [](const Plan& p, int64_t row) { return row * p.OW * p.inner; }};
+  return {g.inner != 1 ? "inner" : "columns",
+          g.outer * g.OH,
+          g.OW * g.inner,
+          walk,
+          [](const Plan& p, int64_t row) { return row * p.OW * p.inner; },
+          &forward_inner<Rule>};
 }
 template <class Rule>
 Work backward_work(const Plan& g) {
   if (g.is_squares()) {
-    return {"squares", ceil_div(g.windows(), kLanes), 4 * kLanes, &backward_squares<Rule>,
-            [](const Plan& p, int64_t block) { return 4 * std::min(block * kLanes, p.windows()); }};
+    return {"squares",
+            ceil_div(g.windows(), kLanes),
+            4 * kLanes,
+            &backward_squares<Rule>,
+            [](const Plan& p, int64_t block) { return 4 * std::min(block * kLanes, p.windows()); },
+            &backward_inner<Rule>};
   }
   if (g.tiles() && g.inner == 1 && g.KW == 2) {
-    return {"column_pairs", g.outer * g.OH, (g.KH + g.IH - g.OH * g.KH) * g.IW, &backward_column_pairs<Rule>,
-            [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW; }};
+    return {"column_pairs",
+            g.outer * g.OH,
+            (g.KH + g.IH - g.OH * g.KH) * g.IW,
+            &backward_column_pairs<Rule>,
+            [](const Plan& p, int64_t row) { return (row / p.OH * p.IH + row % p.OH * p.KH) * p.IW; },
+            &backward_inner<Rule>};
   }
   const auto place = [](const Plan& p, int64_t row) { return row * p.IW * p.inner; };
   if (g.inner != 1) {
@@ -116,16 +132,10 @@ Work backward_work(const Plan& g) {
     if constexpr (std::is_same_v<typename Rule::Element, float>) {
       if (streams_inner(g)) unstaged = &backward_inner<Rule, true>;
     }
-    return {"inner", g.outer * g.IH, g.IW * g.inner, &backward_inner<Rule>, place, unstaged};
+    return {"inner", g.outer * g.IH, g.IW * g.inner, &backward_inner<Rule>, place, &backward_inner<Rule>, unstaged};
   }
   const Walk columns = by_stride(g.SW, []<int64_t kStride>() { return &backward_columns<Rule, kStride>; });
-  return {"columns", g.outer * g.IH, g.IW, columns, place};
-}
-
-// oneDNN adds the gradients of windows that overlap faster.
-Place place_of_onednn_backward(const Problem<Pool2dParams>& p) {
-  const bool overlap = p.params.kernel[0] > p.params.stride[0] || p.params.kernel[1] > p.params.stride[1];
-  return overlap && p.out[0].layout != Layout::kNhwc ? Place::kFirst : Place::kListed;
+  return {"columns", g.outer * g.IH, g.IW, columns, place, &backward_inner<Rule>};
 }
 
 template <class Kind>
@@ -135,10 +145,22 @@ Candidates::Make own(const Problem<Pool2dParams>& p, const Plan& g, Work work) {
   };
 }
 
-void offer(Candidates& candidates, const Candidates::Make& own, const Candidates::Make& onednn,
-           Place onednn_place = Place::kListed) {
-  offer_in_order(candidates, {{"loop", Provider::kPlumbline, own},
-                              {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }, onednn_place}});
+// The same by planes side by side, whose operands are `like_x` or not, inputs before outputs.
+template <class Kind>
+Candidates::Make by_planes(const Problem<Pool2dParams>& p, const Plan& g, Walk inner, bool is_backward,
+                           std::vector<bool> like_x) {
+  if (g.inner != 1) return nullptr;
+  PlanesWork work{inner, is_backward, {p.in.begin(), p.in.end()}, {p.out.begin(), p.out.end()}, std::move(like_x)};
+  return [=, threads = p.threads] { return planes_kernel(message("plumb:{}:planes", Kind::kName), g, work, threads); };
+}
+
+// What is transposed pays where it is read by several windows.
+void offer(const Extents& g, Candidates& candidates, const Candidates::Make& own, const Candidates::Make& planes,
+           const Candidates::Make& onednn) {
+  const bool overlap = g.KH > g.SH || g.KW > g.SW;
+  offer_in_order(candidates, {{"planes", Provider::kPlumbline, planes, overlap ? Place::kFirst : Place::kListed},
+                              {"loop", Provider::kPlumbline, own, overlap ? Place::kListed : Place::kFirst},
+                              {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }}});
 }
 
 template <class F>
@@ -171,7 +193,9 @@ void MaxPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
                       : p.out[1].dtype == DType::kU8 ? forward_work<MaxForward<T, uint8_t>>(g)
                                                      : forward_work<MaxForward<T, int32_t>>(g);
     const Candidates::Make loop = own<MaxPool2dForward>(p, g, work);
-    offer(c, loop, [=] { return cpu::onednn_max_forward(p, loop); });
+    const std::vector<bool> like_x = p.out.size() == 1 ? std::vector{true, false} : std::vector{true, false, false};
+    offer(g, c, loop, by_planes<MaxPool2dForward>(p, g, work.inner, false, like_x),
+          [=] { return cpu::onednn_max_forward(p, loop); });
   });
 }
 
@@ -181,9 +205,9 @@ void MaxPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
     const Work work = u8 ? backward_work<MaxBackward<T, uint8_t>>(g) : backward_work<MaxBackward<T, int32_t>>(g);
-    offer(
-        c, own<MaxPool2dBackward>(p, g, work), [=] { return cpu::onednn_max_backward(p); },
-        place_of_onednn_backward(p));
+    offer(g, c, own<MaxPool2dBackward>(p, g, work),
+          by_planes<MaxPool2dBackward>(p, g, work.inner, true, {false, false, true}),
+          [=] { return cpu::onednn_max_backward(p); });
   });
 }
 
@@ -193,6 +217,8 @@ void MaxPool2dGather::cpu(const Problem<Params>& p, Candidates& c) {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
     const Work work = u8 ? forward_work<MaxGather<T, uint8_t>>(g) : forward_work<MaxGather<T, int32_t>>(g);
+    if (const auto planes = by_planes<MaxPool2dGather>(p, g, work.inner, false, {true, false, false}))
+      c.add("planes", planes);
     c.add("loop", own<MaxPool2dGather>(p, g, work));
   });
 }
@@ -202,7 +228,8 @@ void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
     const auto work = by_sharing(g, [&]<Sharing sharing>() { return forward_work<AvgForward<T, sharing>>(g); });
-    offer(c, own<AvgPool2dForward>(p, g, work), [=] { return cpu::onednn_avg_forward(p); });
+    offer(g, c, own<AvgPool2dForward>(p, g, work), by_planes<AvgPool2dForward>(p, g, work.inner, false, {true, false}),
+          [=] { return cpu::onednn_avg_forward(p); });
   });
 }
 
@@ -211,9 +238,8 @@ void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
     const auto work = by_sharing(g, [&]<Sharing sharing>() { return backward_work<AvgBackward<T, sharing>>(g); });
-    offer(
-        c, own<AvgPool2dBackward>(p, g, work), [=] { return cpu::onednn_avg_backward(p); },
-        place_of_onednn_backward(p));
+    offer(g, c, own<AvgPool2dBackward>(p, g, work), by_planes<AvgPool2dBackward>(p, g, work.inner, true, {false, true}),
+          [=] { return cpu::onednn_avg_backward(p); });
   });
 }
 

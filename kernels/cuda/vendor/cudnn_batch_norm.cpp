@@ -70,17 +70,17 @@ void offer_cudnn_batch_norm(const Problem<BatchNormParams>& p, Candidates& candi
   op.set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, has_relu ? normalised : y);
   op.finalize("a batch normalisation of this shape");
   std::vector<Binding> bindings = {in(0, kX),
-                                         in(1, kScale),
-                                         in(2, kShift),
-                                         in(3, kOldMean),
-                                         in(4, kOldVariance),
-                                         in(3, kNewMean),  // in place, channel by channel
-                                         in(4, kNewVariance),
-                                         out(0, kY),
-                                         out(1, kMean),
-                                         out(2, kInvStd),
-                                         value(static_cast<float>(double{p.params.epsilon}), kEpsilon),
-                                         value(static_cast<float>(double{p.params.momentum}), kMomentum)};
+                                   in(1, kScale),
+                                   in(2, kShift),
+                                   in(3, kOldMean),
+                                   in(4, kOldVariance),
+                                   in(3, kNewMean),  // in place, channel by channel
+                                   in(4, kNewVariance),
+                                   out(0, kY),
+                                   out(1, kMean),
+                                   out(2, kInvStd),
+                                   value(static_cast<float>(double{p.params.epsilon}), kEpsilon),
+                                   value(static_cast<float>(double{p.params.momentum}), kMomentum)};
   if (adds) {
     const Descriptor addend = tensor(x, kAddend);
     operations.push_back(pointwise(CUDNN_POINTWISE_ADD, normalised, &addend, sum));
