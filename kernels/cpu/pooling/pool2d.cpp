@@ -156,11 +156,16 @@ Candidates::Make by_planes(const Problem<Pool2dParams>& p, const Plan& g, Walk i
 
 // What is transposed pays where it is read by several windows.
 void offer(const Extents& g, Candidates& candidates, const Candidates::Make& own, const Candidates::Make& planes,
-           const Candidates::Make& onednn) {
-  const bool overlap = g.KH > g.SH || g.KW > g.SW;
+           const Candidates::Make& onednn, Place onednn_place = Place::kListed) {
+  const bool overlap = g.overlap();
   offer_in_order(candidates, {{"planes", Provider::kPlumbline, planes, overlap ? Place::kFirst : Place::kListed},
                               {"loop", Provider::kPlumbline, own, overlap ? Place::kListed : Place::kFirst},
-                              {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }}});
+                              {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }, onednn_place}});
+}
+
+// oneDNN adds the gradients of windows that overlap faster in chwn.
+Place place_of_onednn_backward(const Problem<Pool2dParams>& p, const Extents& g) {
+  return g.overlap() && p.out[0].layout == Layout::kChwn ? Place::kFirst : Place::kListed;
 }
 
 template <class F>
@@ -205,9 +210,10 @@ void MaxPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
     using namespace cpu::pool;
     const bool u8 = p.in[1].dtype == DType::kU8;
     const Work work = u8 ? backward_work<MaxBackward<T, uint8_t>>(g) : backward_work<MaxBackward<T, int32_t>>(g);
-    offer(g, c, own<MaxPool2dBackward>(p, g, work),
-          by_planes<MaxPool2dBackward>(p, g, work.inner, true, {false, false, true}),
-          [=] { return cpu::onednn_max_backward(p); });
+    offer(
+        g, c, own<MaxPool2dBackward>(p, g, work),
+        by_planes<MaxPool2dBackward>(p, g, work.inner, true, {false, false, true}),
+        [=] { return cpu::onednn_max_backward(p); }, place_of_onednn_backward(p, g));
   });
 }
 
@@ -238,8 +244,9 @@ void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
     const auto work = by_sharing(g, [&]<Sharing sharing>() { return backward_work<AvgBackward<T, sharing>>(g); });
-    offer(g, c, own<AvgPool2dBackward>(p, g, work), by_planes<AvgPool2dBackward>(p, g, work.inner, true, {false, true}),
-          [=] { return cpu::onednn_avg_backward(p); });
+    offer(
+        g, c, own<AvgPool2dBackward>(p, g, work), by_planes<AvgPool2dBackward>(p, g, work.inner, true, {false, true}),
+        [=] { return cpu::onednn_avg_backward(p); }, place_of_onednn_backward(p, g));
   });
 }
 

@@ -23,6 +23,8 @@ struct Extents {
     return tiles() && inner == 1 && KH == 2 && KW == 2 && IH == 2 * OH && IW == 2 * OW && 2 * OW <= kLanes &&
            kLanes % OW == 0;
   }
+  /// Whether an element may be in several windows.
+  bool overlap() const { return KH > SH || KW > SW; }
   int64_t windows() const { return outer * OH * OW; }
   /// The rows of window oh that are inside x, and the columns of window ow.
   Range rows(int64_t oh) const { return {std::max<int64_t>(0, top - oh * SH), std::min(KH, IH + top - oh * SH)}; }

@@ -30,7 +30,7 @@ void transpose(const Rows<const Bits>& from, const Rows<Bits>& to) {
 struct Operand {
   int64_t size, width, plane;  // bytes of an element; elements of a row and of a plane
   bool of_result;
-  int64_t at = 0;  // bytes from the beginning of the memory
+  int64_t at = 0;                    // bytes from the beginning of the memory
   std::vector<int64_t> planes = {};  // where they begin
 
   // Calls f with an unsigned integer of the size of an element.
@@ -56,8 +56,8 @@ class PlanesKernel final : public Kernel {
     plan_.inner = kPlanes;
     int64_t moved = 0, longest = 0;
     const auto add = [&](const TensorSpec& s, bool like_x) {
-      Operand o{static_cast<int64_t>(size_of(s.dtype)), like_x ? g.IW : g.OW,
-                like_x ? g.IH * g.IW : g.OH * g.OW, like_x == work.is_backward};
+      Operand o{static_cast<int64_t>(size_of(s.dtype)), like_x ? g.IW : g.OW, like_x ? g.IH * g.IW : g.OH * g.OW,
+                like_x == work.is_backward};
       o.at = bytes_;
       for (int64_t i = 0; i < kPlanes; ++i) o.planes.push_back(i * o.plane);
       const int64_t elements = most_rows(o.of_result) * o.width;
@@ -78,7 +78,8 @@ class PlanesKernel final : public Kernel {
     parallel_team(team_, [&](int t, int count) {
       const Range mine = piece(units_, t, count);
       uint8_t* const memory = static_cast<uint8_t*>(l.workspace) + t * bytes_;
-      for (int64_t unit = mine.begin; unit < mine.end; ++unit) pool(l, memory, unit / bands_.count, unit % bands_.count);
+      for (int64_t unit = mine.begin; unit < mine.end; ++unit)
+        pool(l, memory, unit / bands_.count, unit % bands_.count);
     });
   }
 
@@ -93,9 +94,7 @@ class PlanesKernel final : public Kernel {
     }
     return most;
   }
-  Range rows_of(int64_t band) const {
-    return {band * bands_.rows, std::min(rows_, (band + 1) * bands_.rows)};
-  }
+  Range rows_of(int64_t band) const { return {band * bands_.rows, std::min(rows_, (band + 1) * bands_.rows)}; }
 
   void pool(const Launch& l, uint8_t* memory, int64_t group, int64_t band) const {
     const Range rows = rows_of(band), needed = reach(plan_, rows, is_backward_);

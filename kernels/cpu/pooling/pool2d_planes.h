@@ -1,6 +1,7 @@
-// Pooling in nchw by planes side by side. Rows of planes are short, and windows that overlap or reach over an edge leave
-// vectors of columns half empty. So what a few rows of the result need of many planes is transposed to (rows, columns,
-// planes), where all vectors are whole, pooled there by the walk of that layout, and what comes of it transposed back.
+// Pooling in nchw by planes side by side. Rows of planes are short, and windows that overlap or reach over an edge
+// leave vectors of columns half empty. So what a few rows of the result need of many planes is transposed to (rows,
+// columns, planes), where all vectors are whole, pooled there by the walk of that layout, and what comes of it
+// transposed back.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,8 @@ using Walk = void (*)(const Plan&, const Launch&, int64_t begin, int64_t end);
 /// Planes that stand side by side.
 inline constexpr int64_t kPlanes = 4 * kLanes;
 
-/// How the result is cut into bands of rows, of which each with what it needs stays in a core's own cache; none (rows 0)
-/// where there are fewer planes than stand side by side, or rows are so long that vectors of columns are as good.
+/// How the result is cut into bands of rows, of which each with what it needs stays in a core's own cache; none (rows
+/// 0) where there are fewer planes than stand side by side, or rows are so long that vectors of columns are as good.
 struct Bands {
   int64_t rows = 0, count = 0;
 };
