@@ -47,7 +47,7 @@ template <size_t kBytes>
 void copy_pieces(void* to, const void* from, int64_t n) {
   auto* y = static_cast<char*>(to);
   const auto* x = static_cast<const char*>(from);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
   for (int64_t piece = kLanes / 2; piece > 0; piece /= 2) {
     if (!(n & piece)) continue;
     std::memcpy(y, x, static_cast<size_t>(piece) * kBytes);
@@ -65,7 +65,7 @@ V load(const void* p, int64_t n) {
   if constexpr (sizeof(V) == 32) return std::bit_cast<V>(_mm256_maskz_loadu_epi16(mask, p));
   if constexpr (sizeof(V) == 16) return std::bit_cast<V>(_mm_maskz_loadu_epi8(mask, p));
 #else
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512F__)  // with which a vector has 16 lanes
   if constexpr (sizeof(V) == 32) {
     const auto places = std::bit_cast<__m256i>(IntVec{0, 1, 2, 3, 4, 5, 6, 7});
     const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(n)), places);

@@ -40,7 +40,7 @@ std::vector<Pooling> poolings() {
       {"5x5_all_edges",
        {2, 3, 3, 3},
        {.kernel = {5, 5}, .stride = {1, 1}, .padding = {2, 2, 2, 2}, .count_include_pad = 0}},
-      {"16x17_wide_index", {2, 3, 17, 40}, {.kernel = {16, 17}, .stride = {2, 3}, .padding = {3, 0, 5, 2}}},
+      {"16x17_wide_index", {1, 67, 17, 40}, {.kernel = {16, 17}, .stride = {2, 3}, .padding = {3, 0, 5, 2}}},
       {"1x1", {2, 3, 4, 5}, {.kernel = {1, 1}, .stride = {1, 1}}},
       {"one_pixel", {1, 1, 1, 1}, {.kernel = {1, 1}}},
       {"one_row_1025", {1, 1, 1, 1025}, {.kernel = {1, 3}, .stride = {1, 2}}},

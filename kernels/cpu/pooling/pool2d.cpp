@@ -163,9 +163,9 @@ void offer(const Extents& g, Candidates& candidates, const Candidates::Make& own
                               {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }, onednn_place}});
 }
 
-// oneDNN adds the gradients of windows that overlap faster in chwn.
+// oneDNN adds the gradients of windows that overlap faster than the loop.
 Place place_of_onednn_backward(const Problem<Pool2dParams>& p, const Extents& g) {
-  return g.overlap() && p.out[0].layout == Layout::kChwn ? Place::kFirst : Place::kListed;
+  return g.overlap() && p.out[0].layout != Layout::kNhwc ? Place::kFirst : Place::kListed;
 }
 
 template <class F>

@@ -136,7 +136,13 @@ Target::Handle& Target::handle() const {
       if (!all.idle.empty()) h = std::move(all.idle.back()), all.idle.pop_back();
     }
     runtime_.make_current();
-    return std::make_unique<Handles::Lent>(&all, h ? std::move(h) : make_handle());
+    if (!h) {
+      h = make_handle();
+    } else if (h->stream) {  // which may have ended with the thread
+      check(cudnn().set_stream(h->handle, nullptr), "no stream");
+      h->stream = nullptr;
+    }
+    return std::make_unique<Handles::Lent>(&all, std::move(h));
   };
   return *all.lent.get(lend).handle;
 }
