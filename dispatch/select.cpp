@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <iterator>
 #include <limits>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "core/runtime.h"
+#include "dispatch/attempts.h"
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "dispatch/timing.h"
@@ -134,42 +133,6 @@ Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make, std:
     if (auto kernel = make(c)) return {c.algorithm, c.provider, std::move(kernel)};
   }
   return {};
-}
-
-// A candidate's kernel, or what it threw instead.
-struct Attempt {
-  std::unique_ptr<Kernel> kernel;
-  std::exception_ptr error;
-};
-// The kernels of these, in their order. What compiles machine code is made by several threads at once, since each takes
-// up to a second, and made once: a plan of cuDNN's that compiles cannot be made again.
-std::vector<Attempt> make_all(const std::vector<const Candidates::Candidate*>& wanted) {
-  std::vector<Attempt> made(wanted.size());
-  const auto make = [&](size_t i) {
-    try {
-      made[i].kernel = wanted[i]->make();
-    } catch (...) {
-      made[i].error = std::current_exception();
-    }
-  };
-  std::vector<size_t> compiling;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i]->compiles) compiling.push_back(i);
-  }
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t k; (k = next++) < compiling.size();) make(compiling[k]);
-  };
-  {
-    std::vector<std::jthread> others;
-    const size_t most = std::min<size_t>(compiling.size(), std::thread::hardware_concurrency());
-    for (size_t i = 1; i < most; ++i) others.emplace_back(work);
-    work();
-  }
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i]->compiles) make(i);
-  }
-  return made;
 }
 
 // By what a choice is kept: another version that offers other candidates measures again.

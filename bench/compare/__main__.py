@@ -143,6 +143,8 @@ def measure(words):
     frameworks = some_of(a.frameworks, known, "--frameworks")
     networks = some_of(a.networks, NETWORKS, "--networks")
     dtypes = some_of(a.dtypes, ("f32", "bf16"), "--dtypes")
+    if len(a.modes) > 1 and {"usual", "all"} & set(a.modes):
+        raise BadInput(f"--modes {' '.join(a.modes)}: usual and all stand by themselves")
     modes = () if a.modes in (["usual"], ["all"]) else some_of(a.modes, modes_of_any(frameworks, a.device), "--modes")
     if any(batch < 1 for batch in a.batch):
         raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")

@@ -1,14 +1,33 @@
 #include "kernels/cpu/pooling/pool2d_planes.h"
 
-#include <numeric>
-
 #include "kernels/cpu/movement/transpose_tiles.h"
 #include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu::pool {
 namespace {
 
+constexpr int64_t kPlanes = 4 * kLanes;                // that stand side by side
 constexpr int64_t kCache = 128 << 10, kLongest = 512;  // bytes, and elements of a row
+
+// How the result is cut into bands of rows, of which each with what it needs stays in a core's own cache; no rows where
+// planes are too few, or rows too long.
+struct Bands {
+  int64_t rows = 0, count = 0;
+};
+// `bytes_of_x` and `bytes_of_y`: of an element of all operands that are as x is, or as y is, together.
+Bands bands_of(const Extents& g, int64_t bytes_of_x, int64_t bytes_of_y, bool is_backward) {
+  if (g.inner != 1 || g.outer < kPlanes || g.IW > kLongest || g.OH * g.OW == 0) return {};
+  const int64_t all = is_backward ? g.IH : g.OH;
+  const auto bytes = [&](int64_t rows) {
+    const int64_t others = is_backward ? ceil_div(rows + g.KH - 1, g.SH) : (rows - 1) * g.SH + g.KH;
+    const int64_t of_x = is_backward ? rows : others, of_y = is_backward ? others : rows;
+    return kPlanes * (std::min(of_x, g.IH) * g.IW * bytes_of_x + std::min(of_y, g.OH) * g.OW * bytes_of_y);
+  };
+  int64_t rows = 1;
+  while (rows < all && bytes(rows + 1) <= kCache) ++rows;
+  const int64_t count = ceil_div(all, rows);
+  return {ceil_div(all, count), ceil_div(all, ceil_div(all, count))};
+}
 
 // The rows of the other operands that rows `r` of the result need.
 Range reach(const Plan& g, Range r, bool is_backward) {
@@ -141,20 +160,6 @@ class PlanesKernel final : public Kernel {
 };
 
 }  // namespace
-
-Bands bands_of(const Extents& g, int64_t bytes_of_x, int64_t bytes_of_y, bool is_backward) {
-  if (g.inner != 1 || g.outer < kPlanes || g.IW > kLongest || g.OH * g.OW == 0) return {};
-  const int64_t all = is_backward ? g.IH : g.OH;
-  const auto bytes = [&](int64_t rows) {
-    const int64_t others = is_backward ? ceil_div(rows + g.KH - 1, g.SH) : (rows - 1) * g.SH + g.KH;
-    const int64_t of_x = is_backward ? rows : others, of_y = is_backward ? others : rows;
-    return kPlanes * (std::min(of_x, g.IH) * g.IW * bytes_of_x + std::min(of_y, g.OH) * g.OW * bytes_of_y);
-  };
-  int64_t rows = 1;
-  while (rows < all && bytes(rows + 1) <= kCache) ++rows;
-  const int64_t count = ceil_div(all, rows);
-  return {ceil_div(all, count), ceil_div(all, ceil_div(all, count))};
-}
 
 std::unique_ptr<Kernel> planes_kernel(std::string name, const Plan& g, const PlanesWork& work, int threads) {
   int64_t of_x = 0, of_y = 0;

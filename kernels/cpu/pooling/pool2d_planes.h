@@ -14,18 +14,6 @@ namespace plumb::cpu::pool {
 /// A walk over rows of the outputs, which stand one behind the other in them.
 using Walk = void (*)(const Plan&, const Launch&, int64_t begin, int64_t end);
 
-/// Planes that stand side by side.
-inline constexpr int64_t kPlanes = 4 * kLanes;
-
-/// How the result is cut into bands of rows, of which each with what it needs stays in a core's own cache; none (rows
-/// 0) where there are fewer planes than stand side by side, or rows are so long that vectors of columns are as good.
-struct Bands {
-  int64_t rows = 0, count = 0;
-};
-/// `bytes_of_x` and `bytes_of_y`: of an element of all operands that are as x is, or as y is, together. `is_backward`:
-/// the result is as x is.
-Bands bands_of(const Extents& g, int64_t bytes_of_x, int64_t bytes_of_y, bool is_backward);
-
 /// `walk` is that over (rows, columns, planes). Operands with the height and width of x are `like_x`, inputs before
 /// outputs.
 struct PlanesWork {
@@ -34,7 +22,7 @@ struct PlanesWork {
   std::vector<TensorSpec> in, out;
   std::vector<bool> like_x;
 };
-/// Null where there are no bands.
+/// Null where there are fewer planes than stand side by side, or rows are so long that vectors of columns are as good.
 std::unique_ptr<Kernel> planes_kernel(std::string name, const Plan& g, const PlanesWork& work, int threads);
 
 }  // namespace plumb::cpu::pool
