@@ -14,8 +14,8 @@ struct Attempt {
   std::unique_ptr<Kernel> kernel;
   std::exception_ptr error;
 };
-/// The kernels of these, in their order. What compiles machine code is made by several threads at once, since each takes
-/// up to a second, and made once: a plan of cuDNN's that compiles cannot be made again.
+/// The kernels of these, in their order. What compiles machine code is made by several threads at once, since each
+/// takes up to a second, and made once: a plan of cuDNN's that compiles cannot be made again.
 std::vector<Attempt> make_all(const std::vector<const Candidates::Candidate*>& wanted);
 
 }  // namespace plumb::detail
