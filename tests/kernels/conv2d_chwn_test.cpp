@@ -1,60 +1,27 @@
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
-#include "dispatch/policy.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "dispatch/gate.h"
-#include "ops/conv2d.h"
-#include "tests/support/compare.h"
+#include "tests/support/conv_layer.h"
 #include "tests/support/kernel_check.h"
 
 namespace plumb::test {
 namespace {
 
-struct Layer {
-  Shape x, w;
-  Conv2dParams p{};
-  bool bias = false;
-};
-
-std::string describe(const Layer& l) {
-  return message("x {} w {} stride {} {} dilation {} {} padding {} {} {} {} groups {}", l.x, l.w, l.p.stride[0],
-                 l.p.stride[1], l.p.dilation[0], l.p.dilation[1], l.p.padding[0], l.p.padding[1], l.p.padding[2],
-                 l.p.padding[3], l.p.groups);
-}
-
-// The three convolutions of a layer by the kernels under test.
-struct Results {
-  Tensor y, dx, dw;
-  Results(const Layer& l, DType dtype, bool integers) {
-    const PolicyScope scope({.algorithm = algorithm_id("direct_chwn")});
-    const auto make = [&](const TensorSpec& s, uint64_t seed) {
-      return integers ? small_integers(s, seed, 2) : random_tensor(s, seed);
-    };
-    const Tensor x = make(TensorSpec(l.x, dtype, Layout::kChwn), 1), w = make(TensorSpec(l.w, dtype), 2);
-    const Tensor b = make(TensorSpec(Shape{l.w[0]}, dtype), 3);
-    const TensorSpec ys = conv2d_output(l.p, x.spec(), w.spec());
-    const Tensor dy = make(ys, 4);
-    y = l.bias ? run<Conv2dForward>(l.p, {x, w, b}, ys) : run<Conv2dForward>(l.p, {x, w}, ys);
-    dx = run<Conv2dBackwardInput>(l.p, {dy, w}, x.spec());
-    dw = run<Conv2dBackwardWeight>(l.p, {dy, x}, w.spec());
-  }
-};
-
 // Against loops over every product, in f64; every candidate that takes the problem is held against them.
-void check_layer(const Layer& l, DType dtype) {
+void check_layer(const ConvLayer& l, DType dtype) {
   SCOPED_TRACE(describe(l) + " " + to_string(dtype));
   KernelCheck check(4);
-  const Results results(l, dtype, false);
+  const ConvResults results(l, "direct_chwn", Layout::kChwn, dtype, false);
   for (const char* kind : {"conv2d_forward", "conv2d_backward_input", "conv2d_backward_weight"}) {
     EXPECT_TRUE(check.checked().contains(std::string(kind) + ":direct_chwn"));
   }
 }
 
-std::vector<Layer> layers() {
+std::vector<ConvLayer> layers() {
   return {
       // images: a lane, part of a vector, vectors and parts of them
       {{1, 3, 7, 6}, {5, 3, 3, 3}, {.padding = 1}},
@@ -79,7 +46,7 @@ std::vector<Layer> layers() {
 }
 
 TEST(Conv2dChwn, MatchesTheDefinition) {
-  for (const Layer& l : layers()) {
+  for (const ConvLayer& l : layers()) {
     check_layer(l, DType::kF32);
     check_layer(l, DType::kBf16);
   }
@@ -91,7 +58,7 @@ TEST(Conv2dChwn, MatchesTheDefinitionOnRandomShapes) {
     return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1)));
   };
   for (int round = 0; round < 60; ++round) {
-    Layer l;
+    ConvLayer l;
     l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
     for (int i = 0; i < 2; ++i) {
       l.p.stride[i] = draw(1, 3);
@@ -110,8 +77,8 @@ TEST(Conv2dChwn, MatchesTheDefinitionOnRandomShapes) {
 
 // Whole numbers have exact sums: the kernel agrees bit for bit with the others, in their layouts.
 TEST(Conv2dChwn, AgreesWithTheOtherLayoutsExactly) {
-  const Layer l{{37, 6, 8, 7}, {20, 6, 3, 3}, {.stride = {1, 2}, .padding = {1, 1, 0, 1}}};
-  const Results got(l, DType::kF32, true);
+  const ConvLayer l{{37, 6, 8, 7}, {20, 6, 3, 3}, {.stride = {1, 2}, .padding = {1, 1, 0, 1}}};
+  const ConvResults got(l, "direct_chwn", Layout::kChwn, DType::kF32, true);
   const PolicyScope scope({.algorithm = algorithm_id("reference")});
   const Tensor x = small_integers(TensorSpec(l.x), 1, 2), w = small_integers(TensorSpec(l.w), 2, 2);
   const TensorSpec ys = conv2d_output(l.p, x.spec(), w.spec());
@@ -123,9 +90,9 @@ TEST(Conv2dChwn, AgreesWithTheOtherLayoutsExactly) {
 }
 
 TEST(Conv2dChwn, GivesTheSameBitsWithAnyNumberOfThreads) {
-  const Layer l{{40, 20, 9, 9}, {30, 20, 3, 3}, {.padding = {1, 1, 1, 1}}};
+  const ConvLayer l{{40, 20, 9, 9}, {30, 20, 3, 3}, {.padding = {1, 1, 1, 1}}};
   expect_same_with_any_threads([&] {
-    const Results r(l, DType::kF32, false);
+    const ConvResults r(l, "direct_chwn", Layout::kChwn, DType::kF32, false);
     return std::vector{r.y, r.dx, r.dw};
   });
 }
@@ -145,7 +112,7 @@ TEST(Conv2dChwn, ReluLetsNanThrough) {
 TEST(Conv2dChwn, ConvertsNothing) {
   for (const char* algorithm : {"direct_chwn", ""}) {  // by name, and what is first in its layout
     const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
-    for (const Layer& l : layers()) {
+    for (const ConvLayer& l : layers()) {
       for (const DType dtype : {DType::kF32, DType::kBf16}) {
         const TensorSpec x(l.x, dtype, Layout::kChwn), w(l.w, dtype), b(Shape{l.w[0]}, dtype);
         const TensorSpec y = conv2d_output(l.p, x, w);

@@ -1,8 +1,8 @@
 // Convolution on the host: own Winograd (NHWC, and NCHW with conversions around it), own direct kernels (CHWN), and
 // oneDNN in three ways: on the tensors' own layouts with the weights packed as it likes ("direct"), with every format
 // left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
-// pixels are a skinny product over the plain weights ("im2col"), and windows of one pixel a product of all pixels as
-// they stand ("inner_product", "gemm", "packed_gemm").
+// pixels are a skinny product over the plain weights ("im2col"), windows of one pixel a product of all pixels as they
+// stand ("inner_product", "gemm", "packed_gemm"), and any windows one of pixels by taps ("implicit_gemm").
 #include "kernels/conv2d.h"
 
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
+#include "kernels/cpu/conv2d/implicit_gemm.h"
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
@@ -176,6 +177,12 @@ Place place_of_winograd(const Conv& c, int m) {
   return (m == 4) == is_large ? Place::kFirst : Place::kListed;
 }
 
+// Before oneDNN's kernels of plain tensors where it copies nothing and fills its vectors.
+Place place_of_implicit_gemm(const Conv& c) {
+  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 32 && c.params.groups == 1;
+  return is_wide && c.x.layout == Layout::kNhwc && !has_few_pixels(c) ? Place::kListed : Place::kLast;
+}
+
 // A problem that outlives its caller's specs.
 struct OwnedProblem {
   Params params;
@@ -202,13 +209,15 @@ template <class Winograd, class Chwn, class Dnnl>
 void offer(const Problem<Params>& p, const Conv& c, InnerProduct which, Candidates& candidates, Winograd winograd,
            Chwn chwn, Dnnl dnnl_kernel) {
   const auto copy = std::make_shared<const OwnedProblem>(p);
-  const auto by_winograd = [&](int m) -> Candidates::Make {
+  const auto by_nhwc = [&](auto make) -> Candidates::Make {
     return [=] {
-      if (c.x.layout != Layout::kNchw) return winograd(copy->problem(), m);
+      if (c.x.layout != Layout::kNchw) return make(copy->problem());
       const OwnedProblem nhwc = copy->in_nhwc(which);
-      return layout_adapter(winograd(nhwc.problem(), m), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
+      return layout_adapter(make(nhwc.problem()), nhwc.in, nhwc.out[0], copy->in, copy->out[0]);
     };
   };
+  const auto by_winograd = [&](int m) { return by_nhwc([=](const auto& q) { return winograd(q, m); }); };
+  const auto by_implicit_gemm = by_nhwc([=](const auto& q) { return conv2d_implicit_gemm(which, q); });
   const auto by_onednn = [&](Way way) -> Candidates::Make {
     if (!c.fits()) return nullptr;
     return [=] { return declining([&] { return dnnl_kernel(c, way); }); };
@@ -219,6 +228,8 @@ void offer(const Problem<Params>& p, const Conv& c, InnerProduct which, Candidat
                               {"winograd_f4x4", kOwn, by_winograd(4), place_of_winograd(c, 4)},
                               {"winograd_f2x2", kOwn, by_winograd(2), place_of_winograd(c, 2)},
                               {"direct_chwn", kOwn, [=] { return chwn(copy->problem()); }},
+                              {"implicit_gemm", kOwn, is_of_pixels(c) ? Candidates::Make() : by_implicit_gemm,
+                               place_of_implicit_gemm(c)},
                               {"direct", Provider::kOneDnn, by_onednn(kDirect)},
                               {"blocked", Provider::kOneDnn, by_onednn(kBlocked)},
                               {"winograd_blocked", Provider::kOneDnn, by_onednn(kWinogradBlocked)}});

@@ -1,5 +1,4 @@
-// Products of large matrices: both operands are packed into panels that fit in the caches, and blocks of c are kept in
-// registers (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
+// Products of large matrices by packed panels (packed_product.h).
 #pragma once
 
 #include "kernels/cpu/gemm/product.h"

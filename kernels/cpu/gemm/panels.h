@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/gemm/packed_product.h"
 #include "kernels/cpu/movement/transpose_tiles.h"
 
 namespace plumb::cpu {
@@ -19,8 +20,9 @@ struct Operand {
 template <int W>
 class PanelPacker {
  public:
-  /// Of an operand with so many lines.
-  PanelPacker(const Operand& x, Range depths, int64_t lines) : x_(x), depths_(depths), lines_(lines) {}
+  /// Of an operand with so many lines. From panel to panel are so many depths, or those that are packed.
+  PanelPacker(const Operand& x, Range depths, int64_t lines, int64_t panel_depths = 0)
+      : x_(x), depths_(depths), lines_(lines), panel_(W * (panel_depths ? panel_depths : depths.size())) {}
 
   /// Packs lines from `lines.begin`, a panel behind the other, and prefetches what follows.
   void pack(float* to, Range lines) const {
@@ -35,7 +37,6 @@ class PanelPacker {
 
   // All panels go along together, so that memory is read in longer runs.
   void copy(float* to, const float* from, Range lines) const {
-    const int64_t panel = W * depths_.size();
     for (int64_t i = 0; i < depths_.size(); ++i, from += x_.depth_step) {
       for (int64_t at = 0; at < lines.size(); at += W) {
         const int64_t exist = lines_ - lines.begin - at;
@@ -47,12 +48,12 @@ class PanelPacker {
                        : simd::load(part, std::clamp<int64_t>(std::min<int64_t>(exist, W) - v * kLanes, 0, kLanes));
           simd::fetch<2>(part, lines.size() * 4);
         }
-        store_row(to + at / W * panel, i, row);
+        store_row(to + at / W * panel_, i, row);
       }
     }
   }
   void transpose(float* to, const float* from, Range lines) const {
-    for (int64_t at = 0; at < lines.size(); at += W, to += W * depths_.size(), from += W * x_.line_step) {
+    for (int64_t at = 0; at < lines.size(); at += W, to += panel_, from += W * x_.line_step) {
       transpose_panel(to, from, std::min<int64_t>(W, lines_ - lines.begin - at));
     }
   }
@@ -89,6 +90,18 @@ class PanelPacker {
 
   Operand x_;
   Range depths_;
+  int64_t lines_, panel_;
+};
+
+/// A matrix as it stands.
+template <int W>
+class MatrixPanels final : public PanelSource {
+ public:
+  MatrixPanels(const Operand& x, int64_t lines) : x_(x), lines_(lines) {}
+  void pack(float* to, Range lines, Range depths) const override { PanelPacker<W>(x_, depths, lines_).pack(to, lines); }
+
+ private:
+  Operand x_;
   int64_t lines_;
 };
 

@@ -1,0 +1,53 @@
+// Windows of images as lines of a packed product: what lies under a window is copied into panels, and nowhere else.
+#pragma once
+
+#include "kernels/cpu/gemm/packed_product.h"
+
+namespace plumb::cpu {
+
+/// Windows over images in NHWC. A window's taps are ordered by (row, column, channel); those outside the image are 0.
+struct Windows {
+  int64_t height, width;          ///< of an image
+  int64_t pixel;                  ///< floats from pixel to pixel
+  int64_t channels;               ///< of them, from the first on, those that are taken
+  int64_t out_height, out_width;  ///< windows of an image
+  int64_t top, left;              ///< of the first window; negative in the padding
+  int64_t stride_h, stride_w;     ///< from window to window
+  int64_t rows, columns;          ///< of a window
+  int64_t row_step, column_step;  ///< from one of them to the next
+
+  int64_t taps() const { return rows * columns * channels; }
+  /// Taps that are neighbours in memory: a row of the window, or a pixel.
+  int64_t run_columns() const { return column_step == 1 && channels == pixel ? columns : 1; }
+  int64_t run() const { return run_columns() * channels; }
+};
+
+/// Windows as rows of a: at each depth one of their taps. Where taps are neighbours, they are not copied.
+class WindowRows final : public PanelSource {
+ public:
+  WindowRows(const Windows& windows, const float* images) : windows_(windows), images_(images) {}
+  void pack(float* to, Range lines, Range depths) const override;
+  void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const override;
+
+ private:
+  // Stretches take no more memory than panels where they are at least four long.
+  bool gathers() const { return windows_.channels >= 4 && windows_.run() >= 8; }
+  void pack_panels(float* to, Range lines, Range depths) const;
+  void find_stretches(Stretch* to, Range lines, Range depths) const;
+
+  const Windows& windows_;
+  const float* images_;
+};
+
+/// Taps as columns of b: at each depth one of the windows.
+class WindowColumns final : public PanelSource {
+ public:
+  WindowColumns(const Windows& windows, const float* images) : windows_(windows), images_(images) {}
+  void pack(float* to, Range lines, Range depths) const override;
+
+ private:
+  const Windows& windows_;
+  const float* images_;
+};
+
+}  // namespace plumb::cpu

@@ -1,0 +1,157 @@
+#include "kernels/cpu/gemm/packed_block.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace plumb::cpu {
+namespace {
+
+using simd::kLanes;
+using simd::Vec;
+
+// One block of c.
+struct Target {
+  float* c;
+  const int64_t* at;
+  const float* bias;  // of the block's columns, or null
+  bool first, last, relu;
+};
+
+// The sums of a block of R rows and V vectors.
+template <int R, int V>
+struct Sums {
+  Vec of[R][V];
+
+  explicit Sums(const Target& to) {
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+      const Vec start = to.bias ? simd::load(to.bias + v * kLanes) : Vec{};
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) of[r][v] = to.first ? start : simd::load(to.c + to.at[r] + v * kLanes);
+    }
+  }
+  // Adds the products of elements of a, element(r) of row r, and a row of b.
+  template <class Element>
+  [[gnu::always_inline]] void add(const float* b, const Element& element) {
+    Vec row[V];
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) row[v] = simd::load(b + v * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Vec x = simd::broadcast(element(r));
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) of[r][v] += x * row[v];
+    }
+  }
+  void put(const Target& to) const {
+    to.relu && to.last ? put(to, [](Vec y) { return simd::relu(y); }) : put(to, [](Vec y) { return y; });
+  }
+
+ private:
+  template <class Done>
+  void put(const Target& to, const Done& done) const {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) simd::store(to.c + to.at[r] + v * kLanes, done(of[r][v]));
+    }
+  }
+};
+
+// A block's rows in a panel.
+struct OfPanel {
+  static constexpr int kRows = kBlockRows;
+  int64_t depth;
+  const float* a;
+  void next() { a += depth * kBlockRows; }
+
+  template <int R, int V>
+  static void multiply(OfPanel& rows, const float* b, const Target& to) {
+    Sums<R, V> sums(to);
+    const float* a = rows.a;
+#pragma GCC unroll 2
+    for (int64_t i = 0; i < rows.depth; ++i, a += kBlockRows, b += kBlockColumns) {
+      sums.add(b, [&](int r) { return a + r; });
+    }
+    sums.put(to);
+  }
+};
+
+// A block's rows as they lie in memory.
+struct OfStretches {
+  static constexpr int kRows = kGatheredRows;
+  int64_t depth;
+  const Stretch* a;
+  void next() {
+    for (int64_t done = 0; done < depth; ++a) done += a->depth;
+  }
+
+  template <int R, int V>
+  static void multiply(OfStretches& rows, const float* b, const Target& to) {
+    Sums<R, V> sums(to);
+    const Stretch* a = rows.a;
+    for (int64_t done = 0; done < rows.depth; done += a++->depth) {
+      if (!a->row[0]) {
+        b += a->depth * kBlockColumns;
+        continue;
+      }
+      const float* row[R];
+      for (int r = 0; r < R; ++r) row[r] = a->row[r];
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < a->depth; ++i, b += kBlockColumns) {
+        sums.add(b, [&](int r) { return row[r] + i; });
+      }
+    }
+    sums.put(to);
+  }
+};
+
+template <class Rows>
+using MultiplyBlock = void (*)(Rows& rows, const float* b, const Target& to);
+template <class Rows, int V, int... rows>
+constexpr std::array<MultiplyBlock<Rows>, sizeof...(rows)> blocks_of(std::integer_sequence<int, rows...>) {
+  return {&Rows::template multiply<rows + 1, V>...};
+}
+// Indexed by the number of rows - 1.
+template <class Rows, int V>
+constexpr auto kBlocks = blocks_of<Rows, V>(std::make_integer_sequence<int, Rows::kRows>());
+
+template <class Rows>
+void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
+  const int64_t n = blocks.columns.size();
+  const auto& multiply = n <= kLanes ? kBlocks<Rows, 1> : kBlocks<Rows, kBlockVectors>;
+  float* c = blocks.c + blocks.columns.begin;
+  Target to{
+      c, nullptr, blocks.bias ? blocks.bias + blocks.columns.begin : nullptr, blocks.first, blocks.last, blocks.relu};
+  // A block that reaches past the last column is a copy.
+  const bool copied = n % kLanes != 0;
+  float copy[Rows::kRows * kBlockColumns], bias[kBlockColumns];
+  int64_t rows_of_copy[Rows::kRows];
+  if (copied) {
+    std::fill_n(copy, Rows::kRows * kBlockColumns, 0.0f);
+    std::fill_n(bias, kBlockColumns, 0.0f);
+    if (to.bias) std::copy_n(to.bias, n, bias), to.bias = bias;
+    for (int64_t r = 0; r < Rows::kRows; ++r) rows_of_copy[r] = r * kBlockColumns;
+    to.c = copy, to.at = rows_of_copy;
+  }
+  for (int64_t i = 0; i < blocks.rows; i += Rows::kRows, a.next()) {
+    const int64_t height = std::min<int64_t>(Rows::kRows, blocks.rows - i);
+    const int64_t* at = blocks.at + i;
+    if (!copied) to.at = at;
+    for (int64_t r = 0; copied && !to.first && r < height; ++r) std::copy_n(c + at[r], n, copy + r * kBlockColumns);
+    multiply[static_cast<size_t>(height - 1)](a, b, to);
+    for (int64_t r = 0; copied && r < height; ++r) std::copy_n(copy + r * kBlockColumns, n, c + at[r]);
+  }
+}
+
+}  // namespace
+
+void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to) {
+  multiply_rows(OfPanel{depth, a}, b, to);
+}
+void multiply_gathered(int64_t depth, const Stretch* a, const float* b, const BlocksOfC& to) {
+  multiply_rows(OfStretches{depth, a}, b, to);
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,97 @@
+// Products of large matrices: both operands are packed into panels that fit in the caches, and blocks of c are kept in
+// registers (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
+#pragma once
+
+#include <limits>
+
+#include "kernels/cpu/gemm/packed_block.h"
+#include "kernels/cpu/parallel.h"
+
+namespace plumb::cpu {
+
+/// Operands are not asked for more depths than this at once: a panel of b takes half of a first-level cache of 32 KB.
+inline constexpr int64_t kMostPackedDepth = (int64_t{16} << 10) / (4 * kBlockColumns);
+/// Nor b for more columns than this.
+inline constexpr int64_t kMostPackedColumns = 8 * kBlockColumns;
+
+/// An operand, which packs some of its lines (rows of a, columns of b) at some depths. A panel has kBlockRows lines of a
+/// or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist; one
+/// panel lies behind the other. Lines begin with a panel.
+class PanelSource {
+ public:
+  virtual ~PanelSource() = default;
+  virtual void pack(float* to, Range lines, Range depths) const = 0;
+  /// Of a: multiplies lines that it has packed, `depth` of their depths, by a panel of b. An operand may have a way of its
+  /// own, and then a format.
+  virtual void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {
+    multiply_panel(depth, lines, b, to);
+  }
+};
+
+/// Where rows of c lie: they may be cut into runs, and these into groups of runs, with steps of their own.
+struct RowPlaces {
+  int64_t step;
+  int64_t in_run = std::numeric_limits<int64_t>::max(), run_step = 0;
+  int64_t runs = std::numeric_limits<int64_t>::max(), group_step = 0;
+  /// Writes the offset of each of these rows.
+  void fill(int64_t* at, Range rows) const;
+};
+
+/// The result: c, of which columns are neighbours, with a bias of each column (or null) and a ReLU if wanted.
+struct PackedResult {
+  float* c;
+  RowPlaces rows;
+  const float* bias = nullptr;
+  bool relu = false;
+};
+
+/// c = a b for a of m rows and b of n columns at depth k > 0, all in f32. How it is cut is decided beforehand, for so
+/// many threads; sums do not depend on their number. With few rows, each thread packs all of them and a group of b's
+/// panels at a time, for columns of its own: then b passes through a core's own caches once. Else threads pack b
+/// together, and share out blocks of a by ranges of b's panels.
+class PackedProduct {
+ public:
+  PackedProduct(int64_t m, int64_t n, int64_t k, int threads);
+  /// The memory that a run needs.
+  int64_t floats() const;
+  void run(const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory) const;
+
+ private:
+  class Run;
+  int64_t row_panels() const { return ceil_div(m_, kBlockRows); }
+  int64_t floats_of_a() const;
+  int64_t floats_of_b() const;
+  int64_t floats_of_all_b() const { return (has_few_rows_ ? team_ : 1) * floats_of_b(); }
+  Range depths(int64_t part) const { return piece(k_, part, parts_); }
+
+  int64_t m_, n_, k_;
+  int team_;               // threads
+  int64_t parts_;          // of the depth
+  int64_t together_ = 1;   // so many parts of b are packed at once
+  bool has_few_rows_;
+  int64_t wide_;           // columns that are packed at once, by one thread or by all of them; whole panels
+  int64_t row_tasks_ = 1, column_tasks_ = 1;
+};
+
+/// Products of one shape. Threads share them out if there are enough, else each product.
+class PackedProducts {
+ public:
+  PackedProducts(int64_t count, int64_t m, int64_t n, int64_t k, int threads);
+  /// The memory that a run needs.
+  int64_t floats() const { return team_ * product_.floats(); }
+  /// Calls body(i, product, memory) for each of them.
+  template <class Body>
+  void run(float* memory, const Body& body) const {
+    parallel_team(team_, [&](int t, int team) {
+      const Range mine = piece(count_, t, team);
+      for (int64_t i = mine.begin; i < mine.end; ++i) body(i, product_, memory + t * product_.floats());
+    });
+  }
+
+ private:
+  int64_t count_;
+  int team_;
+  PackedProduct product_;
+};
+
+}  // namespace plumb::cpu

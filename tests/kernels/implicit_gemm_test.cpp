@@ -1,0 +1,124 @@
+#include "kernels/cpu/conv2d/implicit_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/cpu/gemm/packed_product.h"
+#include "tests/support/conv_layer.h"
+#include "tests/support/kernel_check.h"
+
+namespace plumb::test {
+namespace {
+
+constexpr char kName[] = "implicit_gemm";
+
+// Whole numbers have exact sums: bit for bit what loops over every product give.
+void check_exactly(const ConvLayer& l, Layout layout = Layout::kNhwc) {
+  SCOPED_TRACE(describe(l) + " " + to_string(layout));
+  const KernelLog log;
+  const ConvResults got(l, kName, layout, DType::kF32, true);
+  EXPECT_TRUE(log.has(std::string("conv2d_forward:") + kName));
+  EXPECT_EQ(log.has(std::string("conv2d_backward_input:") + kName), l.w[1] >= 4);
+  EXPECT_TRUE(log.has(std::string("conv2d_backward_weight:") + kName));
+  const ConvResults expected(l, "reference", layout, DType::kF32, true);
+  EXPECT_TRUE(equal(got.y, expected.y));
+  EXPECT_TRUE(equal(got.dx, expected.dx));
+  EXPECT_TRUE(equal(got.dw, expected.dw));
+}
+
+std::vector<ConvLayer> layers() {
+  return {
+      // windows: of pixels, rows and columns; with taps that are neighbours in memory and such that are not
+      {{2, 4, 6, 7}, {4, 4, 1, 1}, {.stride = 2}},
+      {{2, 20, 9, 8}, {17, 20, 3, 3}, {.padding = 1}, true},
+      {{1, 5, 9, 31}, {33, 5, 1, 7}, {.padding = {0, 0, 3, 3}}},
+      {{1, 5, 31, 9}, {9, 5, 7, 1}, {.padding = {3, 3, 0, 0}, .activation = Activation::kRelu}, true},
+      {{2, 16, 14, 13}, {8, 16, 3, 3}, {.dilation = 2, .padding = 2}},
+      {{2, 16, 14, 13}, {8, 16, 3, 3}, {.dilation = {1, 3}, .padding = {1, 0, 2, 3}}},
+      // strides: that share windows' taps out, leave pixels out, and meet dilations
+      {{2, 8, 11, 12}, {16, 8, 3, 3}, {.stride = 2, .padding = 1}},
+      {{2, 8, 11, 12}, {16, 8, 2, 2}, {.stride = 3}},
+      {{2, 8, 17, 16}, {16, 8, 3, 3}, {.stride = {2, 4}, .dilation = {4, 2}, .padding = 3}},
+      {{2, 9, 13, 17}, {5, 9, 5, 4}, {.stride = {3, 2}, .dilation = {2, 3}, .padding = {4, 1, 0, 5}}, true},
+      {{1, 4, 3, 2}, {6, 4, 3, 3}, {.stride = 5, .padding = 2}},  // larger than the image
+      // windows in the padding altogether
+      {{2, 8, 4, 4}, {8, 8, 2, 3}, {.padding = {4, 3, 5, 5}}},
+      // groups
+      {{2, 24, 7, 7}, {12, 8, 3, 3}, {.padding = 1, .groups = 3}, true},
+      {{2, 8, 9, 7}, {8, 4, 3, 2}, {.stride = 2, .dilation = {1, 2}, .padding = {1, 0, 1, 2}, .groups = 2}},
+      // parts of the depth; few rows, and more than a block
+      {{1, 48, 9, 10}, {40, 48, 3, 3}, {.padding = 1}},
+      {{1, 3 * cpu::kMostPackedDepth, 30, 23}, {24, 3 * cpu::kMostPackedDepth, 1, 1}, {.padding = {0, 0, 0, 1}}},
+      {{3, 33, 21, 20}, {20, 33, 4, 5}, {.stride = 2, .padding = 2}, true},
+      {{2, 3, 40, 40}, {48, 3, 7, 7}, {.stride = 2, .padding = 3}},
+  };
+}
+
+TEST(ImplicitGemm, MatchesTheDefinition) {
+  for (const ConvLayer& l : layers()) check_exactly(l);
+}
+
+TEST(ImplicitGemm, MatchesTheDefinitionOnRandomShapes) {
+  std::mt19937 engine(7);
+  const auto draw = [&](int low, int high) {
+    return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1)));
+  };
+  for (int round = 0; round < 60; ++round) {
+    ConvLayer l;
+    l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
+    for (int i = 0; i < 2; ++i) {
+      l.p.stride[i] = draw(1, 4);
+      l.p.dilation[i] = draw(1, 3);
+    }
+    for (int32_t& p : l.p.padding) p = draw(0, 4);
+    const int64_t kh = draw(1, 5), kw = draw(1, 5);
+    const int64_t ih = draw(0, 9) + (kh - 1) * l.p.dilation[0] + 1, iw = draw(0, 9) + (kw - 1) * l.p.dilation[1] + 1;
+    l.w = Shape{l.p.groups * draw(4, 40), draw(4, 40), kh, kw};
+    l.x = Shape{draw(1, 4), l.p.groups * l.w[1], ih, iw};
+    if (kh * kw == 1) l.p.stride[0] = 2;  // else it is a product of pixels
+    l.bias = draw(0, 1) == 1;
+    if (draw(0, 1)) l.p.activation = Activation::kRelu;
+    check_exactly(l, round % 3 == 0 ? Layout::kNchw : Layout::kNhwc);
+  }
+}
+
+TEST(ImplicitGemm, GivesTheSameBitsWithAnyNumberOfThreads) {
+  for (const ConvLayer& l : {ConvLayer{{8, 20, 19, 19}, {30, 20, 3, 3}, {.stride = 2, .padding = 1}},
+                             ConvLayer{{4, 40, 12, 12}, {40, 10, 5, 5}, {.padding = 2, .groups = 4}}}) {
+    expect_same_with_any_threads([&] {
+      const ConvResults r(l, kName, Layout::kNhwc, DType::kF32, false);
+      return std::vector{r.y, r.dx, r.dw};
+    });
+  }
+}
+
+TEST(ImplicitGemm, ReluLetsNanThrough) {
+  Tensor x = random_tensor(TensorSpec(Shape{20, 8, 3, 3}, DType::kF32, Layout::kNhwc), 1);
+  x.mutable_data<float>()[7 * 8 * 9] = NAN;
+  const Tensor w = random_tensor(TensorSpec(Shape{5, 8, 3, 3}), 2);
+  const PolicyScope scope({.algorithm = algorithm_id(kName)});
+  const Tensor y = run<Conv2dForward>({.activation = Activation::kRelu}, {x, w},
+                                      TensorSpec(Shape{20, 5, 1, 1}, DType::kF32, Layout::kNhwc));
+
+  for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(std::isnan(y.data<float>()[static_cast<size_t>(i)]), i / 5 == 7);
+}
+
+TEST(ImplicitGemm, DeclinesWhatItIsNotFor) {
+  const auto takes = [](Layout layout, DType dtype, int64_t outputs) {
+    const TensorSpec in[] = {TensorSpec({2, 8, 5, 5}, dtype, layout), TensorSpec({outputs, 8, 3, 3}, dtype)};
+    const TensorSpec out[] = {TensorSpec({2, outputs, 3, 3}, dtype, layout)};
+    const Problem<Conv2dParams> p{{}, in, out, 1, MathMode::kStrict};
+    return cpu::conv2d_implicit_gemm(cpu::InnerProduct::kForward, p) != nullptr;
+  };
+  EXPECT_TRUE(takes(Layout::kNhwc, DType::kF32, 4));
+  EXPECT_FALSE(takes(Layout::kNhwc, DType::kF32, 3));
+  EXPECT_FALSE(takes(Layout::kNhwc, DType::kF64, 4));
+  EXPECT_FALSE(takes(Layout::kNhwc, DType::kBf16, 4));
+  EXPECT_FALSE(takes(Layout::kNchw, DType::kF32, 4));
+  EXPECT_FALSE(takes(Layout::kChwn, DType::kF32, 4));
+}
+
+}  // namespace
+}  // namespace plumb::test
