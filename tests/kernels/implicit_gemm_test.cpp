@@ -43,9 +43,12 @@ std::vector<ConvLayer> layers() {
       {{2, 8, 17, 16}, {16, 8, 3, 3}, {.stride = {2, 4}, .dilation = {4, 2}, .padding = 3}},
       {{2, 9, 13, 17}, {5, 9, 5, 4}, {.stride = {3, 2}, .dilation = {2, 3}, .padding = {4, 1, 0, 5}}, true},
       {{1, 4, 3, 2}, {6, 4, 3, 3}, {.stride = 5, .padding = 2}},  // larger than the image
-      // windows in the padding altogether
+      // windows in the padding altogether, or each by another part
+      {{2, 3, 9, 9}, {8, 3, 7, 7}, {.padding = 6}},
       {{2, 8, 4, 4}, {8, 8, 2, 3}, {.padding = {4, 3, 5, 5}}},
-      // groups
+      // groups, of which some may be taken together
+      {{2, 24, 6, 7}, {24, 4, 3, 3}, {.stride = 2, .padding = 1, .groups = 6}, true},
+      {{2, 40, 6, 5}, {20, 8, 1, 1}, {.groups = 5}},
       {{2, 24, 7, 7}, {12, 8, 3, 3}, {.padding = 1, .groups = 3}, true},
       {{2, 8, 9, 7}, {8, 4, 3, 2}, {.stride = 2, .dilation = {1, 2}, .padding = {1, 0, 1, 2}, .groups = 2}},
       // parts of the depth; few rows, and more than a block

@@ -117,5 +117,13 @@ TEST(Permute, NegativeDimensionsCountFromTheEnd) {
   EXPECT_EQ(permute(x, {0, -2, 2}).value.get(), x.value.get());
 }
 
+TEST(Permute, MovesNothingWhereTheOrderIsTheSame) {
+  const Tensor x = numbered({Shape{1, 2, 1, 3}, DType::kF32});
+  for (const Dims& dims : {Dims{1, 0, 2, 3}, Dims{1, 3, 0, 2}, Dims{0, 2, 1, 3}}) {
+    EXPECT_EQ(permute(x, dims).value->data, x.value->data);
+  }
+  EXPECT_NE(permute(x, {0, 3, 1, 2}).value->data, x.value->data);
+}
+
 }  // namespace
 }  // namespace plumb::test

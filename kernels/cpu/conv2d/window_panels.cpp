@@ -10,6 +10,32 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
+// Taps that are neighbours in memory (Windows::run), or some of them; where the first of all is from a window's first.
+struct TapRun {
+  int64_t down, along, offset;  // rows, columns, floats
+  Range taps;                   // of the run
+};
+
+// The runs of a range of taps.
+class TapRuns {
+ public:
+  TapRuns(const Windows& w, Range taps) {
+    const int64_t run = w.run(), in_row = w.columns / w.run_columns();
+    for (int64_t at = taps.begin, r = at / run; at < taps.end; ++r) {
+      const int64_t down = r / in_row * w.row_step, along = r % in_row * w.column_step;
+      const int64_t end = std::min(taps.end, (r + 1) * run);
+      runs_[count_++] = {down, along, (down * w.width + along) * w.pixel, {at - r * run, end - r * run}};
+      at = end;
+    }
+  }
+  const TapRun* begin() const { return runs_; }
+  const TapRun* end() const { return runs_ + count_; }
+
+ private:
+  TapRun runs_[std::max(kMostPackedDepth, kMostPackedColumns)];
+  int64_t count_ = 0;
+};
+
 // A window's place, which goes from one to the next.
 class Place {
  public:
@@ -27,19 +53,24 @@ class Place {
     look();
   }
 
+  /// The offset of its first tap in the images.
+  int64_t at() const { return at_; }
+  bool is_inside() const {
+    return top_ >= 0 && left_ >= 0 && top_ + (w_->rows - 1) * w_->row_step < w_->height &&
+           left_ + (w_->columns - 1) * w_->column_step < w_->width;
+  }
   // A run of taps: the offset of its first in the images, and which of them are inside.
   struct Piece {
     int64_t at;
     Range inside;
     bool contains(Range taps) const { return inside.begin <= taps.begin && taps.end <= inside.end; }
   };
-  Piece piece(int64_t run) const {
-    const int64_t wide = w_->run_columns(), in_row = w_->columns / wide, channels = w_->channels;
-    const int64_t down = run / in_row * w_->row_step, along = run % in_row * w_->column_step;
-    const int64_t y = top_ + down, x = left_ + along;
-    const int64_t at = at_ + (down * w_->width + along) * w_->pixel;
+  Piece piece(const TapRun& run) const {
+    const int64_t wide = w_->run_columns(), y = top_ + run.down, x = left_ + run.along, at = at_ + run.offset;
     if (y < 0 || y >= w_->height) return {at, {0, 0}};
-    return {at, {std::clamp<int64_t>(-x, 0, wide) * channels, std::clamp<int64_t>(w_->width - x, 0, wide) * channels}};
+    return {
+        at,
+        {std::clamp<int64_t>(-x, 0, wide) * w_->channels, std::clamp<int64_t>(w_->width - x, 0, wide) * w_->channels}};
   }
 
  private:
@@ -80,7 +111,7 @@ void pack_run(float* to, const float* images, const Place::Piece* pieces, int64_
         if (v * kLanes + j >= count) break;
         const Place::Piece& piece = pieces[v * kLanes + j];
         const float* from = images + piece.at + t;
-        const Vec row = !all_inside    ? load_inside(images, piece, t, n)
+        const Vec row = !all_inside   ? load_inside(images, piece, t, n)
                         : n == kLanes ? simd::load(from)
                                       : simd::load(from, n);
         tile[v][j] = std::bit_cast<tiles::TileRow<uint32_t>>(row);
@@ -123,14 +154,22 @@ void copy_floats(float* to, const float* from, int64_t n) {
 }
 
 // Copies some of a window's taps.
-void gather(float* to, const float* images, const Place& place, int64_t run, Range taps) {
-  for (int64_t at = taps.begin, r = at / run, end; at < taps.end; ++r, to += end - at, at = end) {
-    end = std::min(taps.end, (r + 1) * run);
-    const Place::Piece piece = place.piece(r);
-    const Range inside{std::clamp(piece.inside.begin + r * run, at, end), std::clamp(piece.inside.end + r * run, at, end)};
-    std::fill_n(to, inside.begin - at, 0.0f);
-    copy_floats(to + inside.begin - at, images + piece.at + inside.begin - r * run, inside.size());
-    std::fill_n(to + inside.end - at, end - inside.end, 0.0f);
+void gather(float* to, const float* images, const Place& place, const TapRuns& runs) {
+  if (place.is_inside()) {
+    for (const TapRun& run : runs) {
+      copy_floats(to, images + place.at() + run.offset + run.taps.begin, run.taps.size());
+      to += run.taps.size();
+    }
+    return;
+  }
+  for (const TapRun& run : runs) {
+    const Place::Piece piece = place.piece(run);
+    const Range inside{std::clamp(piece.inside.begin, run.taps.begin, run.taps.end),
+                       std::clamp(piece.inside.end, run.taps.begin, run.taps.end)};
+    std::fill_n(to, inside.begin - run.taps.begin, 0.0f);
+    copy_floats(to + inside.begin - run.taps.begin, images + piece.at + inside.begin, inside.size());
+    std::fill_n(to + inside.end - run.taps.begin, run.taps.end - inside.end, 0.0f);
+    to += run.taps.size();
   }
 }
 
@@ -145,53 +184,55 @@ void WindowRows::multiply(int64_t depth, const float* lines, const float* b, con
 }
 
 void WindowRows::find_stretches(Stretch* to, Range lines, Range depths) const {
-  const int64_t run = windows_.run();
+  const TapRuns runs(windows_, depths);
   Place place(windows_, lines.begin);
   for (int64_t i = lines.begin; i < lines.end; i += kGatheredRows) {
     const int64_t count = std::min<int64_t>(kGatheredRows, lines.end - i);
     Place places[kGatheredRows];
-    for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place;
-    for (int64_t d = depths.begin, r = d / run; d < depths.end; ++r) {
-      const int64_t end = std::min(depths.end, (r + 1) * run);
+    bool all_inside = true;
+    for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place, all_inside &= place.is_inside();
+    for (const TapRun& run : runs) {
+      if (all_inside) {
+        for (int64_t j = 0; j < count; ++j) to->row[j] = images_ + places[j].at() + run.offset + run.taps.begin;
+        to++->depth = run.taps.size();
+        continue;
+      }
       Place::Piece pieces[kGatheredRows];
-      for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(r);
-      while (d < end) d += stretch(to++, images_, pieces, count, {d - r * run, end - r * run});
+      for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
+      for (Range rest = run.taps; rest.size() > 0;) rest.begin += stretch(to++, images_, pieces, count, rest);
     }
   }
 }
 
 void WindowRows::pack_panels(float* to, Range lines, Range depths) const {
-  const int64_t run = windows_.run();
+  const TapRuns runs(windows_, depths);
   Place place(windows_, lines.begin);
-  for (int64_t i = lines.begin; i < lines.end; i += kBlockRows, to += kBlockRows * depths.size()) {
+  for (int64_t i = lines.begin; i < lines.end; i += kBlockRows) {
     const int64_t count = std::min<int64_t>(kBlockRows, lines.end - i);
     Place places[kBlockRows];
     for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place;
-    float* at = to;
-    for (int64_t d = depths.begin, r = d / run; d < depths.end; ++r) {
-      const int64_t end = std::min(depths.end, (r + 1) * run);
+    for (const TapRun& run : runs) {
       Place::Piece pieces[kBlockRows];
-      for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(r);
-      pack_run(at, images_, pieces, count, {d - r * run, end - r * run}, end < depths.end);
-      at += (end - d) * kBlockRows;
-      d = end;
+      for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
+      pack_run(to, images_, pieces, count, run.taps, &run + 1 != runs.end());
+      to += run.taps.size() * kBlockRows;
     }
   }
 }
 
 void WindowColumns::pack(float* to, Range lines, Range depths) const {
-  const int64_t run = windows_.run(), first = lines.begin / run;
-  const Range of_first{lines.begin - first * run, lines.end - first * run};
-  const bool is_one_run = lines.end <= (first + 1) * run && lines.size() % kBlockColumns == 0;
+  const TapRuns runs(windows_, lines);
+  const TapRun& first = *runs.begin();
+  const bool is_one_run = runs.begin() + 1 == runs.end() && lines.size() % kBlockColumns == 0;
   float row[kMostPackedColumns + kLanes];
   std::fill_n(row, kMostPackedColumns, 0.0f);
   Place place(windows_, depths.begin);
   for (int64_t i = depths.begin; i < depths.end; ++i, place.next(), to += kBlockColumns) {
     const float* from = row;
-    if (const Place::Piece piece = place.piece(first); is_one_run && piece.contains(of_first)) {
-      from = images_ + piece.at + of_first.begin;
+    if (const Place::Piece piece = place.piece(first); is_one_run && piece.contains(first.taps)) {
+      from = images_ + piece.at + first.taps.begin;
     } else {
-      gather(row, images_, place, run, lines);
+      gather(row, images_, place, runs);
     }
     for (int64_t at = 0; at < lines.size(); at += kBlockColumns) {
       for (int v = 0; v < kBlockVectors; ++v) {

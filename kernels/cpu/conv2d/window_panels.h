@@ -30,8 +30,8 @@ class WindowRows final : public PanelSource {
   void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const override;
 
  private:
-  // Stretches take no more memory than panels where they are at least four long.
-  bool gathers() const { return windows_.channels >= 4 && windows_.run() >= 8; }
+  // Whether stretches are worth it, and take no more memory than panels: one is at least a pixel's channels long.
+  bool gathers() const { return windows_.run() >= 8 && windows_.channels >= 3; }
   void pack_panels(float* to, Range lines, Range depths) const;
   void find_stretches(Stretch* to, Range lines, Range depths) const;
 

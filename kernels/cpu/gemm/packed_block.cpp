@@ -45,7 +45,7 @@ struct Sums {
     }
   }
   void put(const Target& to) const {
-    to.relu && to.last ? put(to, [](Vec y) { return simd::relu(y); }) : put(to, [](Vec y) { return y; });
+    to.relu&& to.last ? put(to, [](Vec y) { return simd::relu(y); }) : put(to, [](Vec y) { return y; });
   }
 
  private:
@@ -122,8 +122,8 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
   const int64_t n = blocks.columns.size();
   const auto& multiply = n <= kLanes ? kBlocks<Rows, 1> : kBlocks<Rows, kBlockVectors>;
   float* c = blocks.c + blocks.columns.begin;
-  Target to{
-      c, nullptr, blocks.bias ? blocks.bias + blocks.columns.begin : nullptr, blocks.first, blocks.last, blocks.relu};
+  Target to{c,           nullptr,    blocks.bias ? blocks.bias + blocks.columns.begin : nullptr, blocks.first,
+            blocks.last, blocks.relu};
   // A block that reaches past the last column is a copy.
   const bool copied = n % kLanes != 0;
   float copy[Rows::kRows * kBlockColumns], bias[kBlockColumns];

@@ -21,16 +21,16 @@ struct BlocksOfC {
   bool relu;          ///< of complete sums
 };
 
-/// Rows of a as they lie in memory, for so many depths: up to so many rows, as many pointers as fit beside the others in
-/// a processor's registers.
+/// Rows of a as they lie in memory, for so many depths: up to so many rows, as many pointers as fit beside the others
+/// in a processor's registers.
 inline constexpr int kGatheredRows = kBlockRows < 8 ? kBlockRows : 8;
 struct Stretch {
   const float* row[kGatheredRows];  ///< all null if these are zeros
   int64_t depth;
 };
 
-/// Adds to c the product of a, whose panels of kBlockRows rows lie one behind the other, and of one panel of b, which has
-/// kBlockColumns columns. A panel has its lines side by side at each of `depth` depths.
+/// Adds to c the product of a, whose panels of kBlockRows rows lie one behind the other, and of one panel of b, which
+/// has kBlockColumns columns. A panel has its lines side by side at each of `depth` depths.
 void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to);
 
 /// The same for rows of a that are gathered: of each kGatheredRows rows the stretches, which together are `depth` long.

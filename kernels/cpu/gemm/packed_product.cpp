@@ -5,8 +5,8 @@
 namespace plumb::cpu {
 namespace {
 
-// How much of a matrix is packed at once, beside what packed_product.h says: a block of a (kHeight high) takes 192 KB of
-// a second-level cache; the panels of b share the last level.
+// How much of a matrix is packed at once, beside what packed_product.h says: a block of a (kHeight high) takes 192 KB
+// of a second-level cache; the panels of b share the last level.
 constexpr int64_t kDepth = kMostPackedDepth;
 constexpr int64_t kHeight = (int64_t{192} << 10) / (4 * kDepth) / kBlockRows * kBlockRows;
 constexpr int64_t kMostColumns = (int64_t{4} << 20) / (4 * kDepth) / kBlockColumns * kBlockColumns;
@@ -63,9 +63,7 @@ int64_t PackedProduct::floats_of_a() const {
   return ceil_div(floats, kBlockColumns) * kBlockColumns;  // whole cache lines
 }
 int64_t PackedProduct::floats_of_b() const { return wide_ * (together_ > 1 ? k_ : ceil_div(k_, parts_)); }
-int64_t PackedProduct::floats() const {
-  return floats_of_all_b() + team_ * floats_of_a();
-}
+int64_t PackedProduct::floats() const { return floats_of_all_b() + team_ * floats_of_a(); }
 
 // One run, with the memory of its panels: first b's, whose rows are whole cache lines.
 class PackedProduct::Run {
@@ -144,7 +142,7 @@ class PackedProduct::Run {
   void multiply_panels(const float* a, const float* b, Range rows, Range columns, Range depths) const {
     int64_t at[kMostRows];
     result_.rows.fill(at, rows);
-    BlocksOfC to{result_.c, at, rows.size(), columns, result_.bias, depths.begin == 0, depths.end == cut_.k_,
+    BlocksOfC to{result_.c,   at, rows.size(), columns, result_.bias, depths.begin == 0, depths.end == cut_.k_,
                  result_.relu};
     for (int64_t j = columns.begin; j < columns.end; j += kBlockColumns, b += kBlockColumns * depths.size()) {
       to.columns = {j, std::min(columns.end, j + kBlockColumns)};

@@ -14,15 +14,15 @@ inline constexpr int64_t kMostPackedDepth = (int64_t{16} << 10) / (4 * kBlockCol
 /// Nor b for more columns than this.
 inline constexpr int64_t kMostPackedColumns = 8 * kBlockColumns;
 
-/// An operand, which packs some of its lines (rows of a, columns of b) at some depths. A panel has kBlockRows lines of a
-/// or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist; one
+/// An operand, which packs some of its lines (rows of a, columns of b) at some depths. A panel has kBlockRows lines of
+/// a or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist; one
 /// panel lies behind the other. Lines begin with a panel.
 class PanelSource {
  public:
   virtual ~PanelSource() = default;
   virtual void pack(float* to, Range lines, Range depths) const = 0;
-  /// Of a: multiplies lines that it has packed, `depth` of their depths, by a panel of b. An operand may have a way of its
-  /// own, and then a format.
+  /// Of a: multiplies lines that it has packed, `depth` of their depths, by a panel of b. An operand may have a way of
+  /// its own, and then a format.
   virtual void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {
     multiply_panel(depth, lines, b, to);
   }
@@ -65,11 +65,11 @@ class PackedProduct {
   Range depths(int64_t part) const { return piece(k_, part, parts_); }
 
   int64_t m_, n_, k_;
-  int team_;               // threads
-  int64_t parts_;          // of the depth
-  int64_t together_ = 1;   // so many parts of b are packed at once
+  int team_;              // threads
+  int64_t parts_;         // of the depth
+  int64_t together_ = 1;  // so many parts of b are packed at once
   bool has_few_rows_;
-  int64_t wide_;           // columns that are packed at once, by one thread or by all of them; whole panels
+  int64_t wide_;  // columns that are packed at once, by one thread or by all of them; whole panels
   int64_t row_tasks_ = 1, column_tasks_ = 1;
 };
 

@@ -103,7 +103,8 @@ void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
     if constexpr (kWait) y[k * step + j] = e;
     return e;
   });
-  for (int64_t j = 0; j < width; ++j) total[j] = kLog ? std::log(total[j]) : 1 / total[j];
+#pragma GCC ivdep
+  for (int64_t j = 0; j < width; ++j) total[j] = kLog ? math::log(total[j]) : 1 / total[j];
   for (int64_t k = 0; k < n; ++k) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < width; ++j) {
