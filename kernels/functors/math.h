@@ -144,14 +144,14 @@ PLUMB_HOST_DEVICE inline float log1p(float x) {
 PLUMB_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
 PLUMB_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
 PLUMB_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
-/// 2 ulp. An odd polynomial near zero, where 1 - 2 / (e^2x + 1) would cancel.
+/// 2 ulp. An odd polynomial near zero, where 1 - 2 e / (1 + e) with e = e^-2x would cancel.
 PLUMB_HOST_DEVICE inline float tanh(float x) {
   const float s = x * x;
   const float p = detail::polynomial(s, -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
                                      -3.33332819422e-1f);
   const float near = x + x * s * p;
   const float a = abs(x);
-  const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
+  const float e = exp_below(-2.0f * a), far = 1.0f - 2.0f * e / (1.0f + e);
   return a < 0.625f ? near : std::copysign(far, x);
 }
 PLUMB_HOST_DEVICE inline double erf(double x) { return std::erf(x); }
