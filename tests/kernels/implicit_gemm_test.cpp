@@ -43,10 +43,14 @@ std::vector<ConvLayer> layers() {
       {{2, 8, 17, 16}, {16, 8, 3, 3}, {.stride = {2, 4}, .dilation = {4, 2}, .padding = 3}},
       {{2, 9, 13, 17}, {5, 9, 5, 4}, {.stride = {3, 2}, .dilation = {2, 3}, .padding = {4, 1, 0, 5}}, true},
       {{1, 4, 3, 2}, {6, 4, 3, 3}, {.stride = 5, .padding = 2}},  // larger than the image
+      // fewer channels than are read where they lie: rows of a window longer than a vector, and than a part of the
+      // depth
+      {{2, 2, 12, 20}, {8, 2, 3, 11}, {.padding = {1, 1, 5, 5}}},
+      {{1, 2, 20, 20}, {8, 2, 17, 17}, {.padding = 8}},
       // windows in the padding altogether, or each by another part
       {{2, 3, 9, 9}, {8, 3, 7, 7}, {.padding = 6}},
       {{2, 8, 4, 4}, {8, 8, 2, 3}, {.padding = {4, 3, 5, 5}}},
-      // groups, of which some may be taken together
+      // groups
       {{2, 24, 6, 7}, {24, 4, 3, 3}, {.stride = 2, .padding = 1, .groups = 6}, true},
       {{2, 40, 6, 5}, {20, 8, 1, 1}, {.groups = 5}},
       {{2, 24, 7, 7}, {12, 8, 3, 3}, {.padding = 1, .groups = 3}, true},
@@ -78,7 +82,8 @@ TEST(ImplicitGemm, MatchesTheDefinitionOnRandomShapes) {
     for (int32_t& p : l.p.padding) p = draw(0, 4);
     const int64_t kh = draw(1, 5), kw = draw(1, 5);
     const int64_t ih = draw(0, 9) + (kh - 1) * l.p.dilation[0] + 1, iw = draw(0, 9) + (kw - 1) * l.p.dilation[1] + 1;
-    l.w = Shape{l.p.groups * draw(4, 40), draw(4, 40), kh, kw};
+    l.w = Shape{l.p.groups * draw(4, 40), draw(1, 40), kh, kw};
+    if (l.w[1] * kh * kw < 4) continue;
     l.x = Shape{draw(1, 4), l.p.groups * l.w[1], ih, iw};
     if (kh * kw == 1) l.p.stride[0] = 2;  // else it is a product of pixels
     l.bias = draw(0, 1) == 1;

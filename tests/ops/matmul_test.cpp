@@ -95,7 +95,10 @@ TEST(Matmul, PackedPanelsAreCutAnywhere) {
   const int before = threads();
   for (const int n : {1, 2, 3}) {
     set_threads(n);
-    if (n == 2) check({40, 16, 66000}, {}, {}, false, true);  // so deep that b's parts are packed one at a time
+    if (n == 2) {
+      check({40, 16, 66000}, {}, {}, false, true);  // so deep that b's parts are packed one at a time
+      check({20, 17, 2000}, {}, {}, false, false);  // so few rows that threads share the columns
+    }
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
         for (const Size s : {Size{1, 1, 1}, {5, 17, 3}, {97, 65, 300}, {64, 160, 256}, {600, 70, 33}, {3, 8300, 30}})

@@ -1,6 +1,6 @@
 #include "kernels/cpu/conv2d/implicit_gemm.h"
 
-#include <numeric>
+#include <algorithm>
 #include <vector>
 
 #include "core/memory.h"
@@ -17,16 +17,14 @@ using Params = Conv2dParams;
 // Products with fewer columns leave most of a vector empty.
 constexpr int64_t kLeastColumns = 4;
 
-// w (OC, IC / groups, KH, KW), in its own order or with its channels innermost: (OC, KH, KW, IC / groups). Then groups
-// of few channels may be taken together, with zeros between them, so that vectors are full.
+// w (OC, IC / groups, KH, KW), in its own order or with its channels innermost: (OC, KH, KW, IC / groups).
 struct Weights {
-  int64_t outputs, channels, rows, columns;  // as they are multiplied
-  int64_t together = 1, group_outputs = 0;   // groups, and the outputs of each
+  int64_t outputs, channels, rows, columns;
   explicit Weights(const Shape& w) : outputs(w[0]), channels(w[1]), rows(w[2]), columns(w[3]) {}
   int64_t pixels() const { return rows * columns; }
   int64_t taps() const { return pixels() * channels; }
   int64_t numel() const { return outputs * taps(); }
-  bool is_either() const { return together == 1 && (pixels() == 1 || channels == 1); }
+  bool is_either() const { return pixels() == 1 || channels == 1; }
   bool operator==(const Weights&) const = default;
 
   /// Puts each output's matrix, of `channels` rows of pixels or `pixels` rows of channels, the other way round.
@@ -38,27 +36,9 @@ struct Weights {
     of_x.of[0] = taps(), of_x.of[1] = 1, of_x.of[2] = from_columns;
     return copy_strided(strided_loop<1>(y, {of_x}), 0, y).make();
   }
-  std::unique_ptr<Kernel> spread() const {
-    return make_kernel("plumb:spread_groups", [w = *this](const Launch& l) {
-      const int64_t own = w.channels / w.together, pixels = w.pixels();
-      parallel_for(w.outputs, kGrainBytes / (4 * w.taps()), [&](int64_t begin, int64_t end) {
-        for (int64_t o = begin; o < end; ++o) {
-          const float* from = static_cast<const float*>(l.in[0]) + o * own * pixels;
-          float* to = static_cast<float*>(l.out[0]) + o * w.taps();
-          std::fill_n(to, w.taps(), 0.0f);
-          to += o / w.group_outputs % w.together * own;
-          for (int64_t i = 0; i < pixels; ++i) {
-            for (int64_t c = 0; c < own; ++c) to[i * w.channels + c] = from[c * pixels + i];
-          }
-        }
-      });
-    });
-  }
   Layout innermost_channels() const {
-    const auto make = [w = *this](const TensorSpec&) { return w.together == 1 ? w.turn(true) : w.spread(); };
-    const std::string name =
-        together == 1 ? "channels_innermost" : message("channels_innermost_of_{}_groups", together);
-    return register_pack(*this, {name, static_cast<size_t>(numel()) * sizeof(float), make});
+    const auto make = [w = *this](const TensorSpec&) { return w.turn(true); };
+    return register_pack(*this, {"channels_innermost", static_cast<size_t>(numel()) * sizeof(float), make});
   }
 };
 
@@ -68,32 +48,20 @@ struct Conv {
   Weights w;
   Params p;
 
-  // What are the columns of the product, in a group.
-  int64_t product_columns(InnerProduct which) const {
-    switch (which) {
-      case InnerProduct::kForward: return outputs();
-      case InnerProduct::kBackwardInput: return w.channels;
-      case InnerProduct::kBackwardWeight: return w.taps();
-    }
-    return 0;
-  }
   bool applies(InnerProduct which) const {
     if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || x.dtype != DType::kF32) return false;
-    return x.numel() && w.numel() && y.numel() && product_columns(which) >= kLeastColumns;
-  }
-  // Takes as many groups together as fill a block's columns.
-  void take_groups_together(InnerProduct which) {
-    int64_t most = kBlockColumns / product_columns(which);
-    while (most > 1 && p.groups % most != 0) --most;
-    if (most <= 1) return;
-    w.together = most, w.group_outputs = outputs();
-    w.channels *= most;
-    p.groups /= static_cast<int32_t>(most);
+    if (!x.numel() || !w.numel() || !y.numel()) return false;
+    switch (which) {
+      case InnerProduct::kForward: return outputs() >= kLeastColumns;
+      case InnerProduct::kBackwardInput: return w.channels >= kLeastColumns;
+      case InnerProduct::kBackwardWeight: return w.taps() >= kLeastColumns;
+    }
+    return false;
   }
   int64_t outputs() const { return w.outputs / p.groups; }  // of a group
   int64_t pixels() const { return y.shape[0] * y.shape[2] * y.shape[3]; }
   // What y's pixels see of x, in a group.
-  Windows windows() const {
+  ImageWindows windows() const {
     return {.height = x.shape[2],
             .width = x.shape[3],
             .pixel = x.shape[1],
@@ -174,7 +142,7 @@ class TapColumns final : public PanelSource {
 
 // The pixels of x of one phase in each dimension: a convolution of y with some of the taps.
 struct PhaseOfImage {
-  Windows windows;
+  ImageWindows windows;
   std::vector<int64_t> taps;
   int64_t at;  // the first pixel's offset in dx
   RowPlaces places;
@@ -270,10 +238,9 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
 std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<Params>& p) {
   const bool is_forward = which == InnerProduct::kForward, of_w = which == InnerProduct::kBackwardWeight;
   const TensorSpec &x = is_forward ? p.in[0] : of_w ? p.in[1] : p.out[0], &y = is_forward ? p.out[0] : p.in[0];
-  Conv c{x, y, Weights((of_w ? p.out[0] : p.in[1]).shape), p.params};
+  const Conv c{x, y, Weights((of_w ? p.out[0] : p.in[1]).shape), p.params};
   if (!c.applies(which)) return nullptr;
   if (of_w) return backward_weight(c, p.threads);
-  c.take_groups_together(which);
   auto kernel = is_forward ? forward(c, p.in.size() == 3, p.threads) : backward_input(c, p.threads);
   if (!c.w.is_either()) kernel->info().packs.push_back({1, c.w.innermost_channels()});
   return kernel;

@@ -10,7 +10,8 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-// Taps that are neighbours in memory (Windows::run), or some of them; where the first of all is from a window's first.
+// Taps that are neighbours in memory (ImageWindows::run), or some of them; where the first of all is from a window's
+// first.
 struct TapRun {
   int64_t down, along, offset;  // rows, columns, floats
   Range taps;                   // of the run
@@ -19,7 +20,7 @@ struct TapRun {
 // The runs of a range of taps.
 class TapRuns {
  public:
-  TapRuns(const Windows& w, Range taps) {
+  TapRuns(const ImageWindows& w, Range taps) {
     const int64_t run = w.run(), in_row = w.columns / w.run_columns();
     for (int64_t at = taps.begin, r = at / run; at < taps.end; ++r) {
       const int64_t down = r / in_row * w.row_step, along = r % in_row * w.column_step;
@@ -37,10 +38,10 @@ class TapRuns {
 };
 
 // A window's place, which goes from one to the next.
-class Place {
+class WindowPlace {
  public:
-  Place() = default;
-  Place(const Windows& w, int64_t i)
+  WindowPlace() = default;
+  WindowPlace(const ImageWindows& w, int64_t i)
       : w_(&w), column_(i % w.out_width), row_(i / w.out_width % w.out_height), image_(i / w.out_width / w.out_height) {
     look();
   }
@@ -80,13 +81,13 @@ class Place {
     at_ = ((image_ * w_->height + top_) * w_->width + left_) * w_->pixel;
   }
 
-  const Windows* w_;
+  const ImageWindows* w_;
   int64_t column_, row_, image_;
   int64_t at_, top_, left_;  // of its first tap
 };
 
 // The run's taps [begin, begin + n), n <= kLanes; 0 for those outside.
-Vec load_inside(const float* images, const Place::Piece& piece, int64_t begin, int64_t n) {
+Vec load_inside(const float* images, const WindowPlace::Piece& piece, int64_t begin, int64_t n) {
   const int64_t from = std::max(begin, piece.inside.begin), to = std::min(begin + n, piece.inside.end);
   if (from >= to) return Vec{};
   if (from == begin) return simd::load(images + piece.at + begin, to - begin);
@@ -99,7 +100,7 @@ constexpr int kParts = static_cast<int>(simd::vectors_of(kBlockRows));
 
 // Packs a run's taps of some windows, `more` of which follow in the panel: rows are stored as whole vectors, whose rest
 // the next row overwrites.
-void pack_run(float* to, const float* images, const Place::Piece* pieces, int64_t count, Range taps, bool more) {
+void pack_run(float* to, const float* images, const WindowPlace::Piece* pieces, int64_t count, Range taps, bool more) {
   const bool all_inside = std::all_of(pieces, pieces + count, [&](const auto& p) { return p.contains(taps); });
   for (int64_t t = taps.begin; t < taps.end; t += kLanes, to += kLanes * kBlockRows) {
     const int64_t n = std::min(kLanes, taps.end - t);
@@ -109,7 +110,7 @@ void pack_run(float* to, const float* images, const Place::Piece* pieces, int64_
 #pragma GCC unroll 16
       for (int64_t j = 0; j < kLanes; ++j) {
         if (v * kLanes + j >= count) break;
-        const Place::Piece& piece = pieces[v * kLanes + j];
+        const WindowPlace::Piece& piece = pieces[v * kLanes + j];
         const float* from = images + piece.at + t;
         const Vec row = !all_inside   ? load_inside(images, piece, t, n)
                         : n == kLanes ? simd::load(from)
@@ -134,7 +135,7 @@ constexpr float kZeros[kMostPackedDepth] = {};
 
 // Writes the stretch of a run from a tap on in which each window is inside or outside of the image all along, up to the
 // last tap, and returns its length.
-int64_t stretch(Stretch* to, const float* images, const Place::Piece* pieces, int64_t count, Range taps) {
+int64_t stretch(Stretch* to, const float* images, const WindowPlace::Piece* pieces, int64_t count, Range taps) {
   int64_t end = taps.end, inside = 0;
   for (int64_t j = 0; j < count; ++j) {
     const Range& part = pieces[j].inside;
@@ -154,7 +155,7 @@ void copy_floats(float* to, const float* from, int64_t n) {
 }
 
 // Copies some of a window's taps.
-void gather(float* to, const float* images, const Place& place, const TapRuns& runs) {
+void gather(float* to, const float* images, const WindowPlace& place, const TapRuns& runs) {
   if (place.is_inside()) {
     for (const TapRun& run : runs) {
       copy_floats(to, images + place.at() + run.offset + run.taps.begin, run.taps.size());
@@ -163,7 +164,7 @@ void gather(float* to, const float* images, const Place& place, const TapRuns& r
     return;
   }
   for (const TapRun& run : runs) {
-    const Place::Piece piece = place.piece(run);
+    const WindowPlace::Piece piece = place.piece(run);
     const Range inside{std::clamp(piece.inside.begin, run.taps.begin, run.taps.end),
                        std::clamp(piece.inside.end, run.taps.begin, run.taps.end)};
     std::fill_n(to, inside.begin - run.taps.begin, 0.0f);
@@ -175,6 +176,13 @@ void gather(float* to, const float* images, const Place& place, const TapRuns& r
 
 }  // namespace
 
+// The memory of a panel holds the stretches of its rows, if these have three channels or more: a block's are at most as
+// many as pixels in a part of the depth, which is half of the largest or more, or all of it.
+constexpr int64_t kLeastPart = kMostPackedDepth / 2, kFloats = sizeof(Stretch) / sizeof(float),
+                  kBlocks = ceil_div(kBlockRows, kGatheredRows);
+static_assert(kBlocks * kFloats * ((kLeastPart - 2) / 3 + 2) <= kBlockRows * kLeastPart &&
+              kBlocks * kFloats <= kBlockRows * 3);
+
 void WindowRows::pack(float* to, Range lines, Range depths) const {
   gathers() ? find_stretches(reinterpret_cast<Stretch*>(to), lines, depths) : pack_panels(to, lines, depths);
 }
@@ -185,10 +193,10 @@ void WindowRows::multiply(int64_t depth, const float* lines, const float* b, con
 
 void WindowRows::find_stretches(Stretch* to, Range lines, Range depths) const {
   const TapRuns runs(windows_, depths);
-  Place place(windows_, lines.begin);
+  WindowPlace place(windows_, lines.begin);
   for (int64_t i = lines.begin; i < lines.end; i += kGatheredRows) {
     const int64_t count = std::min<int64_t>(kGatheredRows, lines.end - i);
-    Place places[kGatheredRows];
+    WindowPlace places[kGatheredRows];
     bool all_inside = true;
     for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place, all_inside &= place.is_inside();
     for (const TapRun& run : runs) {
@@ -197,7 +205,7 @@ void WindowRows::find_stretches(Stretch* to, Range lines, Range depths) const {
         to++->depth = run.taps.size();
         continue;
       }
-      Place::Piece pieces[kGatheredRows];
+      WindowPlace::Piece pieces[kGatheredRows];
       for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
       for (Range rest = run.taps; rest.size() > 0;) rest.begin += stretch(to++, images_, pieces, count, rest);
     }
@@ -206,13 +214,13 @@ void WindowRows::find_stretches(Stretch* to, Range lines, Range depths) const {
 
 void WindowRows::pack_panels(float* to, Range lines, Range depths) const {
   const TapRuns runs(windows_, depths);
-  Place place(windows_, lines.begin);
+  WindowPlace place(windows_, lines.begin);
   for (int64_t i = lines.begin; i < lines.end; i += kBlockRows) {
     const int64_t count = std::min<int64_t>(kBlockRows, lines.end - i);
-    Place places[kBlockRows];
+    WindowPlace places[kBlockRows];
     for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place;
     for (const TapRun& run : runs) {
-      Place::Piece pieces[kBlockRows];
+      WindowPlace::Piece pieces[kBlockRows];
       for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
       pack_run(to, images_, pieces, count, run.taps, &run + 1 != runs.end());
       to += run.taps.size() * kBlockRows;
@@ -226,10 +234,10 @@ void WindowColumns::pack(float* to, Range lines, Range depths) const {
   const bool is_one_run = runs.begin() + 1 == runs.end() && lines.size() % kBlockColumns == 0;
   float row[kMostPackedColumns + kLanes];
   std::fill_n(row, kMostPackedColumns, 0.0f);
-  Place place(windows_, depths.begin);
+  WindowPlace place(windows_, depths.begin);
   for (int64_t i = depths.begin; i < depths.end; ++i, place.next(), to += kBlockColumns) {
     const float* from = row;
-    if (const Place::Piece piece = place.piece(first); is_one_run && piece.contains(first.taps)) {
+    if (const WindowPlace::Piece piece = place.piece(first); is_one_run && piece.contains(first.taps)) {
       from = images_ + piece.at + first.taps.begin;
     } else {
       gather(row, images_, place, runs);

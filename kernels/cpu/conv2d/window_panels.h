@@ -1,4 +1,4 @@
-// Windows of images as lines of a packed product: what lies under a window is copied into panels, and nowhere else.
+// Windows of images as lines of a packed product: what lies under a window is read there, or copied into panels.
 #pragma once
 
 #include "kernels/cpu/gemm/packed_product.h"
@@ -6,7 +6,7 @@
 namespace plumb::cpu {
 
 /// Windows over images in NHWC. A window's taps are ordered by (row, column, channel); those outside the image are 0.
-struct Windows {
+struct ImageWindows {
   int64_t height, width;          ///< of an image
   int64_t pixel;                  ///< floats from pixel to pixel
   int64_t channels;               ///< of them, from the first on, those that are taken
@@ -25,28 +25,29 @@ struct Windows {
 /// Windows as rows of a: at each depth one of their taps. Where taps are neighbours, they are not copied.
 class WindowRows final : public PanelSource {
  public:
-  WindowRows(const Windows& windows, const float* images) : windows_(windows), images_(images) {}
+  WindowRows(const ImageWindows& windows, const float* images) : windows_(windows), images_(images) {}
   void pack(float* to, Range lines, Range depths) const override;
   void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const override;
 
  private:
-  // Whether stretches are worth it, and take no more memory than panels: one is at least a pixel's channels long.
+  // Whether stretches are worth it, and take no more memory than panels: one is a pixel's channels long or longer, but
+  // for those that the ends of a part of the depth cut.
   bool gathers() const { return windows_.run() >= 8 && windows_.channels >= 3; }
   void pack_panels(float* to, Range lines, Range depths) const;
   void find_stretches(Stretch* to, Range lines, Range depths) const;
 
-  const Windows& windows_;
+  const ImageWindows& windows_;
   const float* images_;
 };
 
 /// Taps as columns of b: at each depth one of the windows.
 class WindowColumns final : public PanelSource {
  public:
-  WindowColumns(const Windows& windows, const float* images) : windows_(windows), images_(images) {}
+  WindowColumns(const ImageWindows& windows, const float* images) : windows_(windows), images_(images) {}
   void pack(float* to, Range lines, Range depths) const override;
 
  private:
-  const Windows& windows_;
+  const ImageWindows& windows_;
   const float* images_;
 };
 

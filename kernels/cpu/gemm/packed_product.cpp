@@ -60,12 +60,12 @@ PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads)
 
 int64_t PackedProduct::floats_of_a() const {
   const int64_t floats = ceil_div(row_panels(), row_tasks_) * kBlockRows * ceil_div(k_, parts_);
-  return ceil_div(floats, kBlockColumns) * kBlockColumns;  // whole cache lines
+  return ceil_div(floats, kBlockColumns) * kBlockColumns;  // rows of b's panels stay aligned behind them
 }
 int64_t PackedProduct::floats_of_b() const { return wide_ * (together_ > 1 ? k_ : ceil_div(k_, parts_)); }
 int64_t PackedProduct::floats() const { return floats_of_all_b() + team_ * floats_of_a(); }
 
-// One run, with the memory of its panels: first b's, whose rows are whole cache lines.
+// One run, with the memory of its panels: first b's, whose rows are whole vectors.
 class PackedProduct::Run {
  public:
   Run(const PackedProduct& cut, const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory)
@@ -97,7 +97,7 @@ class PackedProduct::Run {
         parallel_team(cut_.team_, [&](int t, int team) {
           const Range tasks = piece(cut_.row_tasks_ * cut_.column_tasks_, t, team);
           for (int64_t task = tasks.begin; task < tasks.end; ++task) {
-            run_task(a_of(t), task, task == tasks.begin, columns, parts);
+            run_task(a_of(t), task, columns, parts);
           }
         });
       }
@@ -120,15 +120,13 @@ class PackedProduct::Run {
       }
     }
   }
-  // Each block of rows is first packed, unless the task before was of the same.
-  void run_task(float* a, int64_t task, bool is_first, Range columns, Range parts) const {
-    const int64_t column_task = task % cut_.column_tasks_;
+  void run_task(float* a, int64_t task, Range columns, Range parts) const {
     const Range panels = piece(cut_.row_panels(), task / cut_.column_tasks_, cut_.row_tasks_);
     const Range rows{panels.begin * kBlockRows, std::min(cut_.m_, panels.end * kBlockRows)};
-    const Range mine = piece_of(columns, column_task, cut_.column_tasks_);
+    const Range mine = piece_of(columns, task % cut_.column_tasks_, cut_.column_tasks_);
     for (int64_t part = parts.begin; part < parts.end; ++part) {
       const Range depths = cut_.depths(part);
-      if (is_first || column_task == 0 || parts.size() > 1) a_.pack(a, rows, depths);
+      a_.pack(a, rows, depths);
       multiply_panels(a, b_of(columns, part, parts) + (mine.begin - columns.begin) * depths.size(), rows, mine, depths);
     }
   }

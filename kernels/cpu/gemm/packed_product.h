@@ -46,9 +46,9 @@ struct PackedResult {
 };
 
 /// c = a b for a of m rows and b of n columns at depth k > 0, all in f32. How it is cut is decided beforehand, for so
-/// many threads; sums do not depend on their number. With few rows, each thread packs all of them and a group of b's
-/// panels at a time, for columns of its own: then b passes through a core's own caches once. Else threads pack b
-/// together, and share out blocks of a by ranges of b's panels.
+/// many threads; sums of finite numbers do not depend on how many. With few rows, each thread packs all of them and a
+/// group of b's panels at a time, for columns of its own: then b passes through a core's own caches once. Else threads
+/// pack b together, and share out blocks of a by ranges of b's panels.
 class PackedProduct {
  public:
   PackedProduct(int64_t m, int64_t n, int64_t k, int threads);
