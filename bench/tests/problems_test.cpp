@@ -115,5 +115,14 @@ TEST(ProblemsTest, TheBuiltInShapesAreSound) {
   EXPECT_EQ(p.linear.size(), 6u);
 }
 
+TEST(ProblemsTest, TheOtherShapesAreSoundAndOfTheirOwn) {
+  Problems other;
+  other.read_file(test::source_folder() + "/bench/other_shapes.txt");
+
+  EXPECT_GE(other.conv2d.size(), 18u);
+  const std::string_view builtin = builtin_problems();
+  for (const ConvProblem& c : other.conv2d) EXPECT_EQ(builtin.find(c.name), std::string_view::npos) << c.name;
+}
+
 }  // namespace
 }  // namespace plumb::bench
