@@ -25,6 +25,10 @@ int threads_for(int64_t multiplications, int threads) {
 }  // namespace
 
 void RowPlaces::fill(int64_t* at, Range rows) const {
+  if (rows.end <= in_run) {  // in one run, as those of a matrix
+    for (int64_t i = 0; i < rows.size(); ++i) at[i] = (rows.begin + i) * step;
+    return;
+  }
   int64_t in = rows.begin % in_run, run = rows.begin / in_run % runs, group = rows.begin / in_run / runs;
   for (int64_t i = 0; i < rows.size(); ++i) {
     at[i] = group * group_step + run * run_step + in * step;
