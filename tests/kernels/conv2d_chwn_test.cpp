@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "tests/support/conv_layer.h"
 #include "tests/support/kernel_check.h"
@@ -54,23 +53,17 @@ TEST(Conv2dChwn, MatchesTheDefinition) {
 
 TEST(Conv2dChwn, MatchesTheDefinitionOnRandomShapes) {
   std::mt19937 engine(5);
-  const auto draw = [&](int low, int high) {
-    return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1)));
-  };
+  const ConvLimits most{.images = 40,
+                        .least_outputs = 1,
+                        .outputs = 20,
+                        .channels = 12,
+                        .window = 4,
+                        .beyond = 6,
+                        .stride = 3,
+                        .dilation = 2,
+                        .padding = 3};
   for (int round = 0; round < 60; ++round) {
-    ConvLayer l;
-    l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
-    for (int i = 0; i < 2; ++i) {
-      l.p.stride[i] = draw(1, 3);
-      l.p.dilation[i] = draw(1, 2);
-    }
-    for (int32_t& p : l.p.padding) p = draw(0, 3);
-    const int64_t kh = draw(1, 4), kw = draw(1, 4);
-    const int64_t ih = draw(0, 6) + (kh - 1) * l.p.dilation[0] + 1, iw = draw(0, 6) + (kw - 1) * l.p.dilation[1] + 1;
-    l.w = Shape{l.p.groups * draw(1, 20), draw(1, 12), kh, kw};
-    l.x = Shape{draw(1, 40), l.p.groups * l.w[1], ih, iw};
-    l.bias = draw(0, 1) == 1;
-    if (draw(0, 1)) l.p.activation = Activation::kRelu;
+    const ConvLayer l = random_layer(engine, most);
     check_layer(l, round % 4 == 0 ? DType::kBf16 : DType::kF32);
   }
 }

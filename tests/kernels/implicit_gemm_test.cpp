@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "kernels/cpu/gemm/packed_product.h"
 #include "tests/support/conv_layer.h"
@@ -69,25 +68,19 @@ TEST(ImplicitGemm, MatchesTheDefinition) {
 
 TEST(ImplicitGemm, MatchesTheDefinitionOnRandomShapes) {
   std::mt19937 engine(7);
-  const auto draw = [&](int low, int high) {
-    return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1)));
-  };
+  const ConvLimits most{.images = 4,
+                        .least_outputs = 4,
+                        .outputs = 40,
+                        .channels = 40,
+                        .window = 5,
+                        .beyond = 9,
+                        .stride = 4,
+                        .dilation = 3,
+                        .padding = 4};
   for (int round = 0; round < 60; ++round) {
-    ConvLayer l;
-    l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
-    for (int i = 0; i < 2; ++i) {
-      l.p.stride[i] = draw(1, 4);
-      l.p.dilation[i] = draw(1, 3);
-    }
-    for (int32_t& p : l.p.padding) p = draw(0, 4);
-    const int64_t kh = draw(1, 5), kw = draw(1, 5);
-    const int64_t ih = draw(0, 9) + (kh - 1) * l.p.dilation[0] + 1, iw = draw(0, 9) + (kw - 1) * l.p.dilation[1] + 1;
-    l.w = Shape{l.p.groups * draw(4, 40), draw(1, 40), kh, kw};
-    if (l.w[1] * kh * kw < 4) continue;
-    l.x = Shape{draw(1, 4), l.p.groups * l.w[1], ih, iw};
-    if (kh * kw == 1) l.p.stride[0] = 2;  // else it is a product of pixels
-    l.bias = draw(0, 1) == 1;
-    if (draw(0, 1)) l.p.activation = Activation::kRelu;
+    ConvLayer l = random_layer(engine, most);
+    if (l.w[1] * l.w[2] * l.w[3] < 4) continue;
+    if (l.w[2] * l.w[3] == 1) l.p.stride[0] = 2;  // else it is a product of pixels
     check_exactly(l, round % 3 == 0 ? Layout::kNchw : Layout::kNhwc);
   }
 }

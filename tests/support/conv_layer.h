@@ -1,6 +1,7 @@
 // Layers of convolutions, and their three products by one algorithm.
 #pragma once
 
+#include <random>
 #include <string>
 
 #include "dispatch/gate.h"
@@ -20,6 +21,31 @@ inline std::string describe(const ConvLayer& l) {
   return message("x {} w {} stride {} {} dilation {} {} padding {} {} {} {} groups {}", l.x, l.w, l.p.stride[0],
                  l.p.stride[1], l.p.dilation[0], l.p.dilation[1], l.p.padding[0], l.p.padding[1], l.p.padding[2],
                  l.p.padding[3], l.p.groups);
+}
+
+/// The largest that random_layer draws; of a group, outputs also the least, and `beyond`: pixels beyond a window.
+struct ConvLimits {
+  int images, least_outputs, outputs, channels, window, beyond, stride, dilation, padding;
+};
+inline ConvLayer random_layer(std::mt19937& engine, const ConvLimits& most) {
+  const auto draw = [&](int low, int high) {
+    return static_cast<int32_t>(low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1)));
+  };
+  ConvLayer l;
+  l.p.groups = draw(0, 3) ? 1 : draw(2, 3);
+  for (int i = 0; i < 2; ++i) {
+    l.p.stride[i] = draw(1, most.stride);
+    l.p.dilation[i] = draw(1, most.dilation);
+  }
+  for (int32_t& p : l.p.padding) p = draw(0, most.padding);
+  const int64_t kh = draw(1, most.window), kw = draw(1, most.window);
+  const int64_t ih = draw(0, most.beyond) + (kh - 1) * l.p.dilation[0] + 1,
+                iw = draw(0, most.beyond) + (kw - 1) * l.p.dilation[1] + 1;
+  l.w = Shape{l.p.groups * draw(most.least_outputs, most.outputs), draw(1, most.channels), kh, kw};
+  l.x = Shape{draw(1, most.images), l.p.groups * l.w[1], ih, iw};
+  l.bias = draw(0, 1) == 1;
+  if (draw(0, 1)) l.p.activation = Activation::kRelu;
+  return l;
 }
 
 /// y, dx and dw of random numbers or small integers, the same for every algorithm and layout.

@@ -86,6 +86,22 @@ class WindowPlace {
   int64_t at_, top_, left_;  // of its first tap
 };
 
+// Some windows one after another, up to kMost, and `next` the one behind them.
+template <int kMost>
+struct WindowBlock {
+  WindowPlace places[kMost];
+  WindowPlace::Piece pieces[kMost];
+  int64_t count;
+  bool is_inside = true;
+
+  WindowBlock(WindowPlace& next, int64_t left) : count(std::min<int64_t>(kMost, left)) {
+    for (int64_t j = 0; j < count; ++j, next.next()) places[j] = next, is_inside &= next.is_inside();
+  }
+  void look_at(const TapRun& run) {
+    for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
+  }
+};
+
 // The run's taps [begin, begin + n), n <= kLanes; 0 for those outside.
 Vec load_inside(const float* images, const WindowPlace::Piece& piece, int64_t begin, int64_t n) {
   const int64_t from = std::max(begin, piece.inside.begin), to = std::min(begin + n, piece.inside.end);
@@ -195,19 +211,18 @@ void WindowRows::find_stretches(Stretch* to, Range lines, Range depths) const {
   const TapRuns runs(windows_, depths);
   WindowPlace place(windows_, lines.begin);
   for (int64_t i = lines.begin; i < lines.end; i += kGatheredRows) {
-    const int64_t count = std::min<int64_t>(kGatheredRows, lines.end - i);
-    WindowPlace places[kGatheredRows];
-    bool all_inside = true;
-    for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place, all_inside &= place.is_inside();
+    WindowBlock<kGatheredRows> block(place, lines.end - i);
     for (const TapRun& run : runs) {
-      if (all_inside) {
-        for (int64_t j = 0; j < count; ++j) to->row[j] = images_ + places[j].at() + run.offset + run.taps.begin;
+      if (block.is_inside) {
+        for (int64_t j = 0; j < block.count; ++j) {
+          to->row[j] = images_ + block.places[j].at() + run.offset + run.taps.begin;
+        }
         to++->depth = run.taps.size();
         continue;
       }
-      WindowPlace::Piece pieces[kGatheredRows];
-      for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
-      for (Range rest = run.taps; rest.size() > 0;) rest.begin += stretch(to++, images_, pieces, count, rest);
+      block.look_at(run);
+      for (Range rest = run.taps; rest.size() > 0;)
+        rest.begin += stretch(to++, images_, block.pieces, block.count, rest);
     }
   }
 }
@@ -216,13 +231,10 @@ void WindowRows::pack_panels(float* to, Range lines, Range depths) const {
   const TapRuns runs(windows_, depths);
   WindowPlace place(windows_, lines.begin);
   for (int64_t i = lines.begin; i < lines.end; i += kBlockRows) {
-    const int64_t count = std::min<int64_t>(kBlockRows, lines.end - i);
-    WindowPlace places[kBlockRows];
-    for (int64_t j = 0; j < count; ++j, place.next()) places[j] = place;
+    WindowBlock<kBlockRows> block(place, lines.end - i);
     for (const TapRun& run : runs) {
-      WindowPlace::Piece pieces[kBlockRows];
-      for (int64_t j = 0; j < count; ++j) pieces[j] = places[j].piece(run);
-      pack_run(to, images_, pieces, count, run.taps, &run + 1 != runs.end());
+      block.look_at(run);
+      pack_run(to, images_, block.pieces, block.count, run.taps, &run + 1 != runs.end());
       to += run.taps.size() * kBlockRows;
     }
   }
