@@ -6,26 +6,13 @@
 
 #include "kernels/cpu/gemm/packed_product.h"
 #include "tests/support/conv_layer.h"
-#include "tests/support/kernel_check.h"
 
 namespace plumb::test {
 namespace {
 
 constexpr char kName[] = "implicit_gemm";
 
-// Whole numbers have exact sums: bit for bit what loops over every product give.
-void check_exactly(const ConvLayer& l, Layout layout = Layout::kNhwc) {
-  SCOPED_TRACE(describe(l) + " " + to_string(layout));
-  const KernelLog log;
-  const ConvResults got(l, kName, layout, DType::kF32, true);
-  EXPECT_TRUE(log.has(std::string("conv2d_forward:") + kName));
-  EXPECT_EQ(log.has(std::string("conv2d_backward_input:") + kName), l.w[1] >= 4);
-  EXPECT_TRUE(log.has(std::string("conv2d_backward_weight:") + kName));
-  const ConvResults expected(l, "reference", layout, DType::kF32, true);
-  EXPECT_TRUE(equal(got.y, expected.y));
-  EXPECT_TRUE(equal(got.dx, expected.dx));
-  EXPECT_TRUE(equal(got.dw, expected.dw));
-}
+void check_exactly(const ConvLayer& l, Layout layout = Layout::kNhwc) { expect_exact(l, kName, layout, l.w[1] >= 4); }
 
 std::vector<ConvLayer> layers() {
   return {

@@ -8,6 +8,7 @@
 #include "dispatch/policy.h"
 #include "ops/conv2d.h"
 #include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
 
 namespace plumb::test {
 
@@ -65,5 +66,20 @@ struct ConvResults {
     dw = run<Conv2dBackwardWeight>(l.p, {dy, x}, w.spec());
   }
 };
+
+/// Holds an algorithm, which must take the three (dx if `has_dx`), against loops over every product, bit for bit: whole
+/// numbers have exact sums.
+inline void expect_exact(const ConvLayer& l, const char* algorithm, Layout layout, bool has_dx = true) {
+  SCOPED_TRACE(describe(l) + " " + to_string(layout));
+  const KernelLog log;
+  const ConvResults got(l, algorithm, layout, DType::kF32, true);
+  EXPECT_TRUE(log.has(std::string("conv2d_forward:") + algorithm));
+  EXPECT_EQ(log.has(std::string("conv2d_backward_input:") + algorithm), has_dx);
+  EXPECT_TRUE(log.has(std::string("conv2d_backward_weight:") + algorithm));
+  const ConvResults expected(l, "reference", layout, DType::kF32, true);
+  EXPECT_TRUE(equal(got.y, expected.y));
+  EXPECT_TRUE(equal(got.dx, expected.dx));
+  EXPECT_TRUE(equal(got.dw, expected.dw));
+}
 
 }  // namespace plumb::test

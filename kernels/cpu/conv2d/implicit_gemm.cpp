@@ -5,14 +5,13 @@
 
 #include "core/memory.h"
 #include "dispatch/pack.h"
-#include "kernels/cpu/conv2d/window_panels.h"
+#include "kernels/cpu/conv2d/conv_tensors.h"
+#include "kernels/cpu/conv2d/input_phases.h"
 #include "kernels/cpu/gemm/panels.h"
 #include "kernels/cpu/movement/copy_strided.h"
 
 namespace plumb::cpu {
 namespace {
-
-using Params = Conv2dParams;
 
 // Products with fewer columns leave most of a vector empty.
 constexpr int64_t kLeastColumns = 4;
@@ -42,80 +41,43 @@ struct Weights {
   }
 };
 
-// A convolution's tensors, of which one is the result.
-struct Conv {
-  TensorSpec x, y;
-  Weights w;
-  Params p;
+struct Conv : ConvTensors {
+  Weights weights{w.shape};
 
   bool applies(InnerProduct which) const {
-    if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || x.dtype != DType::kF32) return false;
-    if (!x.numel() || !w.numel() || !y.numel()) return false;
+    if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || x.dtype != DType::kF32 || is_empty()) return false;
     switch (which) {
       case InnerProduct::kForward: return outputs() >= kLeastColumns;
-      case InnerProduct::kBackwardInput: return w.channels >= kLeastColumns;
-      case InnerProduct::kBackwardWeight: return w.taps() >= kLeastColumns;
+      case InnerProduct::kBackwardInput: return weights.channels >= kLeastColumns;
+      case InnerProduct::kBackwardWeight: return weights.taps() >= kLeastColumns;
     }
     return false;
   }
-  int64_t outputs() const { return w.outputs / p.groups; }  // of a group
+  int64_t outputs() const { return weights.outputs / params.groups; }  // of a group
   int64_t pixels() const { return y.shape[0] * y.shape[2] * y.shape[3]; }
   // What y's pixels see of x, in a group.
-  ImageWindows windows() const {
-    return {.height = x.shape[2],
-            .width = x.shape[3],
-            .pixel = x.shape[1],
-            .channels = w.channels,
-            .out_height = y.shape[2],
-            .out_width = y.shape[3],
-            .top = -p.padding[0],
-            .left = -p.padding[2],
-            .stride_h = p.stride[0],
-            .stride_w = p.stride[1],
-            .rows = w.rows,
-            .columns = w.columns,
-            .row_step = p.dilation[0],
-            .column_step = p.dilation[1]};
-  }
+  ImageWindows windows() const { return windows_of(x.shape, w.shape, y.shape, params); }
 };
 
-std::unique_ptr<Kernel> forward(const Conv& c, bool bias, int threads) {
-  const PackedProducts products(c.p.groups, c.pixels(), c.outputs(), c.w.taps(), threads);
+std::unique_ptr<Kernel> forward(const Conv& c, int threads) {
+  const PackedProducts products(c.params.groups, c.pixels(), c.outputs(), c.weights.taps(), threads);
   auto kernel = make_kernel("plumb:implicit_gemm", [=, windows = c.windows()](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const float*>(l.in[i]); };
     products.run(static_cast<float*>(l.workspace), [&](int64_t group, const PackedProduct& product, float* memory) {
       const int64_t first = group * c.outputs();
-      const WindowRows a(windows, in(0) + group * c.w.channels);
-      const MatrixPanels<kBlockColumns> b({in(1) + first * c.w.taps(), 1, c.w.taps()}, c.outputs());
+      const WindowRows a(windows, in(0) + group * c.weights.channels);
+      const MatrixPanels<kBlockColumns> b({in(1) + first * c.weights.taps(), 1, c.weights.taps()}, c.outputs());
       product.run(a, b,
                   {static_cast<float*>(l.out[0]) + first,
-                   {c.w.outputs},
-                   bias ? in(2) + first : nullptr,
-                   c.p.activation == Activation::kRelu},
+                   {c.weights.outputs},
+                   c.has_bias ? in(2) + first : nullptr,
+                   c.params.activation == Activation::kRelu},
                   memory);
     });
   });
   kernel->info().workspace_bytes = static_cast<size_t>(products.floats()) * sizeof(float);
   return kernel;
 }
-
-// Along one dimension, the elements of x that are `phase` more than a multiple of the stride: the same taps of w reach
-// them, from elements of y that are neighbours (or `step` apart), from `first` on.
-struct Phase {
-  int64_t phase, count, first = 0, step = 1;
-  std::vector<int64_t> taps;  // of w, in the order of y's elements
-
-  Phase(int64_t which, int64_t extent, int64_t taps_of_w, int64_t stride, int64_t dilation, int64_t padding)
-      : phase(which), count(ceil_div(extent - which, stride)) {
-    for (int64_t tap = taps_of_w - 1; tap >= 0; --tap) {
-      const int64_t at = which + padding - tap * dilation;
-      if (at % stride != 0) continue;
-      if (taps.empty()) first = at / stride;
-      if (taps.size() == 1) step = at / stride - first;
-      taps.push_back(tap);
-    }
-  }
-};
 
 // Some taps of w with channels innermost, as columns of b: at each depth a tap and one of a group's outputs.
 class TapColumns final : public PanelSource {
@@ -140,92 +102,59 @@ class TapColumns final : public PanelSource {
   const float* at_;
 };
 
-// The pixels of x of one phase in each dimension: a convolution of y with some of the taps.
-struct PhaseOfImage {
-  ImageWindows windows;
-  std::vector<int64_t> taps;
-  int64_t at;  // the first pixel's offset in dx
-  RowPlaces places;
+// The gradient of the pixels of x of one phase.
+struct PhaseProducts {
+  InputPhase phase;
   PackedProducts products;
-
-  PhaseOfImage(const Conv& c, const Phase& h, const Phase& w, int threads)
-      : windows{.height = c.y.shape[2],
-                .width = c.y.shape[3],
-                .pixel = c.y.shape[1],
-                .channels = c.outputs(),
-                .out_height = h.count,
-                .out_width = w.count,
-                .top = h.first,
-                .left = w.first,
-                .stride_h = 1,
-                .stride_w = 1,
-                .rows = static_cast<int64_t>(h.taps.size()),
-                .columns = static_cast<int64_t>(w.taps.size()),
-                .row_step = h.step,
-                .column_step = w.step},
-        at((h.phase * c.x.shape[3] + w.phase) * c.x.shape[1]),
-        places{.step = c.p.stride[1] * c.x.shape[1],
-               .in_run = w.count,
-               .run_step = c.p.stride[0] * c.x.shape[3] * c.x.shape[1],
-               .runs = h.count,
-               .group_step = c.x.shape[2] * c.x.shape[3] * c.x.shape[1]},
-        products(c.p.groups, c.x.shape[0] * h.count * w.count, c.w.channels, windows.taps(), threads) {
-    for (const int64_t row : h.taps) {
-      for (const int64_t column : w.taps) taps.push_back(row * c.w.columns + column);
-    }
-  }
+  PhaseProducts(const Conv& c, InputPhase of, int threads)
+      : phase(std::move(of)),
+        products(c.params.groups, c.x.shape[0] * phase.windows.out_height * phase.windows.out_width, c.weights.channels,
+                 phase.windows.taps(), threads) {}
 };
 
 std::unique_ptr<Kernel> backward_input(const Conv& c, int threads) {
-  std::vector<PhaseOfImage> phases;
-  bool leaves_pixels_out = false;
+  InputPhases of_x = input_phases(c.x.shape, c.w.shape, c.y.shape, c.params);
+  std::vector<PhaseProducts> phases;
   int64_t floats = 0;
-  for (int64_t i = 0; i < std::min<int64_t>(c.p.stride[0], c.x.shape[2]); ++i) {
-    const Phase h(i, c.x.shape[2], c.w.rows, c.p.stride[0], c.p.dilation[0], c.p.padding[0]);
-    for (int64_t j = 0; j < std::min<int64_t>(c.p.stride[1], c.x.shape[3]); ++j) {
-      const Phase w(j, c.x.shape[3], c.w.columns, c.p.stride[1], c.p.dilation[1], c.p.padding[2]);
-      if (h.taps.empty() || w.taps.empty()) {
-        leaves_pixels_out = true;
-        continue;
-      }
-      phases.emplace_back(c, h, w, threads);
-      floats = std::max(floats, phases.back().products.floats());
-    }
+  for (InputPhase& phase : of_x.all) {
+    phases.emplace_back(c, std::move(phase), threads);
+    floats = std::max(floats, phases.back().products.floats());
   }
-  auto kernel = make_kernel("plumb:implicit_gemm", [=, phases = std::move(phases)](const Launch& l) {
-    auto* dx = static_cast<float*>(l.out[0]);
-    const auto *dy = static_cast<const float*>(l.in[0]), *w = static_cast<const float*>(l.in[1]);
-    if (leaves_pixels_out) {
-      parallel_for(c.x.numel(), kGrainBytes / 4,
-                   [&](int64_t begin, int64_t end) { std::fill(dx + begin, dx + end, 0.0f); });
-    }
-    for (const PhaseOfImage& phase : phases) {
-      const auto one = [&](int64_t group, const PackedProduct& product, float* memory) {
-        const int64_t first = group * c.outputs();
-        const WindowRows a(phase.windows, dy + first);
-        const TapColumns b(c.w, c.outputs(), phase.taps, w + first * c.w.taps());
-        product.run(a, b, {dx + phase.at + group * c.w.channels, phase.places}, memory);
-      };
-      phase.products.run(static_cast<float*>(l.workspace), one);
-    }
-  });
+  auto kernel = make_kernel(
+      "plumb:implicit_gemm", [=, phases = std::move(phases), left_out = of_x.leave_pixels_out](const Launch& l) {
+        auto* dx = static_cast<float*>(l.out[0]);
+        const auto *dy = static_cast<const float*>(l.in[0]), *w = static_cast<const float*>(l.in[1]);
+        if (left_out) {
+          parallel_for(c.x.numel(), kGrainBytes / 4,
+                       [&](int64_t begin, int64_t end) { std::fill(dx + begin, dx + end, 0.0f); });
+        }
+        for (const auto& [phase, products] : phases) {
+          const auto one = [&](int64_t group, const PackedProduct& product, float* memory) {
+            const int64_t first = group * c.outputs();
+            const WindowRows a(phase.windows, dy + first);
+            const TapColumns b(c.weights, c.outputs(), phase.taps, w + first * c.weights.taps());
+            product.run(a, b, {dx + phase.at + group * c.weights.channels, phase.places}, memory);
+          };
+          products.run(static_cast<float*>(l.workspace), one);
+        }
+      });
   kernel->info().workspace_bytes = static_cast<size_t>(floats) * sizeof(float);
   return kernel;
 }
 
 std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
-  const PackedProducts products(c.p.groups, c.outputs(), c.w.taps(), c.pixels(), threads);
-  std::shared_ptr<const Kernel> turn = c.w.is_either() ? nullptr : c.w.turn(false);
-  const size_t turned = turn ? detail::aligned(static_cast<size_t>(c.w.numel()) * sizeof(float)) : 0;
+  const PackedProducts products(c.params.groups, c.outputs(), c.weights.taps(), c.pixels(), threads);
+  std::shared_ptr<const Kernel> turn = c.weights.is_either() ? nullptr : c.weights.turn(false);
+  const size_t turned = turn ? detail::aligned(static_cast<size_t>(c.weights.numel()) * sizeof(float)) : 0;
   auto kernel = make_kernel("plumb:implicit_gemm", [=, windows = c.windows()](const Launch& l) {
     const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]);
     void* dw = turn ? l.workspace : l.out[0];
     auto* memory = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + turned);
     products.run(memory, [&](int64_t group, const PackedProduct& product, float* panels) {
       const int64_t first = group * c.outputs();
-      const MatrixPanels<kBlockRows> a({dy + first, c.w.outputs, 1}, c.outputs());
-      const WindowColumns b(windows, x + group * c.w.channels);
-      product.run(a, b, {static_cast<float*>(dw) + first * c.w.taps(), {c.w.taps()}}, panels);
+      const MatrixPanels<kBlockRows> a({dy + first, c.weights.outputs, 1}, c.outputs());
+      const WindowColumns b(windows, x + group * c.weights.channels);
+      product.run(a, b, {static_cast<float*>(dw) + first * c.weights.taps(), {c.weights.taps()}}, panels);
     });
     if (turn) turn->run({&dw, l.out, nullptr});
   });
@@ -235,14 +164,12 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<Params>& p) {
-  const bool is_forward = which == InnerProduct::kForward, of_w = which == InnerProduct::kBackwardWeight;
-  const TensorSpec &x = is_forward ? p.in[0] : of_w ? p.in[1] : p.out[0], &y = is_forward ? p.out[0] : p.in[0];
-  const Conv c{x, y, Weights((of_w ? p.out[0] : p.in[1]).shape), p.params};
+std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<Conv2dParams>& p) {
+  const Conv c{ConvTensors(which, p)};
   if (!c.applies(which)) return nullptr;
-  if (of_w) return backward_weight(c, p.threads);
-  auto kernel = is_forward ? forward(c, p.in.size() == 3, p.threads) : backward_input(c, p.threads);
-  if (!c.w.is_either()) kernel->info().packs.push_back({1, c.w.innermost_channels()});
+  if (which == InnerProduct::kBackwardWeight) return backward_weight(c, p.threads);
+  auto kernel = which == InnerProduct::kForward ? forward(c, p.threads) : backward_input(c, p.threads);
+  if (!c.weights.is_either()) kernel->info().packs.push_back({1, c.weights.innermost_channels()});
   return kernel;
 }
 

@@ -192,6 +192,23 @@ void gather(float* to, const float* images, const WindowPlace& place, const TapR
 
 }  // namespace
 
+ImageWindows windows_of(const Shape& x, const Shape& w, const Shape& y, const Conv2dParams& p) {
+  return {.height = x[2],
+          .width = x[3],
+          .pixel = x[1],
+          .channels = w[1],
+          .out_height = y[2],
+          .out_width = y[3],
+          .top = -p.padding[0],
+          .left = -p.padding[2],
+          .stride_h = p.stride[0],
+          .stride_w = p.stride[1],
+          .rows = w[2],
+          .columns = w[3],
+          .row_step = p.dilation[0],
+          .column_step = p.dilation[1]};
+}
+
 // The memory of a panel holds the stretches of its rows, if these have three channels or more: a block's are at most as
 // many as pixels in a part of the depth, which is half of the largest or more, or all of it.
 constexpr int64_t kLeastPart = kMostPackedDepth / 2, kFloats = sizeof(Stretch) / sizeof(float),

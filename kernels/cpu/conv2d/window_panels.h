@@ -1,6 +1,7 @@
 // Windows of images as lines of a packed product: what lies under a window is read there, or copied into panels.
 #pragma once
 
+#include "kernels/conv2d.h"
 #include "kernels/cpu/gemm/packed_product.h"
 
 namespace plumb::cpu {
@@ -21,6 +22,9 @@ struct ImageWindows {
   int64_t run_columns() const { return column_step == 1 && channels == pixel ? columns : 1; }
   int64_t run() const { return run_columns() * channels; }
 };
+
+/// What the pixels of y (NHWC) see of x in the first group.
+ImageWindows windows_of(const Shape& x, const Shape& w, const Shape& y, const Conv2dParams& p);
 
 /// Windows as rows of a: at each depth one of their taps. Where taps are neighbours, they are not copied.
 class WindowRows final : public PanelSource {

@@ -1,0 +1,122 @@
+#include "kernels/cpu/conv2d/group_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/simd.h"
+#include "tests/support/conv_layer.h"
+
+namespace plumb::test {
+namespace {
+
+using cpu::simd::kLanes;
+constexpr char kName[] = "group_lanes";
+
+// A layer of groups of so many channels.
+ConvLayer layer(int64_t images, int64_t channels, Size2d image, int64_t of_group, Size2d window, Conv2dParams p,
+                bool bias = false) {
+  p.groups = static_cast<int32_t>(channels / of_group);
+  return {{images, channels, image[0], image[1]}, {channels, of_group, window[0], window[1]}, p, bias};
+}
+
+std::vector<ConvLayer> layers() {
+  const int64_t n = kLanes;
+  return {
+      // whole vectors, and a last one that begins early; fewer columns than a block has, and more
+      layer(2, n, {5, 4}, 1, {3, 3}, {.padding = 1}),
+      layer(2, n + 1, {6, 17}, 1, {3, 3}, {.padding = 1}, true),
+      layer(1, 13 * n + 3, {4, 5}, 1, {3, 3}, {.padding = 1, .activation = Activation::kRelu}, true),
+      layer(1, 3 * n + 2, {5, 30}, 2, {3, 3}, {.padding = 1}, true),
+      layer(2, 2 * n, {7, 9}, 4, {3, 3}, {.padding = 1}),
+      layer(1, n + 4, {7, 11}, 4, {2, 5}, {.padding = {1, 0, 2, 2}}, true),
+      layer(2, 2 * n, {4, 9}, n, {3, 3}, {.padding = 1, .activation = Activation::kRelu}),
+      layer(2, n, {4, 3}, n, {1, 1}, {.stride = 2}, true),
+      // windows of more taps below one another than are taken at once; in the padding altogether
+      layer(1, n + 2, {17, 13}, 1, {15, 13}, {.padding = {7, 7, 6, 6}}),
+      layer(1, 2 * n, {4, 4}, 2, {2, 3}, {.padding = {4, 3, 5, 5}}),
+      // strides: that leave pixels out, meet dilations, and are larger than the image
+      layer(2, 2 * n, {11, 12}, 4, {3, 3}, {.stride = 2, .padding = 1}),
+      layer(2, n + 1, {11, 12}, 1, {2, 2}, {.stride = 3}),
+      layer(2, n, {17, 16}, 2, {3, 3}, {.stride = {2, 4}, .dilation = {4, 2}, .padding = 3}),
+      layer(1, n, {13, 17}, 1, {5, 4}, {.stride = {3, 2}, .dilation = {2, 3}, .padding = {4, 1, 0, 5}}, true),
+      layer(1, n, {3, 2}, 4, {3, 3}, {.stride = 5, .padding = 2}),
+  };
+}
+
+TEST(GroupLanes, MatchesTheDefinition) {
+  for (const ConvLayer& l : layers()) expect_exact(l, kName, Layout::kNhwc);
+}
+
+TEST(GroupLanes, MatchesTheDefinitionOnRandomShapes) {
+  std::mt19937 engine(11);
+  const ConvLimits most{.images = 3,
+                        .least_outputs = 1,
+                        .outputs = 1,
+                        .channels = 1,
+                        .window = 5,
+                        .beyond = 12,
+                        .stride = 3,
+                        .dilation = 3,
+                        .padding = 4};
+  for (int round = 0; round < 60; ++round) {
+    ConvLayer l = random_layer(engine, most);
+    const int64_t of_group = int64_t{1} << engine() % 3, channels = of_group * (kLanes + engine() % (2 * kLanes));
+    l.p.groups = static_cast<int32_t>(channels / of_group);
+    l.x = Shape{l.x[0], channels, l.x[2], l.x[3]}, l.w = Shape{channels, of_group, l.w[2], l.w[3]};
+    expect_exact(l, kName, round % 3 == 0 ? Layout::kNchw : Layout::kNhwc);
+  }
+}
+
+TEST(GroupLanes, GivesTheSameBitsWithAnyNumberOfThreads) {
+  const ConvLayer l = layer(4, 3 * kLanes + 2, {11, 11}, 2, {3, 3}, {.stride = 2, .padding = 1});
+  expect_same_with_any_threads([&] {
+    const ConvResults r(l, kName, Layout::kNhwc, DType::kF32, false);
+    return std::vector{r.y, r.dx};
+  });
+}
+
+// Neither to other groups, nor to windows that do not see it.
+TEST(GroupLanes, NanStaysWhereItIs) {
+  constexpr int64_t kOfGroup = 4;
+  const int64_t channels = 2 * kLanes;
+  const TensorSpec image(Shape{1, channels, 6, 6}, DType::kF32, Layout::kNhwc);
+  Tensor x = random_tensor(image, 1);
+  x.mutable_data<float>()[static_cast<size_t>((2 * 6 + 3) * channels + 5)] = NAN;
+  const Tensor w = random_tensor(TensorSpec(Shape{channels, kOfGroup, 3, 3}), 2);
+  const PolicyScope scope({.algorithm = algorithm_id(kName)});
+  const Conv2dParams p{
+      .padding = 1, .groups = static_cast<int32_t>(channels / kOfGroup), .activation = Activation::kRelu};
+  const Tensor y = run<Conv2dForward>(p, {x, w}, image);
+
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    const int64_t row = i / channels / 6, column = i / channels % 6, group = i % channels / kOfGroup;
+    EXPECT_EQ(std::isnan(y.data<float>()[static_cast<size_t>(i)]),
+              group == 1 && std::abs(row - 2) <= 1 && std::abs(column - 3) <= 1);
+  }
+}
+
+TEST(GroupLanes, DeclinesWhatItIsNotFor) {
+  const auto takes = [](int64_t channels, int64_t outputs, int32_t groups, Layout layout = Layout::kNhwc,
+                        DType dtype = DType::kF32) {
+    const TensorSpec in[] = {TensorSpec({2, channels, 5, 5}, dtype, layout),
+                             TensorSpec({outputs, channels / groups, 3, 3}, dtype)};
+    const TensorSpec out[] = {TensorSpec({2, outputs, 3, 3}, dtype, layout)};
+    const Conv2dParams params{.groups = groups};
+    const Problem<Conv2dParams> p{params, in, out, 1, MathMode::kStrict};
+    return cpu::conv2d_group_lanes(cpu::InnerProduct::kForward, p) != nullptr;
+  };
+  EXPECT_TRUE(takes(kLanes, kLanes, 1));
+  EXPECT_TRUE(takes(kLanes, kLanes, kLanes));
+  EXPECT_FALSE(takes(kLanes - 1, kLanes - 1, kLanes - 1));
+  EXPECT_FALSE(takes(2 * kLanes, 2 * kLanes, 1));
+  EXPECT_FALSE(takes(6 * kLanes, 6 * kLanes, 2 * kLanes));
+  EXPECT_FALSE(takes(kLanes, 2 * kLanes, kLanes));
+  EXPECT_FALSE(takes(kLanes, kLanes, kLanes, Layout::kNhwc, DType::kF64));
+  EXPECT_FALSE(takes(kLanes, kLanes, kLanes, Layout::kNhwc, DType::kBf16));
+  EXPECT_FALSE(takes(kLanes, kLanes, kLanes, Layout::kNchw));
+  EXPECT_FALSE(takes(kLanes, kLanes, kLanes, Layout::kChwn));
+}
+
+}  // namespace
+}  // namespace plumb::test
