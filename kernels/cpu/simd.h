@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <utility>
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -165,6 +166,13 @@ void store(T* p, V v) {
 template <class T, class V>
 void store(T* p, V v, int64_t n) {
   bytes::store(p, bytes::Stored<T>::narrow(v), n);
+}
+
+/// The lanes of v in another order: lane i ^ r in the place of lane i.
+template <int r, class V>
+V exchanged(V v) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) { return __builtin_shufflevector(v, v, (i ^ r)...); }
+  (std::make_integer_sequence<int, kLanes>());
 }
 
 /// max(v, 0); a NaN stays a NaN.

@@ -1,6 +1,10 @@
 // The kernels of pooling beside each other: windows of many kinds, in every layout.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+#include <random>
+
 #include "dispatch/policy.h"
 #include "ops/grad.h"
 #include "ops/pool2d.h"
@@ -44,6 +48,8 @@ std::vector<Pooling> poolings() {
       {"1x1", {2, 3, 4, 5}, {.kernel = {1, 1}, .stride = {1, 1}}},
       {"one_pixel", {1, 1, 1, 1}, {.kernel = {1, 1}}},
       {"one_row_1025", {1, 1, 1, 1025}, {.kernel = {1, 3}, .stride = {1, 2}}},
+      {"whole", {67, 70, 3, 5}, {.kernel = {3, 5}}},
+      {"whole_wide_index", {1, 3, 23, 17}, {.kernel = {23, 17}}},
       {"no_images", {0, 3, 4, 4}},
       {"no_channels", {3, 0, 4, 4}},
   };
@@ -75,6 +81,11 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
         EXPECT_TRUE(check.checked().contains(kind + ":reference")) << kind;
         const bool has_planes = x.layout() == Layout::kNchw && pooling.x[0] * pooling.x[1] >= 64;
         EXPECT_TRUE(!has_planes || check.checked().contains(kind + ":planes")) << kind;
+      }
+      const bool is_whole = pooling.name.starts_with("whole");
+      const bool has_whole = is_whole && (x.layout() == Layout::kNchw || pooling.name == "whole");
+      for (const std::string kind : {"max_pool2d_forward", "avg_pool2d_forward"}) {
+        EXPECT_TRUE(!has_whole || check.checked().contains(kind + ":whole")) << kind;
       }
       const bool has_onednn = pooling.x.numel() > 0 && (x.dtype() == DType::kF32 || has_avx512());
       EXPECT_EQ(check.checked().contains("avg_pool2d_forward:onednn"), has_onednn);
@@ -117,6 +128,35 @@ TEST(Pool2d, SmallIntegersAreExact) {
   }
   for (const char* kind : {"max_pool2d_forward", "max_pool2d_backward", "avg_pool2d_forward", "avg_pool2d_backward"}) {
     EXPECT_TRUE(check.checked().contains(std::string(kind) + ":onednn")) << kind;
+  }
+}
+
+// Windows of all of a plane, in whatever order its elements are compared: of planes without NaN, with a few, and of
+// nothing but -infinity.
+TEST(Pool2d, OfAWholePlaneTheFirstOfEqualsAndTheLastNanCount) {
+  std::mt19937 engine(3);
+  for (const Size2d window : {Size2d(1, 2), Size2d(3, 4), Size2d(5, 4)}) {
+    const Shape shape{66, 67, window[0], window[1]};
+    std::vector<double> elements(static_cast<size_t>(shape.numel()));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      const size_t plane = i / static_cast<size_t>(window[0] * window[1]);
+      elements[i] = plane % 3 == 2                        ? -std::numeric_limits<double>::infinity()
+                    : plane % 3 == 1 && engine() % 8 == 0 ? std::nan("")
+                                                          : static_cast<double>(engine() % 5);
+    }
+    for_each_spec({&shape, 1}, {DType::kF32, DType::kBf16}, [&](const TensorSpec& s) {
+      const Tensor x = from_doubles(elements, s).require_grad();
+      const auto pooled = [&](const char* algorithm) {
+        const PolicyScope policy({.algorithm = algorithm_id(algorithm)});
+        const KernelLog log;
+        const Tensor y = max_pool2d(x, {.kernel = window});
+        EXPECT_TRUE(log.has(std::string("max_pool2d_forward:") + algorithm));
+        return std::pair{y, grad(y, {x}, random_tensor(y.spec(), 2))[0]};
+      };
+      const auto expected = pooled("reference"), got = pooled("whole");
+      EXPECT_TRUE(equal(got.first, expected.first));
+      EXPECT_TRUE(equal(got.second, expected.second));
+    });
   }
 }
 

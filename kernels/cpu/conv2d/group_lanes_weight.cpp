@@ -35,7 +35,7 @@ void add_products(const Block& b) {
 #pragma GCC unroll 24
           for (int t = 0; t < kTaps; ++t) sums[v][t][order] += simd::load(x + t * b.x_tap + v * kLanes) * beside;
         };
-        (add(r, in_order<r>(outputs)), ...);
+        (add(r, simd::exchanged<r>(outputs)), ...);
       }
       (std::make_integer_sequence<int, kOfGroup>());
     }

@@ -47,7 +47,7 @@ void convolve(const LaneWindows& b) {
 #pragma GCC unroll 24
     for (int c = 0; c < kColumns; ++c) {
       Vec y = b.bias ? simd::load(b.bias + v * kLanes) : Vec{};
-      [&]<int... r>(std::integer_sequence<int, r...>) { ((y += in_order<r>(sums[v][c][r])), ...); }
+      [&]<int... r>(std::integer_sequence<int, r...>) { ((y += simd::exchanged<r>(sums[v][c][r])), ...); }
       (std::make_integer_sequence<int, kOfGroup>());
       simd::store(b.y + c * b.y_step + v * kLanes, b.relu ? simd::relu(y) : y);
     }

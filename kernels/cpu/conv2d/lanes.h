@@ -1,20 +1,13 @@
 // Vectors of channels of whole groups. Each input of a group meets each of its outputs in one of as many orders as it
-// has channels: in order r, lane i of the inputs is beside lane i ^ r of the outputs.
+// has channels: in order r, lane i of the inputs is beside lane i ^ r of the outputs
+// (simd::exchanged).
 #pragma once
 
 #include <algorithm>
-#include <utility>
 
 #include "kernels/cpu/simd.h"
 
 namespace plumb::cpu {
-
-/// The lanes of v in order r.
-template <int r>
-simd::Vec in_order(simd::Vec v) {
-  return [&]<int... i>(std::integer_sequence<int, i...>) { return __builtin_shufflevector(v, v, (i ^ r)...); }
-  (std::make_integer_sequence<int, simd::kLanes>());
-}
 
 /// So many channels in vectors, the last of which begins early rather than end late; and what has a place for each lane
 /// of each tap in each order, (vector, tap, order, lane): weights and their gradients.

@@ -7,6 +7,7 @@
 #include "kernels/cpu/pooling/pool2d_onednn.h"
 #include "kernels/cpu/pooling/pool2d_planes.h"
 #include "kernels/cpu/pooling/pool2d_walks.h"
+#include "kernels/cpu/pooling/pool2d_whole.h"
 
 namespace plumb::cpu {
 namespace pool {
@@ -154,11 +155,14 @@ Candidates::Make by_planes(const Problem<Pool2dParams>& p, const Plan& g, Walk i
   return [=, threads = p.threads] { return planes_kernel(message("plumb:{}:planes", Kind::kName), g, work, threads); };
 }
 
-// What is transposed pays where it is read by several windows.
+// What is transposed pays where it is read by several windows, and sums that leave registers where they are long.
 void offer(const Extents& g, Candidates& candidates, const Candidates::Make& own, const Candidates::Make& planes,
-           const Candidates::Make& onednn, Place onednn_place = Place::kListed) {
-  const bool overlap = g.overlap();
-  offer_in_order(candidates, {{"planes", Provider::kPlumbline, planes, overlap ? Place::kFirst : Place::kListed},
+           const Candidates::Make& onednn, Place onednn_place = Place::kListed,
+           const Candidates::Make& whole = nullptr) {
+  const bool overlap = g.overlap(), is_large = g.inner == 1 || g.KH * g.KW >= 8;
+  offer_in_order(candidates, {{"whole", Provider::kPlumbline, is_whole(g) ? whole : nullptr,
+                               is_large ? Place::kFirst : Place::kLast},
+                              {"planes", Provider::kPlumbline, planes, overlap ? Place::kFirst : Place::kListed},
                               {"loop", Provider::kPlumbline, own, overlap ? Place::kListed : Place::kFirst},
                               {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }, onednn_place}});
 }
@@ -199,8 +203,9 @@ void MaxPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
                                                      : forward_work<MaxForward<T, int32_t>>(g);
     const Candidates::Make loop = own<MaxPool2dForward>(p, g, work);
     const std::vector<bool> like_x = p.out.size() == 1 ? std::vector{true, false} : std::vector{true, false, false};
-    offer(g, c, loop, by_planes<MaxPool2dForward>(p, g, work.inner, false, like_x),
-          [=] { return cpu::onednn_max_forward(p, loop); });
+    offer(
+        g, c, loop, by_planes<MaxPool2dForward>(p, g, work.inner, false, like_x),
+        [=] { return cpu::onednn_max_forward(p, loop); }, cpu::Place::kListed, [=] { return whole_max_forward(p, g); });
   });
 }
 
@@ -234,8 +239,9 @@ void AvgPool2dForward::cpu(const Problem<Params>& p, Candidates& c) {
   cpu::pool::dispatch(p.in[0].dtype, [&]<class T>() {
     using namespace cpu::pool;
     const auto work = by_sharing(g, [&]<Sharing sharing>() { return forward_work<AvgForward<T, sharing>>(g); });
-    offer(g, c, own<AvgPool2dForward>(p, g, work), by_planes<AvgPool2dForward>(p, g, work.inner, false, {true, false}),
-          [=] { return cpu::onednn_avg_forward(p); });
+    offer(
+        g, c, own<AvgPool2dForward>(p, g, work), by_planes<AvgPool2dForward>(p, g, work.inner, false, {true, false}),
+        [=] { return cpu::onednn_avg_forward(p); }, cpu::Place::kListed, [=] { return whole_avg_forward(p, g); });
   });
 }
 
