@@ -63,25 +63,24 @@ class Pass {
         lanes_(lanes),
         relu_(relu),
         whole_(columns_inside()),
-        columns_(whole_.size(), lane_blocks(lanes.of_group).columns),
-        vectors_(lanes.full(), lane_blocks(lanes.of_group).vectors),
-        last_vector_(lanes.count() - lanes.full(), lane_blocks(lanes.of_group).vectors) {}
+        blocks_(lane_blocks(lanes.of_group)),
+        columns_(whole_.size(), blocks_.beside),
+        vectors_(lanes.full(), blocks_.vectors) {}
 
   int64_t rows() const { return w_.images * w_.from.out_height; }
 
   void run(int64_t row, const Pointers& p) const {
     const LaneWindows first = first_of_row(row, p);
     for (int64_t i = 0; i < whole_.begin; ++i) convolve_cut_off(first, i);
-    for (int64_t vector = 0; vector < lanes_.count(); ++vector) {
-      LaneWindows at = first;
-      meet(at, whole_.begin, {0, w_.from.columns});
-      go_to(at, vector);
-      columns_.convolve(at);
-    }
+    lanes_.floats() <= kFewWeights ? convolve_across(first) : convolve_beside(first);
     for (int64_t i = whole_.end; i < w_.from.out_width; ++i) convolve_cut_off(first, i);
   }
 
  private:
+  static constexpr int64_t kFewWeights = (int64_t{16} << 10) / 4;  // half of a first-level cache
+
+  // One that begins early.
+  bool has_last_vector() const { return lanes_.count() > lanes_.full(); }
   // Of `taps` that begin at `first` and lie `step` apart, those from 0 to `extent`.
   static Range inside(int64_t first, int64_t extent, int64_t step, int64_t taps) {
     const int64_t begin = std::min(taps, ceil_div(-first, step));
@@ -129,21 +128,47 @@ class Pass {
     at.x += channel, at.y += channel, at.w += vector * lanes_.of_vector();
     if (at.bias) at.bias += channel;
   }
+  // Whole windows, a few of them for all vectors: memory is gone through in its order.
+  void convolve_across(const LaneWindows& first) const {
+    int64_t column = whole_.begin;
+    for (int64_t i = 0, size = columns_.size; i < columns_.count + (columns_.rest > 0); ++i, column += size) {
+      if (i == columns_.count) size = columns_.rest;
+      const auto block = static_cast<size_t>(size - 1);
+      LaneWindows at = first;
+      meet(at, column, {0, w_.from.columns});
+      LaneWindows last = at;
+      blocks_.across[block](at, lanes_.full());
+      if (!has_last_vector()) continue;
+      go_to(last, lanes_.full());
+      blocks_.across[block](last, 1);
+    }
+  }
+  // All whole windows for one vector after the other: each vector's weights stay in the first-level cache.
+  void convolve_beside(const LaneWindows& first) const {
+    for (int64_t vector = 0; vector < lanes_.count(); ++vector) {
+      LaneWindows at = first;
+      meet(at, whole_.begin, {0, w_.from.columns});
+      go_to(at, vector);
+      columns_.convolve(at, blocks_.beside);
+    }
+  }
   // A window that the image's edge may cut off.
   void convolve_cut_off(LaneWindows at, int64_t column) const {
     const ImageWindows& f = w_.from;
     meet(at, column, inside(f.left + column * f.stride_w, f.width, f.column_step, f.columns));
     LaneWindows last = at;
-    vectors_.convolve(at);
+    vectors_.convolve(at, blocks_.vectors);
+    if (!has_last_vector()) return;
     go_to(last, lanes_.full());
-    last_vector_.convolve(last);
+    blocks_.vectors[0](last, 1);
   }
 
   Windows w_;
   LaneVectors lanes_;
   bool relu_;
   Range whole_;
-  LaneCut columns_, vectors_, last_vector_;
+  LaneBlocks blocks_;
+  LaneCut columns_, vectors_;
 };
 
 // `zeros` of y's elements are zeros before the passes.

@@ -55,34 +55,37 @@ void convolve(const LaneWindows& b) {
 }
 
 template <int kOfGroup, int kColumns>
-void convolve_columns(LaneWindows& at, int64_t blocks) {
+void convolve_beside(LaneWindows& at, int64_t blocks) {
   for (int64_t i = 0; i < blocks; ++i, at.skip_columns(kColumns)) convolve<kOfGroup, kColumns, 1>(at);
+}
+template <int kOfGroup, int kColumns>
+void convolve_across(LaneWindows& at, int64_t blocks) {
+  for (int64_t i = 0; i < blocks; ++i, at.skip_vectors(1)) convolve<kOfGroup, kColumns, 1>(at);
 }
 template <int kOfGroup, int kVectors>
 void convolve_vectors(LaneWindows& at, int64_t blocks) {
   for (int64_t i = 0; i < blocks; ++i, at.skip_vectors(kVectors)) convolve<kOfGroup, 1, kVectors>(at);
 }
 
-template <int kOfGroup, int... n>
-constexpr auto by_columns(std::integer_sequence<int, n...>) {
-  return std::array<ConvolveBlocks, sizeof...(n)>{&convolve_columns<kOfGroup, n + 1>...};
-}
-template <int kOfGroup, int... n>
-constexpr auto by_vectors(std::integer_sequence<int, n...>) {
-  return std::array<ConvolveBlocks, sizeof...(n)>{&convolve_vectors<kOfGroup, n + 1>...};
-}
 template <int kOfGroup>
-using Numbers = std::make_integer_sequence<int, std::max(1, kLaneSums / kOfGroup)>;
+struct Tables {
+  static constexpr int kMost = std::max(1, kLaneSums / kOfGroup);
+  using Table = std::array<ConvolveBlocks, kMost>;
+  Table beside, across, vectors;
+  template <int... n>
+  constexpr explicit Tables(std::integer_sequence<int, n...>)
+      : beside{&convolve_beside<kOfGroup, n + 1>...},
+        across{&convolve_across<kOfGroup, n + 1>...},
+        vectors{&convolve_vectors<kOfGroup, n + 1>...} {}
+};
 template <int kOfGroup>
-constexpr auto kColumns = by_columns<kOfGroup>(Numbers<kOfGroup>());
-template <int kOfGroup>
-constexpr auto kVectors = by_vectors<kOfGroup>(Numbers<kOfGroup>());
+constexpr Tables<kOfGroup> kTables(std::make_integer_sequence<int, Tables<kOfGroup>::kMost>{});
 
 }  // namespace
 
 LaneBlocks lane_blocks(int64_t of_group) {
   return with_lanes_of_group(of_group, []<int kOfGroup>() {
-    return LaneBlocks{kColumns<kOfGroup>, kVectors<kOfGroup>};
+    return LaneBlocks{kTables<kOfGroup>.beside, kTables<kOfGroup>.across, kTables<kOfGroup>.vectors};
   });
 }
 

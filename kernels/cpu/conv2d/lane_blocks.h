@@ -29,30 +29,26 @@ struct LaneWindows {
 /// Convolves so many blocks of windows, and goes past them.
 using ConvolveBlocks = void (*)(LaneWindows& at, int64_t blocks);
 
-/// For groups of so many channels: a block is windows beside one another, or of neighbouring vectors; 1 to so many, by
-/// their number - 1.
+/// For groups of so many channels: blocks of 1 to so many windows, by their number - 1.
 struct LaneBlocks {
-  std::span<const ConvolveBlocks> columns, vectors;
+  std::span<const ConvolveBlocks> beside;   ///< windows beside one another; so are the blocks
+  std::span<const ConvolveBlocks> across;   ///< windows beside one another; a block for each vector
+  std::span<const ConvolveBlocks> vectors;  ///< one window for neighbouring vectors; so are the blocks
 };
 LaneBlocks lane_blocks(int64_t of_group);
 
-/// How n windows are cut into blocks of nearly one size.
-class LaneCut {
- public:
-  LaneCut(int64_t n, std::span<const ConvolveBlocks> by) {
+/// How n windows are cut into blocks of one size and a rest.
+struct LaneCut {
+  int64_t size = 1, count = 0, rest = 0;
+  LaneCut(int64_t n, std::span<const ConvolveBlocks> blocks) {
     if (n == 0) return;
-    const int64_t size = ceil_div(n, ceil_div(n, static_cast<int64_t>(by.size())));
-    count_ = n / size, block_ = by[static_cast<size_t>(size - 1)];
-    if (n % size) rest_ = by[static_cast<size_t>(n % size - 1)];
+    size = ceil_div(n, ceil_div(n, static_cast<int64_t>(blocks.size())));
+    count = n / size, rest = n % size;
   }
-  void convolve(LaneWindows& at) const {
-    if (block_) block_(at, count_);
-    if (rest_) rest_(at, 1);
+  void convolve(LaneWindows& at, std::span<const ConvolveBlocks> blocks) const {
+    if (count) blocks[static_cast<size_t>(size - 1)](at, count);
+    if (rest) blocks[static_cast<size_t>(rest - 1)](at, 1);
   }
-
- private:
-  int64_t count_ = 0;
-  ConvolveBlocks block_ = nullptr, rest_ = nullptr;
 };
 
 }  // namespace plumb::cpu
