@@ -84,8 +84,10 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
       }
       const bool is_whole = pooling.name.starts_with("whole");
       const bool has_whole = is_whole && (x.layout() == Layout::kNchw || pooling.name == "whole");
-      for (const std::string kind : {"max_pool2d_forward", "avg_pool2d_forward"}) {
-        EXPECT_TRUE(!has_whole || check.checked().contains(kind + ":whole")) << kind;
+      const bool has_whole_backward = is_whole && x.layout() == Layout::kNchw;
+      for (const std::string kind : {"max_pool2d", "avg_pool2d"}) {
+        EXPECT_TRUE(!has_whole || check.checked().contains(kind + "_forward:whole")) << kind;
+        EXPECT_TRUE(!has_whole_backward || check.checked().contains(kind + "_backward:whole")) << kind;
       }
       const bool has_onednn = pooling.x.numel() > 0 && (x.dtype() == DType::kF32 || has_avx512());
       EXPECT_EQ(check.checked().contains("avg_pool2d_forward:onednn"), has_onednn);

@@ -218,7 +218,8 @@ void MaxPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
     offer(
         g, c, own<MaxPool2dBackward>(p, g, work),
         by_planes<MaxPool2dBackward>(p, g, work.inner, true, {false, false, true}),
-        [=] { return cpu::onednn_max_backward(p); }, place_of_onednn_backward(p, g));
+        [=] { return cpu::onednn_max_backward(p); }, place_of_onednn_backward(p, g),
+        [=] { return whole_max_backward(p, g); });
   });
 }
 
@@ -252,7 +253,8 @@ void AvgPool2dBackward::cpu(const Problem<Params>& p, Candidates& c) {
     const auto work = by_sharing(g, [&]<Sharing sharing>() { return backward_work<AvgBackward<T, sharing>>(g); });
     offer(
         g, c, own<AvgPool2dBackward>(p, g, work), by_planes<AvgPool2dBackward>(p, g, work.inner, true, {false, true}),
-        [=] { return cpu::onednn_avg_backward(p); }, place_of_onednn_backward(p, g));
+        [=] { return cpu::onednn_avg_backward(p); }, place_of_onednn_backward(p, g),
+        [=] { return whole_avg_backward(p, g); });
   });
 }
 

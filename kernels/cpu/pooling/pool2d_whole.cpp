@@ -119,6 +119,40 @@ std::unique_ptr<Kernel> largest(const Problem<Pool2dParams>& p, const Extents& g
   return p.out[1].dtype == DType::kU8 ? whole<T, Largest<T, uint8_t>>(name, g) : whole<T, Largest<T, int32_t>>(name, g);
 }
 
+// Of planes [begin, end) of n neighbours, zeros but for the maxima; and means.
+template <class T, class Index>
+void put_largest(const Launch& l, int64_t n, int64_t begin, int64_t end) {
+  const auto* dy = static_cast<const T*>(l.in[0]);
+  const auto* at = static_cast<const Index*>(l.in[1]);
+  T* dx = static_cast<T*>(l.out[0]) + begin * n;
+  for (int64_t plane = begin; plane < end; ++plane, dx += n) {
+    std::fill_n(dx, n, T{});
+    dx[at[plane]] = dy[plane];
+  }
+}
+template <class T>
+void put_mean(const Launch& l, int64_t n, int64_t begin, int64_t end) {
+  const auto* dy = static_cast<const T*>(l.in[0]);
+  T* dx = static_cast<T*>(l.out[0]) + begin * n;
+  for (int64_t plane = begin; plane < end; ++plane, dx += n) {
+    std::fill_n(dx, n, static_cast<T>(static_cast<float>(dy[plane]) / static_cast<float>(n)));
+  }
+}
+
+template <class Put>
+std::unique_ptr<Kernel> backward(const char* kind, const Extents& g, DType dtype, Put put) {
+  const int64_t n = g.KH * g.KW, grain = kGrainBytes / (n * static_cast<int64_t>(size_of(dtype)));
+  return make_kernel(message("plumb:{}:whole", kind), [=, planes = g.outer](const Launch& l) {
+    parallel_for(planes, grain, [&](int64_t begin, int64_t end) { put(l, n, begin, end); });
+  });
+}
+
+template <class T>
+std::unique_ptr<Kernel> largest_backward(const Problem<Pool2dParams>& p, const Extents& g) {
+  const auto put = p.in[1].dtype == DType::kU8 ? &put_largest<T, uint8_t> : &put_largest<T, int32_t>;
+  return backward(MaxPool2dBackward::kName, g, p.in[0].dtype, put);
+}
+
 }  // namespace
 
 bool is_whole(const Extents& g) {
@@ -134,6 +168,17 @@ std::unique_ptr<Kernel> whole_max_forward(const Problem<Pool2dParams>& p, const 
 std::unique_ptr<Kernel> whole_avg_forward(const Problem<Pool2dParams>& p, const Extents& g) {
   const std::string name = AvgPool2dForward::kName;
   return p.in[0].dtype == DType::kF32 ? whole<float, Total<float>>(name, g) : whole<Bfloat16, Total<Bfloat16>>(name, g);
+}
+
+std::unique_ptr<Kernel> whole_max_backward(const Problem<Pool2dParams>& p, const Extents& g) {
+  if (g.inner > 1) return nullptr;
+  return p.in[0].dtype == DType::kF32 ? largest_backward<float>(p, g) : largest_backward<Bfloat16>(p, g);
+}
+
+std::unique_ptr<Kernel> whole_avg_backward(const Problem<Pool2dParams>& p, const Extents& g) {
+  if (g.inner > 1) return nullptr;
+  const DType dtype = p.in[0].dtype;
+  return backward(AvgPool2dBackward::kName, g, dtype, dtype == DType::kF32 ? &put_mean<float> : &put_mean<Bfloat16>);
 }
 
 }  // namespace plumb::cpu::pool
