@@ -35,6 +35,10 @@ std::vector<ConvLayer> layers() {
       // windows of more taps below one another than are taken at once; in the padding altogether
       layer(1, n + 2, {17, 13}, 1, {15, 13}, {.padding = {7, 7, 6, 6}}),
       layer(1, 2 * n, {4, 4}, 2, {2, 3}, {.padding = {4, 3, 5, 5}}),
+      // more weights than half of a first-level cache holds
+      layer(1, 13 * n + 3, {9, 12}, 1, {7, 7}, {.padding = 3, .activation = Activation::kRelu}, true),
+      layer(1, 5 * n + 2, {10, 13}, 2, {9, 9}, {.padding = 4}),
+      layer(1, 9 * n, {5, 6}, n, {3, 3}, {.padding = 1}, true),
       // strides: that leave pixels out, meet dilations, and are larger than the image
       layer(2, 2 * n, {11, 12}, 4, {3, 3}, {.stride = 2, .padding = 1}),
       layer(2, n + 1, {11, 12}, 1, {2, 2}, {.stride = 3}),
@@ -70,30 +74,59 @@ TEST(GroupLanes, MatchesTheDefinitionOnRandomShapes) {
 
 TEST(GroupLanes, GivesTheSameBitsWithAnyNumberOfThreads) {
   const ConvLayer l = layer(4, 3 * kLanes + 2, {11, 11}, 2, {3, 3}, {.stride = 2, .padding = 1});
+  const KernelLog log;
   expect_same_with_any_threads([&] {
     const ConvResults r(l, kName, Layout::kNhwc, DType::kF32, false);
     return std::vector{r.y, r.dx};
   });
+  EXPECT_TRUE(log.has(std::string("conv2d_forward:") + kName));
+  EXPECT_TRUE(log.has(std::string("conv2d_backward_input:") + kName));
 }
 
 // Neither to other groups, nor to windows that do not see it.
 TEST(GroupLanes, NanStaysWhereItIs) {
   constexpr int64_t kOfGroup = 4;
-  const int64_t channels = 2 * kLanes;
+  const int64_t channels = 2 * kLanes + kOfGroup, number = 5;  // of the second group
   const TensorSpec image(Shape{1, channels, 6, 6}, DType::kF32, Layout::kNhwc);
-  Tensor x = random_tensor(image, 1);
-  x.mutable_data<float>()[static_cast<size_t>((2 * 6 + 3) * channels + 5)] = NAN;
-  const Tensor w = random_tensor(TensorSpec(Shape{channels, kOfGroup, 3, 3}), 2);
+  const TensorSpec weights(Shape{channels, kOfGroup, 3, 3});
+  Tensor with_nan = random_tensor(image, 1);
+  with_nan.mutable_data<float>()[static_cast<size_t>((2 * 6 + 3) * channels + number)] = NAN;
+  const Tensor w = random_tensor(weights, 2), finite = random_tensor(image, 3);
   const PolicyScope scope({.algorithm = algorithm_id(kName)});
-  const Conv2dParams p{
-      .padding = 1, .groups = static_cast<int32_t>(channels / kOfGroup), .activation = Activation::kRelu};
-  const Tensor y = run<Conv2dForward>(p, {x, w}, image);
+  const KernelLog log;
+  const Conv2dParams p{.padding = 1, .groups = static_cast<int32_t>(channels / kOfGroup)};
+  const Tensor y = run<Conv2dForward>(p, {with_nan, w}, image), dx = run<Conv2dBackwardInput>(p, {with_nan, w}, image);
+  const Tensor by_x = run<Conv2dBackwardWeight>(p, {finite, with_nan}, weights);
+  const Tensor by_dy = run<Conv2dBackwardWeight>(p, {with_nan, finite}, weights);
 
+  for (const char* kind : {"conv2d_forward:", "conv2d_backward_input:", "conv2d_backward_weight:"}) {
+    EXPECT_TRUE(log.has(std::string(kind) + kName));
+  }
+  const auto is_nan = [](const Tensor& t, int64_t i) { return std::isnan(t.data<float>()[static_cast<size_t>(i)]); };
   for (int64_t i = 0; i < y.numel(); ++i) {
     const int64_t row = i / channels / 6, column = i / channels % 6, group = i % channels / kOfGroup;
-    EXPECT_EQ(std::isnan(y.data<float>()[static_cast<size_t>(i)]),
-              group == 1 && std::abs(row - 2) <= 1 && std::abs(column - 3) <= 1);
+    const bool sees_it = group == number / kOfGroup && std::abs(row - 2) <= 1 && std::abs(column - 3) <= 1;
+    EXPECT_EQ(is_nan(y, i), sees_it);
+    EXPECT_EQ(is_nan(dx, i), sees_it);
   }
+  for (int64_t i = 0; i < weights.numel(); ++i) {
+    const int64_t output = i / 9 / kOfGroup, input = i / 9 % kOfGroup;
+    EXPECT_EQ(is_nan(by_x, i), output / kOfGroup == number / kOfGroup && input == number % kOfGroup);
+    EXPECT_EQ(is_nan(by_dy, i), output == number);
+  }
+}
+
+// Weights beside the image meet nothing, not even zeros.
+TEST(GroupLanes, InfiniteWeightsInThePaddingDoNothing) {
+  const TensorSpec x(Shape{1, kLanes, 1, 1}, DType::kF32, Layout::kNhwc);
+  Tensor w = random_tensor(TensorSpec(Shape{kLanes, 1, 3, 3}), 2);
+  for (size_t i = 0; i < static_cast<size_t>(w.numel()); ++i) {
+    if (i % 9 != 4) w.mutable_data<float>()[i] = INFINITY;
+  }
+  const PolicyScope scope({.algorithm = algorithm_id(kName)});
+  const Tensor y =
+      run<Conv2dForward>({.padding = 1, .groups = static_cast<int32_t>(kLanes)}, {random_tensor(x, 1), w}, x);
+  for (const float e : y.data<float>()) EXPECT_TRUE(std::isfinite(e));
 }
 
 TEST(GroupLanes, DeclinesWhatItIsNotFor) {

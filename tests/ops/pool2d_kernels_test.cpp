@@ -49,9 +49,13 @@ std::vector<Pooling> poolings() {
       {"one_pixel", {1, 1, 1, 1}, {.kernel = {1, 1}}},
       {"one_row_1025", {1, 1, 1, 1025}, {.kernel = {1, 3}, .stride = {1, 2}}},
       {"whole", {67, 70, 3, 5}, {.kernel = {3, 5}}},
+      {"whole_in_parts", {1, 2051, 2, 4}, {.kernel = {2, 4}}},
+      {"whole_but_an_edge", {2, 67, 4, 4}, {.kernel = 4, .padding = {0, 1, 0, 1}}},
       {"whole_wide_index", {1, 3, 23, 17}, {.kernel = {23, 17}}},
       {"no_images", {0, 3, 4, 4}},
       {"no_channels", {3, 0, 4, 4}},
+      {"no_channels_of_whole_planes", {3, 0, 4, 4}, {.kernel = 4}},
+      {"no_images_of_whole_planes", {0, 3, 4, 4}, {.kernel = 4}},
   };
 }
 
@@ -83,7 +87,8 @@ TEST(Pool2d, EveryKernelMatchesTheReference) {
         EXPECT_TRUE(!has_planes || check.checked().contains(kind + ":planes")) << kind;
       }
       const bool is_whole = pooling.name.starts_with("whole");
-      const bool has_whole = is_whole && (x.layout() == Layout::kNchw || pooling.name == "whole");
+      const bool has_channels = x.layout() == Layout::kNhwc && pooling.name != "whole_wide_index";
+      const bool has_whole = is_whole && (x.layout() == Layout::kNchw || has_channels || pooling.name == "whole");
       const bool has_whole_backward = is_whole && x.layout() == Layout::kNchw;
       for (const std::string kind : {"max_pool2d", "avg_pool2d"}) {
         EXPECT_TRUE(!has_whole || check.checked().contains(kind + "_forward:whole")) << kind;

@@ -65,13 +65,14 @@ Place place_of_group_lanes(InnerProduct which, const Conv& c) {
   const bool of_w = which == InnerProduct::kBackwardWeight, of_x = which == InnerProduct::kBackwardInput;
   const int64_t of_group = c.w.shape[1];
   if (of_group == 1) return of_w && c.w.shape[2] * c.w.shape[3] > 9 ? Place::kListed : Place::kLast;
-  if (of_group <= 4) return Place::kListed;
-  return c.x.layout == Layout::kNhwc && !(of_x && c.params.stride != Size2d(1)) ? Place::kListed : Place::kLast;
+  if (c.params.groups == 1 || (of_x && c.params.stride != Size2d(1))) return Place::kLast;
+  return of_group <= 4 || c.x.layout == Layout::kNhwc ? Place::kListed : Place::kLast;
 }
 
-// oneDNN has plain loops for groups in planes.
+// oneDNN is slow on groups of few channels in planes.
 Place place_of_direct(const Conv& c) {
-  return c.params.groups > 1 && c.x.layout == Layout::kNchw ? Place::kLast : Place::kListed;
+  const bool has_few_channels = c.params.groups > 1 && c.w.shape[1] <= 8;
+  return has_few_channels && c.x.layout == Layout::kNchw && c.x.dtype == DType::kF32 ? Place::kLast : Place::kListed;
 }
 
 // Before oneDNN's kernels of plain tensors where it copies nothing and fills its vectors.

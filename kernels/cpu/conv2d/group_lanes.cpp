@@ -13,10 +13,10 @@ namespace plumb::cpu {
 namespace {
 
 // w (OC, OC / groups, KH, KW) by lanes: a lane is an input, or, turned, an output.
-struct Weights {
+struct LaneWeights {
   LaneVectors lanes;
   bool is_turned;
-  bool operator==(const Weights&) const = default;
+  bool operator==(const LaneWeights&) const = default;
 
   Layout by_lanes() const {
     const auto make = [w = *this](const TensorSpec&) {
@@ -81,24 +81,18 @@ class Pass {
 
   // One that begins early.
   bool has_last_vector() const { return lanes_.count() > lanes_.full(); }
-  // Of `taps` that begin at `first` and lie `step` apart, those from 0 to `extent`.
-  static Range inside(int64_t first, int64_t extent, int64_t step, int64_t taps) {
-    const int64_t begin = std::min(taps, ceil_div(-first, step));
-    return {begin, std::clamp(ceil_div(extent - first, step), begin, taps)};
-  }
   // The windows of a row that have whole rows of taps inside the image.
   Range columns_inside() const {
     const ImageWindows& f = w_.from;
-    const int64_t beyond = f.width - f.left - (f.columns - 1) * f.column_step;
-    const int64_t begin = std::min(f.out_width, ceil_div(-f.left, f.stride_w));
-    return {begin, std::clamp(ceil_div(beyond, f.stride_w), begin, f.out_width)};
+    return inside(f.left, f.stride_w, f.out_width, f.width - (f.columns - 1) * f.column_step);
   }
 
   // The first vector of a row's windows, as if they began where the image does.
   LaneWindows first_of_row(int64_t row, const Pointers& p) const {
     const ImageWindows& f = w_.from;
     const int64_t image = row / f.out_height, of_image = row % f.out_height, top = f.top + of_image * f.stride_h;
-    const Range down = inside(top, f.height, f.row_step, f.rows);
+    Range down = inside(top, f.row_step, f.rows, f.height);
+    if (down.size() == 0) down = {0, 0};
     const int64_t first_row = down.size() > 0 ? image * f.height + top + down.begin * f.row_step : 0;
     return {.x = p.x + first_row * f.width * f.pixel,
             .w = p.w + w_.w_first + down.begin * w_.w_row,
@@ -130,10 +124,8 @@ class Pass {
   }
   // Whole windows, a few of them for all vectors: memory is gone through in its order.
   void convolve_across(const LaneWindows& first) const {
-    int64_t column = whole_.begin;
-    for (int64_t i = 0, size = columns_.size; i < columns_.count + (columns_.rest > 0); ++i, column += size) {
-      if (i == columns_.count) size = columns_.rest;
-      const auto block = static_cast<size_t>(size - 1);
+    for (int64_t column = whole_.begin; column < whole_.end; column += columns_.size) {
+      const auto block = static_cast<size_t>(std::min(columns_.size, whole_.end - column) - 1);
       LaneWindows at = first;
       meet(at, column, {0, w_.from.columns});
       LaneWindows last = at;
@@ -145,6 +137,7 @@ class Pass {
   }
   // All whole windows for one vector after the other: each vector's weights stay in the first-level cache.
   void convolve_beside(const LaneWindows& first) const {
+    if (whole_.size() == 0) return;
     for (int64_t vector = 0; vector < lanes_.count(); ++vector) {
       LaneWindows at = first;
       meet(at, whole_.begin, {0, w_.from.columns});
@@ -155,7 +148,7 @@ class Pass {
   // A window that the image's edge may cut off.
   void convolve_cut_off(LaneWindows at, int64_t column) const {
     const ImageWindows& f = w_.from;
-    meet(at, column, inside(f.left + column * f.stride_w, f.width, f.column_step, f.columns));
+    meet(at, column, inside(f.left + column * f.stride_w, f.column_step, f.columns, f.width));
     LaneWindows last = at;
     vectors_.convolve(at, blocks_.vectors);
     if (!has_last_vector()) return;
@@ -171,23 +164,25 @@ class Pass {
   LaneCut columns_, vectors_;
 };
 
-// `zeros` of y's elements are zeros before the passes.
-std::unique_ptr<Kernel> kernel_of(std::vector<Pass> passes, int64_t zeros, bool has_bias) {
-  int64_t rows = 0;
-  for (const Pass& pass : passes) rows += pass.rows();
+// `zeros` of y's elements are zeros before the passes, whose rows are shared out among threads pass by pass: a row of
+// one takes longer than that of another.
+std::unique_ptr<Kernel> kernel_of(std::vector<Pass> passes, int64_t zeros, bool has_bias, int team) {
   return make_kernel("plumb:group_lanes", [=, passes = std::move(passes)](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const float*>(l.in[i]); };
     auto* y = static_cast<float*>(l.out[0]);
-    parallel_for(zeros, kGrainBytes / 4, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, 0.0f); });
+    if (zeros) put_zeros(y, zeros);
     const Pass::Pointers p{in(0), in(1), y, has_bias ? in(2) : nullptr};
-    parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
+    parallel_team(team, [&](int t, int count) {
       for (const Pass& pass : passes) {
-        for (int64_t row = std::max<int64_t>(begin, 0); row < std::min(end, pass.rows()); ++row) pass.run(row, p);
-        begin -= pass.rows(), end -= pass.rows();
+        const Range mine = piece(pass.rows(), t, count);
+        for (int64_t row = mine.begin; row < mine.end; ++row) pass.run(row, p);
       }
     });
   });
 }
+
+// Fewer products than these take less time than to wake a thread.
+constexpr int64_t kGrainProducts = int64_t{64} << 10;
 
 struct Conv : ConvTensors {
   bool applies() const {
@@ -199,6 +194,11 @@ struct Conv : ConvTensors {
   LaneVectors lanes() const { return {x.shape[1], w.shape[1], w.shape[2] * w.shape[3]}; }
   ImageWindows windows() const { return windows_of(x.shape, w.shape, y.shape, params); }
 
+  // Threads that are worth waking.
+  int team(int threads) const {
+    const int64_t products = y.numel() * w.shape[1] * w.shape[2] * w.shape[3];
+    return static_cast<int>(std::clamp<int64_t>(products / kGrainProducts, 1, threads));
+  }
   bool relu() const { return params.activation == Activation::kRelu; }
 
   Windows of_y() const {
@@ -229,11 +229,15 @@ struct Conv : ConvTensors {
   }
 };
 
-std::unique_ptr<Kernel> backward_input(const Conv& c) {
+std::unique_ptr<Kernel> forward(const Conv& c, int team) {
+  return kernel_of({Pass(c.of_y(), c.lanes(), c.relu())}, 0, c.has_bias, team);
+}
+
+std::unique_ptr<Kernel> backward_input(const Conv& c, int team) {
   const InputPhases phases = input_phases(c.x.shape, c.w.shape, c.y.shape, c.params);
   std::vector<Pass> passes;
   for (const InputPhase& phase : phases.all) passes.emplace_back(c.of(phase), c.lanes(), false);
-  return kernel_of(std::move(passes), phases.leave_pixels_out ? c.x.numel() : 0, false);
+  return kernel_of(std::move(passes), phases.leave_pixels_out ? c.x.numel() : 0, false, team);
 }
 
 }  // namespace
@@ -242,11 +246,11 @@ std::unique_ptr<Kernel> conv2d_group_lanes(InnerProduct which, const Problem<Con
   const Conv c{ConvTensors(which, p)};
   if (!c.applies()) return nullptr;
   if (which == InnerProduct::kBackwardWeight) {
-    return group_lanes_backward_weight(c.lanes(), c.windows(), c.x.shape[0], p.threads);
+    return group_lanes_backward_weight(c.lanes(), c.windows(), c.x.shape[0], c.team(p.threads));
   }
   const bool is_forward = which == InnerProduct::kForward;
-  auto kernel = is_forward ? kernel_of({Pass(c.of_y(), c.lanes(), c.relu())}, 0, c.has_bias) : backward_input(c);
-  kernel->info().packs.push_back({1, Weights{c.lanes(), !is_forward}.by_lanes()});
+  auto kernel = is_forward ? forward(c, c.team(p.threads)) : backward_input(c, c.team(p.threads));
+  kernel->info().packs.push_back({1, LaneWeights{c.lanes(), !is_forward}.by_lanes()});
   return kernel;
 }
 

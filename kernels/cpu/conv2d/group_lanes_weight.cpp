@@ -83,20 +83,19 @@ struct Gradient {
     const ImageWindows& w = windows;
     const int64_t image = row / w.out_height, top = w.top + row % w.out_height * w.stride_h,
                   left = w.left + column * w.column_step;
-    const int64_t first = std::min(w.out_width, ceil_div(-left, w.stride_w));
-    const int64_t end = std::clamp(ceil_div(w.width - left, w.stride_w), first, w.out_width);
-    const int64_t begin_down = std::min(w.rows, ceil_div(-top, w.row_step));
-    const Range down{begin_down, std::clamp(ceil_div(w.height - top, w.row_step), begin_down, w.rows)};
-    if (first == end || down.size() == 0) return;
+    const Range columns = inside(left, w.stride_w, w.out_width, w.width),
+                down = inside(top, w.row_step, w.rows, w.height);
+    if (columns.size() == 0 || down.size() == 0) return;
 
     const int64_t pieces = ceil_div(down.size(), static_cast<int64_t>(of_taps.size()));
     for (int64_t i = 0; i < pieces; ++i) {
       const Range of_piece = piece(down.size(), i, pieces),
                   taps{down.begin + of_piece.begin, down.begin + of_piece.end};
-      const int64_t at = (image * w.height + top + taps.begin * w.row_step) * w.width + left + first * w.stride_w;
+      const int64_t at =
+          (image * w.height + top + taps.begin * w.row_step) * w.width + left + columns.begin * w.stride_w;
       Block b{.dy = nullptr,
               .x = nullptr,
-              .columns = end - first,
+              .columns = columns.size(),
               .dy_step = lanes.channels,
               .x_step = w.stride_w * w.pixel,
               .x_tap = w.row_step * w.width * w.pixel,
@@ -105,7 +104,7 @@ struct Gradient {
               .sums = nullptr};
       const auto add = [&](AddProducts products, int64_t vector) {
         const int64_t channel = lanes.first_channel(vector);
-        b.dy = dy + (row * w.out_width + first) * lanes.channels + channel;
+        b.dy = dy + (row * w.out_width + columns.begin) * lanes.channels + channel;
         b.x = x + at * w.pixel + channel;
         b.sums = sums + vector * lanes.of_vector() + (taps.begin * w.columns + column) * lanes.of_tap();
         products(b);
@@ -134,12 +133,12 @@ struct Gradient {
 }  // namespace
 
 std::unique_ptr<Kernel> group_lanes_backward_weight(const LaneVectors& lanes, const ImageWindows& windows,
-                                                    int64_t images, int threads) {
+                                                    int64_t images, int most) {
   const Gradient gradient{
       lanes, windows,
       with_lanes_of_group(lanes.of_group, []<int kOfGroup>() -> std::span<const OfTaps> { return kOfTaps<kOfGroup>; })};
   const int64_t rows = images * windows.out_height;
-  const int team = static_cast<int>(std::min<int64_t>(threads, rows));
+  const int team = static_cast<int>(std::min<int64_t>(most, rows));
   auto kernel = make_kernel("plumb:group_lanes", [=](const Launch& l) {
     const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]);
     auto *sums = static_cast<float*>(l.workspace), *dw = static_cast<float*>(l.out[0]);

@@ -17,14 +17,14 @@ namespace {
 constexpr int64_t kLeastColumns = 4;
 
 // w (OC, IC / groups, KH, KW), in its own order or with its channels innermost: (OC, KH, KW, IC / groups).
-struct Weights {
+struct TapWeights {
   int64_t outputs, channels, rows, columns;
-  explicit Weights(const Shape& w) : outputs(w[0]), channels(w[1]), rows(w[2]), columns(w[3]) {}
+  explicit TapWeights(const Shape& w) : outputs(w[0]), channels(w[1]), rows(w[2]), columns(w[3]) {}
   int64_t pixels() const { return rows * columns; }
   int64_t taps() const { return pixels() * channels; }
   int64_t numel() const { return outputs * taps(); }
   bool is_either() const { return pixels() == 1 || channels == 1; }
-  bool operator==(const Weights&) const = default;
+  bool operator==(const TapWeights&) const = default;
 
   /// Puts each output's matrix, of `channels` rows of pixels or `pixels` rows of channels, the other way round.
   std::unique_ptr<Kernel> turn(bool to_channels_innermost) const {
@@ -42,7 +42,7 @@ struct Weights {
 };
 
 struct Conv : ConvTensors {
-  Weights weights{w.shape};
+  TapWeights weights{w.shape};
 
   bool applies(InnerProduct which) const {
     if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || x.dtype != DType::kF32 || is_empty()) return false;
@@ -82,7 +82,7 @@ std::unique_ptr<Kernel> forward(const Conv& c, int threads) {
 // Some taps of w with channels innermost, as columns of b: at each depth a tap and one of a group's outputs.
 class TapColumns final : public PanelSource {
  public:
-  TapColumns(const Weights& w, int64_t outputs, const std::vector<int64_t>& taps, const float* at)
+  TapColumns(const TapWeights& w, int64_t outputs, const std::vector<int64_t>& taps, const float* at)
       : w_(w), outputs_(outputs), taps_(taps), at_(at) {}
   void pack(float* to, Range lines, Range depths) const override {
     for (int64_t d = depths.begin; d < depths.end;) {
@@ -96,7 +96,7 @@ class TapColumns final : public PanelSource {
   }
 
  private:
-  const Weights& w_;
+  const TapWeights& w_;
   int64_t outputs_;
   const std::vector<int64_t>& taps_;
   const float* at_;
@@ -124,10 +124,7 @@ std::unique_ptr<Kernel> backward_input(const Conv& c, int threads) {
       "plumb:implicit_gemm", [=, phases = std::move(phases), left_out = of_x.leave_pixels_out](const Launch& l) {
         auto* dx = static_cast<float*>(l.out[0]);
         const auto *dy = static_cast<const float*>(l.in[0]), *w = static_cast<const float*>(l.in[1]);
-        if (left_out) {
-          parallel_for(c.x.numel(), kGrainBytes / 4,
-                       [&](int64_t begin, int64_t end) { std::fill(dx + begin, dx + end, 0.0f); });
-        }
+        if (left_out) put_zeros(dx, c.x.numel());
         for (const auto& [phase, products] : phases) {
           const auto one = [&](int64_t group, const PackedProduct& product, float* memory) {
             const int64_t first = group * c.outputs();

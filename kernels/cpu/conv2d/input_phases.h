@@ -6,6 +6,7 @@
 
 #include "kernels/conv2d.h"
 #include "kernels/cpu/conv2d/window_panels.h"
+#include "kernels/cpu/parallel.h"
 
 namespace plumb::cpu {
 
@@ -23,5 +24,10 @@ struct InputPhases {
   bool leave_pixels_out = false;  ///< whether there are pixels that meet none: their gradient is zero
 };
 InputPhases input_phases(const Shape& x, const Shape& w, const Shape& y, const Conv2dParams& p);
+
+/// What is left out, and all else: n zeros.
+inline void put_zeros(float* dx, int64_t n) {
+  parallel_for(n, kGrainBytes / 4, [&](int64_t begin, int64_t end) { std::fill(dx + begin, dx + end, 0.0f); });
+}
 
 }  // namespace plumb::cpu

@@ -9,8 +9,8 @@
 
 namespace plumb::cpu {
 
-/// So many channels in vectors, the last of which begins early rather than end late; and what has a place for each lane
-/// of each tap in each order, (vector, tap, order, lane): weights and their gradients.
+/// So many channels in vectors, the last of which begins early rather than end late; and how weights and their
+/// gradients lie by lanes: (vector, tap, order, lane).
 struct LaneVectors {
   int64_t channels, of_group, taps;
   int64_t full() const { return channels / simd::kLanes; }

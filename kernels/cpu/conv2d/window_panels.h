@@ -1,6 +1,8 @@
 // Windows of images as lines of a packed product: what lies under a window is read there, or copied into panels.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/conv2d.h"
 #include "kernels/cpu/gemm/packed_product.h"
 
@@ -22,6 +24,12 @@ struct ImageWindows {
   int64_t run_columns() const { return column_step == 1 && channels == pixel ? columns : 1; }
   int64_t run() const { return run_columns() * channels; }
 };
+
+/// Of `count` things that begin at `first` and lie `step` apart, those from 0 to `extent`.
+inline Range inside(int64_t first, int64_t step, int64_t count, int64_t extent) {
+  const int64_t begin = std::min(count, ceil_div(-first, step));
+  return {begin, std::clamp(ceil_div(extent - first, step), begin, count)};
+}
 
 /// What the pixels of y (NHWC) see of x in the first group.
 ImageWindows windows_of(const Shape& x, const Shape& w, const Shape& y, const Conv2dParams& p);

@@ -155,13 +155,14 @@ Candidates::Make by_planes(const Problem<Pool2dParams>& p, const Plan& g, Walk i
   return [=, threads = p.threads] { return planes_kernel(message("plumb:{}:planes", Kind::kName), g, work, threads); };
 }
 
-// What is transposed pays where it is read by several windows, and sums that leave registers where they are long.
+// To transpose planes pays where an element is in several windows; to keep the results of a window of a whole plane in
+// memory while pixels go by, where these are more than a few.
 void offer(const Extents& g, Candidates& candidates, const Candidates::Make& own, const Candidates::Make& planes,
            const Candidates::Make& onednn, Place onednn_place = Place::kListed,
            const Candidates::Make& whole = nullptr) {
-  const bool overlap = g.overlap(), is_large = g.inner == 1 || g.KH * g.KW >= 8;
+  const bool overlap = g.overlap(), whole_pays = g.inner == 1 || g.KH * g.KW >= 8;
   offer_in_order(candidates, {{"whole", Provider::kPlumbline, is_whole(g) ? whole : nullptr,
-                               is_large ? Place::kFirst : Place::kLast},
+                               whole_pays ? Place::kFirst : Place::kLast},
                               {"planes", Provider::kPlumbline, planes, overlap ? Place::kFirst : Place::kListed},
                               {"loop", Provider::kPlumbline, own, overlap ? Place::kListed : Place::kFirst},
                               {"onednn", Provider::kOneDnn, [=] { return declining(onednn); }, onednn_place}});

@@ -9,8 +9,9 @@ namespace {
 template <class T, class Index>
 struct Largest {
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
-  Vec best = kNone - Vec{};
-  IntVec at{};
+  Vec best;
+  IntVec at;
+  static Largest none() { return {kNone - Vec{}, IntVec{}}; }
 
   void add(Vec e, IntVec k) {
     const IntVec wins = (e > best) | (e != e);
@@ -38,7 +39,8 @@ struct Largest {
 template <class T>
 struct Total {
   static constexpr float kNone = 0;
-  Vec sum{};
+  Vec sum;
+  static Total none() { return {Vec{}}; }
 
   void add(Vec e, IntVec) { sum += e; }
   void merge(const Total& other) { sum += other.sum; }
@@ -65,7 +67,7 @@ void pool_neighbours(const Launch& l, int64_t n, int64_t begin, int64_t end) {
   const int64_t rest = n % kLanes;
   const IntVec is_there = numbers < static_cast<int32_t>(rest);
   for (int64_t plane = begin; plane < end; ++plane, x += n) {
-    Found found;
+    Found found = Found::none();
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) found.add(simd::load(x + i), numbers + static_cast<int32_t>(i));
     if (rest) {
@@ -79,8 +81,9 @@ void pool_neighbours(const Launch& l, int64_t n, int64_t begin, int64_t end) {
   }
 }
 
-// Of planes of n pixels of `inner` lanes, parts [begin, end): each of some lanes of all pixels.
-constexpr int64_t kPart = 256 * kLanes;
+// Of planes of n pixels of `inner` lanes, parts [begin, end): each of some lanes of all pixels, whose results stay in
+// the first-level cache.
+constexpr int64_t kPart = 2048;
 template <class T, class Found>
 void pool_pixels(const Launch& l, int64_t n, int64_t inner, int64_t begin, int64_t end) {
   const int64_t parts = ceil_div(inner, kPart);
@@ -88,6 +91,7 @@ void pool_pixels(const Launch& l, int64_t n, int64_t inner, int64_t begin, int64
     const int64_t plane = unit / parts, first = unit % parts * kPart, lanes = std::min(kPart, inner - first);
     const T* x = static_cast<const T*>(l.in[0]) + plane * n * inner + first;
     Found found[kPart / kLanes];
+    std::fill_n(found, simd::vectors_of(lanes), Found::none());
     for (int64_t k = 0; k < n; ++k, x += inner) {
       const IntVec number = IntVec{} + static_cast<int32_t>(k);
       int64_t i = 0;
@@ -156,9 +160,8 @@ std::unique_ptr<Kernel> largest_backward(const Problem<Pool2dParams>& p, const E
 }  // namespace
 
 bool is_whole(const Extents& g) {
-  const bool fits_registers = g.inner > 1 && g.inner <= 4 * kLanes;
-  const bool takes_all = g.top == 0 && g.left == 0 && g.KH == g.IH && g.KW == g.IW;
-  return takes_all && g.OH == 1 && g.OW == 1 && !fits_registers;
+  const bool takes_all = g.top == 0 && g.left == 0 && g.KH == g.IH && g.KW == g.IW && g.OH == 1 && g.OW == 1;
+  return takes_all && (g.inner == 1 || g.inner > 4 * kLanes);
 }
 
 std::unique_ptr<Kernel> whole_max_forward(const Problem<Pool2dParams>& p, const Extents& g) {
@@ -171,12 +174,12 @@ std::unique_ptr<Kernel> whole_avg_forward(const Problem<Pool2dParams>& p, const 
 }
 
 std::unique_ptr<Kernel> whole_max_backward(const Problem<Pool2dParams>& p, const Extents& g) {
-  if (g.inner > 1) return nullptr;
+  if (g.inner != 1 || g.KH * g.KW == 1) return nullptr;
   return p.in[0].dtype == DType::kF32 ? largest_backward<float>(p, g) : largest_backward<Bfloat16>(p, g);
 }
 
 std::unique_ptr<Kernel> whole_avg_backward(const Problem<Pool2dParams>& p, const Extents& g) {
-  if (g.inner > 1) return nullptr;
+  if (g.inner != 1) return nullptr;
   const DType dtype = p.in[0].dtype;
   return backward(AvgPool2dBackward::kName, g, dtype, dtype == DType::kF32 ? &put_mean<float> : &put_mean<Bfloat16>);
 }

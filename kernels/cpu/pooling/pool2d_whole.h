@@ -5,13 +5,14 @@
 
 namespace plumb::cpu::pool {
 
-/// Whether it is so, and a pixel has more lanes than a walk's run (pool2d_walks.h) keeps in registers, or one.
+/// Whether there is such a window, and a pixel has one lane, or more than a walk (pool2d_walks.h) keeps in registers.
 bool is_whole(const Extents& g);
 
-/// {y} or {y, index}, and y, of such windows: f32 and bf16.
+/// The kernels of such windows, in f32 and bf16.
 std::unique_ptr<Kernel> whole_max_forward(const Problem<Pool2dParams>& p, const Extents& g);
 std::unique_ptr<Kernel> whole_avg_forward(const Problem<Pool2dParams>& p, const Extents& g);
-/// dx from {dy, index}, and from {dy}; null where neighbours are of other planes.
+/// Null where neighbours are of other planes; of maxima also where a plane is one element (when kernels are measured,
+/// positions are 0 and 1, and this one writes where they say).
 std::unique_ptr<Kernel> whole_max_backward(const Problem<Pool2dParams>& p, const Extents& g);
 std::unique_ptr<Kernel> whole_avg_backward(const Problem<Pool2dParams>& p, const Extents& g);
 
