@@ -45,7 +45,7 @@ struct Windows {
   ImageWindows from;
   int64_t images;
   int64_t w_first, w_row, w_column;  // of the taps, in floats
-  int64_t at;                        // the first sum
+  int64_t at;                        // of the first window in the result
   RowPlaces places;
 };
 
@@ -79,7 +79,7 @@ class Pass {
  private:
   static constexpr int64_t kFewWeights = (int64_t{16} << 10) / 4;  // half of a first-level cache
 
-  // One that begins early.
+  // Whether the channels leave a last vector, which begins early.
   bool has_last_vector() const { return lanes_.count() > lanes_.full(); }
   // The windows of a row that have whole rows of taps inside the image.
   Range columns_inside() const {
@@ -87,7 +87,7 @@ class Pass {
     return inside(f.left, f.stride_w, f.out_width, f.width - (f.columns - 1) * f.column_step);
   }
 
-  // The first vector of a row's windows, as if they began where the image does.
+  // The first vector of a row of windows, at the image's first column: meet() goes on to a window, go_to() to a vector.
   LaneWindows first_of_row(int64_t row, const Pointers& p) const {
     const ImageWindows& f = w_.from;
     const int64_t image = row / f.out_height, of_image = row % f.out_height, top = f.top + of_image * f.stride_h;
@@ -112,10 +112,11 @@ class Pass {
   // From the first window of a row to this one, which meets these columns of its taps.
   void meet(LaneWindows& at, int64_t column, Range taps) const {
     const ImageWindows& f = w_.from;
-    at.columns = taps.size();
-    if (taps.size() > 0) at.x += (f.left + column * f.stride_w + taps.begin * f.column_step) * f.pixel;
-    at.w += taps.begin * w_.w_column;
     at.y += column * w_.places.step;
+    at.columns = taps.size();
+    if (taps.size() == 0) return;
+    at.x += (f.left + column * f.stride_w + taps.begin * f.column_step) * f.pixel;
+    at.w += taps.begin * w_.w_column;
   }
   void go_to(LaneWindows& at, int64_t vector) const {
     const int64_t channel = lanes_.first_channel(vector);
@@ -173,8 +174,10 @@ std::unique_ptr<Kernel> kernel_of(std::vector<Pass> passes, int64_t zeros, bool 
     if (zeros) put_zeros(y, zeros);
     const Pass::Pointers p{in(0), in(1), y, has_bias ? in(2) : nullptr};
     parallel_team(team, [&](int t, int count) {
-      for (const Pass& pass : passes) {
-        const Range mine = piece(pass.rows(), t, count);
+      for (size_t i = 0; i < passes.size(); ++i) {
+        const Pass& pass = passes[i];
+        const Range mine =
+            piece(pass.rows(), (t + static_cast<int64_t>(i)) % count, count);  // of few rows, other threads
         for (int64_t row = mine.begin; row < mine.end; ++row) pass.run(row, p);
       }
     });

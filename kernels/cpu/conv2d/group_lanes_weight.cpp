@@ -133,12 +133,12 @@ struct Gradient {
 }  // namespace
 
 std::unique_ptr<Kernel> group_lanes_backward_weight(const LaneVectors& lanes, const ImageWindows& windows,
-                                                    int64_t images, int most) {
+                                                    int64_t images, int most_threads) {
   const Gradient gradient{
       lanes, windows,
       with_lanes_of_group(lanes.of_group, []<int kOfGroup>() -> std::span<const OfTaps> { return kOfTaps<kOfGroup>; })};
   const int64_t rows = images * windows.out_height;
-  const int team = static_cast<int>(std::min<int64_t>(most, rows));
+  const int team = static_cast<int>(std::min<int64_t>(most_threads, rows));
   auto kernel = make_kernel("plumb:group_lanes", [=](const Launch& l) {
     const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]);
     auto *sums = static_cast<float*>(l.workspace), *dw = static_cast<float*>(l.out[0]);

@@ -17,6 +17,7 @@ struct LaneVectors {
   int64_t count() const { return simd::vectors_of(channels); }
   int64_t first_channel(int64_t vector) const { return std::min(vector * simd::kLanes, channels - simd::kLanes); }
 
+  // In floats.
   int64_t of_tap() const { return of_group * simd::kLanes; }
   int64_t of_vector() const { return taps * of_tap(); }
   int64_t floats() const { return count() * of_vector(); }

@@ -56,7 +56,7 @@ typename Primitive::primitive_desc backward_pd(const Conv& c, Way way) {
                                   c.padding_after());
 }
 
-// What oneDNN (2.6) gets wrong, found by holding random problems against f64; in bf16 but for the last.
+// What oneDNN (2.6) gets wrong, found by holding random problems against f64; in bf16 but for its Winograd's.
 // Its batched products ("brgconv") have no kernel for a row of outputs whose window lies below the image, in the
 // padding altogether: a crash. Where it lies above, they give what was in memory.
 bool has_rows_of_padding(const Conv& c) {

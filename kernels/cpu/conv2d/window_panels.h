@@ -25,7 +25,7 @@ struct ImageWindows {
   int64_t run() const { return run_columns() * channels; }
 };
 
-/// Of `count` things that begin at `first` and lie `step` apart, those from 0 to `extent`.
+/// Those i of [0, count) with first + i * step in [0, extent), which may be empty.
 inline Range inside(int64_t first, int64_t step, int64_t count, int64_t extent) {
   const int64_t begin = std::min(count, ceil_div(-first, step));
   return {begin, std::clamp(ceil_div(extent - first, step), begin, count)};

@@ -155,8 +155,8 @@ Candidates::Make by_planes(const Problem<Pool2dParams>& p, const Plan& g, Walk i
   return [=, threads = p.threads] { return planes_kernel(message("plumb:{}:planes", Kind::kName), g, work, threads); };
 }
 
-// To transpose planes pays where an element is in several windows; to keep the results of a window of a whole plane in
-// memory while pixels go by, where these are more than a few.
+// To transpose planes pays where an element is in several windows. A window of a whole plane goes first where its
+// elements are neighbours; where the results of its lanes leave registers between pixels, from 8 pixels on.
 void offer(const Extents& g, Candidates& candidates, const Candidates::Make& own, const Candidates::Make& planes,
            const Candidates::Make& onednn, Place onednn_place = Place::kListed,
            const Candidates::Make& whole = nullptr) {

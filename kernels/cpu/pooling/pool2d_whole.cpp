@@ -123,7 +123,7 @@ std::unique_ptr<Kernel> largest(const Problem<Pool2dParams>& p, const Extents& g
   return p.out[1].dtype == DType::kU8 ? whole<T, Largest<T, uint8_t>>(name, g) : whole<T, Largest<T, int32_t>>(name, g);
 }
 
-// Of planes [begin, end) of n neighbours, zeros but for the maxima; and means.
+// Planes [begin, end) of n zeros but for dy at the position of its maximum, which is one of the plane.
 template <class T, class Index>
 void put_largest(const Launch& l, int64_t n, int64_t begin, int64_t end) {
   const auto* dy = static_cast<const T*>(l.in[0]);
@@ -134,6 +134,7 @@ void put_largest(const Launch& l, int64_t n, int64_t begin, int64_t end) {
     dx[at[plane]] = dy[plane];
   }
 }
+// Planes [begin, end) of n means.
 template <class T>
 void put_mean(const Launch& l, int64_t n, int64_t begin, int64_t end) {
   const auto* dy = static_cast<const T*>(l.in[0]);
