@@ -29,13 +29,16 @@ struct LaneWeights {
 
  private:
   void put(const float* w, float* to) const {
-    for (int64_t vector = 0; vector < lanes.count(); ++vector) {
-      for (int64_t tap = 0; tap < lanes.taps; ++tap, to += lanes.of_tap()) {
-        lanes.each_pair(vector, [&](int64_t place, int64_t channel, int64_t other) {
-          const int64_t output = is_turned ? channel : other, input = is_turned ? other : channel;
-          to[place] = w[(output * lanes.of_group + input % lanes.of_group) * lanes.taps + tap];
-        });
-      }
+    parallel_for(lanes.count(), kGrainBytes / (4 * lanes.of_vector()), [&](int64_t begin, int64_t end) {
+      for (int64_t vector = begin; vector < end; ++vector) put_vector(w, to + vector * lanes.of_vector(), vector);
+    });
+  }
+  void put_vector(const float* w, float* to, int64_t vector) const {
+    for (int64_t tap = 0; tap < lanes.taps; ++tap, to += lanes.of_tap()) {
+      lanes.each_pair(vector, [&](int64_t place, int64_t channel, int64_t other) {
+        const int64_t output = is_turned ? channel : other, input = is_turned ? other : channel;
+        to[place] = w[(output * lanes.of_group + input % lanes.of_group) * lanes.taps + tap];
+      });
     }
   }
 };
