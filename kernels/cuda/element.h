@@ -1,6 +1,7 @@
 // Elements in the type that arithmetic is done in, one at a time and 16 bytes at a time.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "../../kernels/compute.h"
@@ -63,6 +64,10 @@ __device__ void store_piece(T* p, const Piece<T, kEach>& v) {
 /// Sixteen bytes of elements: one access of memory.
 template <class T>
 using Vector = Piece<T, 16 / sizeof(T)>;
+/// As many elements as still lie side by side where a row of an odd size ends sixteen bytes in the middle: of two bytes
+/// half as many as sixteen bytes have, which is what memory needs to be kept busy.
+template <class T>
+constexpr int kFewEach = std::min<int>(4, Vector<T>::kSize);
 
 /// fetch(i), which reads, and put(i, what it gave) for this thread's part of n elements of T that lie anywhere. Several
 /// are under way from memory at a time: with one of a few bytes, a device would wait most of the time.

@@ -26,8 +26,9 @@ OpVariant variant_of(const std::string& name, const Shape& x, const BatchNormPar
   return v;
 }
 
-// Every way over the elements: any, one channel a piece, long runs, columns of pieces.
-const std::vector<Shape> kWays = {{4, 10, 5, 7}, {33, 17}, {2, 3, 31, 33}, {3, 16, 4, 2}, {3, 5, 32, 18}};
+// Every way over the elements: any, one channel a piece, long runs, columns of pieces; and half a piece at a time.
+const std::vector<Shape> kWays = {{4, 10, 5, 7},  {33, 17},     {2, 3, 31, 33}, {3, 16, 4, 2},
+                                  {3, 5, 32, 18}, {3, 5, 2, 6}, {2, 3, 20, 13}};
 
 const RegisterCase training_case([] {
   OpCase c{.name = "batch_norm_train", .tolerance = 32};

@@ -40,6 +40,8 @@ OpCase slice_case() {
   part({5, 17, 35, 33}, {0, 0, 1, 1}, {5, 17, 33, 31});
   part({3, 8, 10, 36}, {1, 4, 1, 4}, {2, 4, 8, 16});
   part({3, 16, 10, 34}, {0, 0, 1, 1}, {3, 16, 8, 32});
+  part({3, 5, 8, 9}, {0, 0, 1, 1}, {3, 5, 6, 5});  // pieces of three runs
+  part({4, 9, 5, 5}, {0, 0, 1, 1}, {4, 9, 3, 2});
   return c;
 }
 
@@ -96,6 +98,7 @@ OpCase concat_case() {
   joined({{2, 0, 3, 5}, {2, 16, 3, 5}}, 1);
   joined({{3, 17, 31, 33}, {3, 10, 31, 33}}, 1);
   joined({{3, 8, 4, 6}, {3, 16, 4, 6}, {3, 2, 4, 6}}, 1);
+  joined(std::vector<Shape>(10, {2, 8, 1, 3}), 1);  // more than a launch takes
   return c;
 }
 
@@ -121,6 +124,11 @@ OpCase permute_case() {
   ordered({66, 34}, {1, 0});
   ordered({3, 130, 66}, {0, 2, 1});
   ordered({2, 10, 5, 12}, {3, 0, 2, 1});
+  // Tiles of several dimensions on one side and on both, of odd extents and of even ones.
+  ordered({70, 9, 3, 5}, {3, 2, 1, 0});
+  ordered({66, 8, 6, 6}, {3, 2, 1, 0});
+  ordered({3, 5, 3, 5, 7}, {4, 3, 2, 1, 0});
+  ordered({4, 6, 4, 6, 6}, {4, 3, 2, 1, 0});
   return c;
 }
 
@@ -173,6 +181,9 @@ OpCase integer_case() {
     };
     const Shape x{2, 10, 5, 7};
     add_one("slice", x, [](std::span<const Tensor> in) { return slice(in[0], {0, 3, 1, 2}, {2, 5, 4, 3}); });
+    add_one("slice", {3, 4, 5, 13}, [](std::span<const Tensor> in) {
+      return slice(in[0], {0, 0, 1, 1}, {3, 4, 3, 9});  // of bytes, pieces of three runs
+    });
     add_one("pad2d", x, [](std::span<const Tensor> in) { return pad2d(in[0], {1, 0, 2, 1}, 3); });
     add_one("concat", x, [](std::span<const Tensor> in) { return concat({in[0], in[0]}, 1); });
     add_one("flatten", x, [](std::span<const Tensor> in) { return flatten(in[0]); });

@@ -38,6 +38,8 @@ void add_all(OpCase& c, Reduce reduce, bool one_dimension) {
   add(c, reduce, {40, 2056}, kFirst, false);  // pieces of lines
   add(c, reduce, {320, 88}, kFirst, false);   // and their terms in parts, of many lines and of few
   add(c, reduce, {2048, 8}, kFirst, false);
+  add(c, reduce, {30, 20}, kFirst, false);  // half a piece of two-byte elements
+  add(c, reduce, {7, 3, 12}, kSecond, false);
   for (const bool keepdims : {false, true}) {
     add(c, reduce, {2, 10, 5, 7}, kSecond, keepdims);
     add(c, reduce, {2, 17, 3, 4}, kLast, keepdims);

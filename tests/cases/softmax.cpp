@@ -27,6 +27,7 @@ OpCase softmax_case(std::string name, Tensor (*op)(const Tensor&, int)) {
   add({2, 1, 3, 17}, 1);
   // Side by side in pieces: by a few threads, by many, and too long; and more of them than the blocks take at once.
   for (const Shape& x : {Shape{3, 64, 32}, Shape{2, 300, 16}, Shape{2, 700, 8}, Shape{2, 8, 640}}) add(x, 1);
+  for (const Shape& x : {Shape{3, 64, 20}, Shape{2, 300, 12}}) add(x, 1);  // half a piece of two-byte elements
   add({300, 5}, 0);
   add({5, 10}, -1, 60);  // sums of which one term is all
   add({5, 17, 31, 33}, 1);

@@ -109,6 +109,7 @@ void many_blocks(int64_t n) {
   grad(add(max(line, {0}), sum(normalised(pieces, true))), {line, pieces});
   matmul(tensor({70 * n, 512}), tensor({512, 100}));         // a sum in parts
   permute(zeros(Shape{66 * n, 130}, DType::kBf16), {1, 0});  // elements of two bytes, by pairs
+  permute(zeros(Shape{66 * n, 8, 6, 6}, DType::kBf16), {3, 2, 1, 0});
   // Weights in krsc, in pieces and element by element.
   for (const int64_t channels : {8, 7})
     conv2d(tensor({1, channels, 4, 4}, Layout::kNhwc), tensor({40 * n, channels, 3, 3}), Tensor(), {});

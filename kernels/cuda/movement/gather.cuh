@@ -59,15 +59,19 @@ struct GatherPiecesArgs {
   Steps others;  // around them
 };
 
-// A piece of y at a time, which ends in its run or in the next: runs are no shorter than a piece.
-template <class Word, bool kIsRepeated>
+// A piece of y at a time, which ends in its run or in the next, or (kHasThree) in the one after that: runs are no
+// shorter than a piece, or than half of one.
+template <class Word, bool kIsRepeated, bool kHasThree = false>
 __global__ void __launch_bounds__(kGatherThreads, kLeastBlocks) expand_pieces_kernel(const GatherPiecesArgs<Word> a) {
+  static_assert(!(kIsRepeated && kHasThree));
   for_dense<Vector<Word>::kSize>(a.count, [&]<int kEach>(int64_t i) {
     int64_t within = i;
-    const int64_t run = a.run.divide(within), left = a.run.by - within;
+    const int64_t run = a.run.divide(within), left = a.run.by - within, more = left + a.run.by;
     const Word* const x = a.x + a.others.of_x(run) + (kIsRepeated ? 0 : within);
     const Word* next = x;
     if (left < kEach) next = a.x + a.others.of_x(run + 1) - (kIsRepeated ? 0 : left);
+    const Word* last = next;
+    if (kHasThree && more < kEach) last = a.x + a.others.of_x(run + 2) - more;
     Piece<Word, kEach> v;
     if constexpr (kIsRepeated) {
       const Word here = get(x), there = left < kEach ? get(next) : here;
@@ -75,7 +79,7 @@ __global__ void __launch_bounds__(kGatherThreads, kLeastBlocks) expand_pieces_ke
       for (int j = 0; j < kEach; ++j) v.of[j] = j < left ? here : there;
     } else {
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) v.of[j] = get((j < left ? x : next) + j);
+      for (int j = 0; j < kEach; ++j) v.of[j] = get((j < left ? x : !kHasThree || j < more ? next : last) + j);
     }
     store_piece(a.y + i, v);
   });
@@ -90,7 +94,7 @@ void offer_gather_words(const char* name, const Steps& steps, int64_t from, Devi
   });
 }
 
-template <class Word, bool kIsRepeated>
+template <class Word, bool kIsRepeated, bool kHasThree = false>
 void offer_gather_pieces(const char* name, const Steps& steps, int64_t from, Device device, Candidates& candidates) {
   GatherPiecesArgs<Word> args{};
   args.count = steps.count;
@@ -100,7 +104,7 @@ void offer_gather_pieces(const char* name, const Steps& steps, int64_t from, Dev
     GatherPiecesArgs<Word> now = args;
     now.x = static_cast<const Word*>(l.in[0]) + from;
     now.y = static_cast<Word*>(l.out[0]);
-    q.launch<expand_pieces_kernel<Word, kIsRepeated>>(
+    q.launch<expand_pieces_kernel<Word, kIsRepeated, kHasThree>>(
         grid_over(q.runtime(), now.count / Vector<Word>::kSize + 1, kGatherThreads), now);
   });
 }
@@ -115,9 +119,13 @@ void offer_gather(const char* name, const Steps& steps, int64_t from, Device dev
       offer_gather_words<Wide>(name, in_words(steps, each), from / each, device, candidates);
     });
   }
-  const bool is_of_pieces = steps.count > 0 && steps.rank > 0 && steps.extent[0].by >= Vector<Word>::kSize;
-  if (is_of_pieces && steps.x[0] == 1) return offer_gather_pieces<Word, false>(name, steps, from, device, candidates);
-  if (is_of_pieces && steps.x[0] == 0) return offer_gather_pieces<Word, true>(name, steps, from, device, candidates);
+  const int64_t run = steps.count > 0 && steps.rank > 0 ? steps.extent[0].by : 0, goes_on_by = steps.x[0];
+  constexpr int64_t kPiece = Vector<Word>::kSize;
+  if (run >= kPiece && goes_on_by == 1) return offer_gather_pieces<Word, false>(name, steps, from, device, candidates);
+  if (run >= kPiece && goes_on_by == 0) return offer_gather_pieces<Word, true>(name, steps, from, device, candidates);
+  if (2 * run >= kPiece && goes_on_by == 1) {
+    return offer_gather_pieces<Word, false, true>(name, steps, from, device, candidates);
+  }
   offer_gather_words<Word>(name, steps, from, device, candidates);
 }
 

@@ -8,26 +8,32 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-// A box of words that moves between two tensors.
+// Boxes of words, each of which moves from a tensor of its own into a part of y.
 template <class Word>
-struct BoxArgs {
-  const Word* x;
+struct BoxesArgs {
+  static constexpr int kMost = 8;
+  struct Box {
+    const Word* x;
+    int64_t to;
+    cuda::Steps steps;  // of the box, with the offsets in x and in y
+  };
+  Box boxes[kMost];  // by the block's number along y
   Word* y;
-  cuda::Steps steps;  // of the box, with the offsets in x and in y
 };
 
 template <class Word>
-__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) box_kernel(const BoxArgs<Word> a) {
+__global__ void __launch_bounds__(kThreads, cuda::kLeastBlocks) boxes_kernel(const BoxesArgs<Word> a) {
+  const auto& box = a.boxes[blockIdx.y];
   struct Moved {
     Word v;
     int64_t to;
   };
   const auto fetch = [&](int64_t i) {
-    int64_t x = 0, y = 0;
-    a.steps.move(i, x, y);
-    return Moved{cuda::get(a.x + x), y};
+    int64_t x = 0, y = box.to;
+    box.steps.move(i, x, y);
+    return Moved{cuda::get(box.x + x), y};
   };
-  cuda::for_scattered<Word>(a.steps.count, fetch, [&](int64_t, const Moved& m) { cuda::put(a.y + m.to, m.v); });
+  cuda::for_scattered<Word>(box.steps.count, fetch, [&](int64_t, const Moved& m) { cuda::put(a.y + m.to, m.v); });
 }
 
 template <class Word>
@@ -50,10 +56,28 @@ struct Part {
     steps = cuda::in_words(steps, word / bytes);
     to = to_element * bytes / word;
   }
+};
+
+// Parts that one launch moves: those of as wide words, from the input `first` on.
+struct Together {
+  size_t first;
+  std::vector<Part> parts;
+
+  bool takes(const Part& part) const {
+    return parts.size() < BoxesArgs<uint32_t>::kMost && parts.front().word == part.word;
+  }
   template <class Word>
-  void launch(const cuda::Queue& q, const void* x, void* y) const {
-    q.launch<box_kernel<Word>>(cuda::grid_over(q.runtime(), steps.count, kThreads),
-                               BoxArgs<Word>{static_cast<const Word*>(x), static_cast<Word*>(y) + to, steps});
+  void launch(const cuda::Queue& q, const Launch& l) const {
+    BoxesArgs<Word> args{};
+    args.y = static_cast<Word*>(l.out[0]);
+    int64_t most = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      args.boxes[i] = {static_cast<const Word*>(l.in[first + i]), parts[i].to, parts[i].steps};
+      most = std::max(most, parts[i].steps.count);
+    }
+    cuda::Grid grid = cuda::grid_over(q.runtime(), most, kThreads);
+    grid.blocks.y = static_cast<unsigned>(parts.size());
+    q.launch<boxes_kernel<Word>>(grid, args);
   }
 };
 
@@ -65,17 +89,20 @@ void Slice::cuda(const Problem<Params>& p, Candidates& c) {
 void Concat::cuda(const Problem<Params>& p, Candidates& c) {
   const Strides ys = strides_of(p.out[0]);
   const int dim = static_cast<int>(p.params.dim);
-  std::vector<Part> parts;
+  std::vector<Together> launches;
   int64_t to = 0;
-  for (const TensorSpec& x : p.in) {
-    parts.emplace_back(x, ys, to);
+  for (size_t i = 0; i < p.in.size(); ++i) {
+    const TensorSpec& x = p.in[i];
+    const Part part(x, ys, to);
     to += x.shape[dim] * ys[dim];
+    if (launches.empty() || !launches.back().takes(part)) launches.push_back({i, {}});
+    launches.back().parts.push_back(part);
   }
-  const auto run = [parts](const cuda::Queue& q, const Launch& l) {
-    for (size_t i = 0; i < parts.size(); ++i)
-      cuda::dispatch_word(parts[i].word, [&]<class Word>() { parts[i].launch<Word>(q, l.in[i], l.out[0]); });
+  const auto run = [launches](const cuda::Queue& q, const Launch& l) {
+    for (const Together& all : launches)
+      cuda::dispatch_word(all.parts.front().word, [&]<class Word>() { all.launch<Word>(q, l); });
   };
-  cuda::offer(c, "loop", "plumb:concat", p.device, static_cast<int>(parts.size()), run);
+  cuda::offer(c, "loop", "plumb:concat", p.device, static_cast<int>(launches.size()), run);
 }
 
 }  // namespace plumb

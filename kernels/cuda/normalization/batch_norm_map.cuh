@@ -130,17 +130,23 @@ __device__ void map_pieces(const MapArgs<T>& a, Pieces pieces, const ChannelOf& 
 #pragma unroll
     for (int u = 0; u < kUnderWay; ++u) put(opaque(to.next()), v[u]);
   }
-#pragma unroll 1
-  while (pieces.has(1)) {
-    const int64_t at = pieces.next();
-    put(at, map_operands<kMap, kEach>(a, at));
+  if (!pieces.has(1)) return;
+  MapOperands<T, kEach> last[kUnderWay - 1]{};
+  Pieces to = pieces;
+#pragma unroll
+  for (int u = 0; u < kUnderWay - 1; ++u) {
+    if (pieces.has(1)) last[u] = map_operands<kMap, kEach>(a, pieces.next());
+  }
+#pragma unroll
+  for (int u = 0; u < kUnderWay - 1; ++u) {
+    if (to.has(1)) put(opaque(to.next()), last[u]);
   }
 }
 
 /// Elements that lie anyhow. kOneChannel: no piece has elements of two channels.
-template <class T, Map kMap, bool kOneChannel>
+template <class T, Map kMap, int kMost, bool kOneChannel>
 __global__ void __launch_bounds__(kRowThreads) batch_norm_map_kernel(const MapArgs<T> a) {
-  for_dense<Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
+  for_dense<kMost>(a.n, [&]<int kEach>(int64_t i) {
     const auto v = map_operands<kMap, kEach>(a, i);
     Piece<T, kEach> out;
     int64_t place = i, c = a.inner.divide(place);
@@ -158,9 +164,8 @@ __global__ void __launch_bounds__(kRowThreads) batch_norm_map_kernel(const MapAr
 }
 
 /// Long runs of a channel's elements: a warp each.
-template <class T, Map kMap>
+template <class T, Map kMap, int kEach>
 __global__ void __launch_bounds__(kRowThreads, kLeastBlocks) batch_norm_runs_kernel(const MapArgs<T> a) {
-  constexpr int kEach = Vector<T>::kSize;
   const int64_t lane = threadIdx.x % kWarp, runs = a.inner.quotient(a.n);
 #pragma unroll 1
   for (int64_t run = runs - 1 - thread_of_grid() / kWarp; run >= 0; run -= threads_of_grid() / kWarp) {
@@ -200,16 +205,20 @@ class MapPlan {
  public:
   template <class T>
   static MapPlan of(const Runtime& r, const ChannelView& v) {
-    constexpr int kEach = Vector<T>::kSize;
+    constexpr int kMost = Vector<T>::kSize, kFew = kFewEach<T>;
     MapPlan plan(v);
-    if (v.inner == 1 && v.channels % kEach == 0 && v.numel() > 0) {
-      plan.set_columns(r, v.channels / kEach);
-    } else if (v.inner % kEach == 0 && v.inner / kEach >= kLeastOfRun) {
+    if (v.inner == 1 && v.channels % kMost == 0 && v.numel() > 0) {
+      plan.set_columns(r, v.channels / kMost);
+      return plan;
+    }
+    plan.has_few_ = v.inner % kMost != 0 && v.inner % kFew == 0;
+    const int each = plan.has_few_ ? kFew : kMost;
+    if (v.inner % each == 0 && v.inner / each >= kLeastOfRun) {
       plan.way_ = Way::kRuns;
       plan.grid_ = grid_over(r, v.outer * v.channels * kWarp, kRowThreads);
     } else {
-      plan.way_ = v.inner % kEach == 0 ? Way::kOneChannel : Way::kAny;
-      plan.grid_ = grid_over(r, (v.numel() + kEach - 1) / kEach, kRowThreads);
+      plan.way_ = v.inner % each == 0 ? Way::kOneChannel : Way::kAny;
+      plan.grid_ = grid_over(r, (v.numel() + each - 1) / each, kRowThreads);
     }
     return plan;
   }
@@ -221,13 +230,8 @@ class MapPlan {
     if (view_.numel() == 0) return;
     a.n = view_.numel(), a.inner = Divisor(view_.inner), a.channels = Divisor(view_.channels);
     a.width = width_, a.slots = slots_;
-    constexpr Map kByK = by_coefficients(kMap);
-    switch (way_) {
-      case Way::kColumns: return q.launch<batch_norm_columns_kernel<T, kMap>>(grid_, a);
-      case Way::kRuns: return q.launch<batch_norm_runs_kernel<T, kMap>>(grid_, a);
-      case Way::kOneChannel: return q.launch<batch_norm_map_kernel<T, kMap, true>>(grid_, a);
-      case Way::kAny: return q.launch<batch_norm_map_kernel<T, kByK, false>>(grid_, a);
-    }
+    if (way_ == Way::kColumns) return q.launch<batch_norm_columns_kernel<T, kMap>>(grid_, a);
+    has_few_ ? launch_pieces<kMap, kFewEach<T>>(q, a) : launch_pieces<kMap, Vector<T>::kSize>(q, a);
   }
 
  private:
@@ -235,6 +239,14 @@ class MapPlan {
   static constexpr int64_t kLeastOfRun = 2 * kWarp;  // pieces of a run that a warp has work for
 
   explicit MapPlan(const ChannelView& v) : view_(v) {}
+  template <Map kMap, int kEach, class T>
+  void launch_pieces(const Queue& q, const MapArgs<T>& a) const {
+    if (way_ == Way::kRuns) return q.launch<batch_norm_runs_kernel<T, kMap, kEach>>(grid_, a);
+    if (way_ == Way::kOneChannel) return q.launch<batch_norm_map_kernel<T, kMap, kEach, true>>(grid_, a);
+    if constexpr (kEach == Vector<T>::kSize) {
+      q.launch<batch_norm_map_kernel<T, by_coefficients(kMap), kEach, false>>(grid_, a);
+    }
+  }
   void set_columns(const Runtime& r, int64_t side_by_side) {
     constexpr int64_t kLeastRows = 4, kRounds = 2;
     way_ = Way::kColumns;
@@ -249,6 +261,7 @@ class MapPlan {
 
   ChannelView view_;
   Way way_ = Way::kAny;
+  bool has_few_ = false;  // of elements in a piece
   unsigned width_ = 1, slots_ = 1;
   Grid grid_;
 };

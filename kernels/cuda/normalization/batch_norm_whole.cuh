@@ -48,13 +48,11 @@ class WholePlan {
  public:
   template <class T>
   static WholePlan of(const Runtime& r, const ChannelView& v) {
-    constexpr int kMostEach = Vector<T>::kSize, kFewEach = std::min(4, kMostEach);
+    constexpr int kMostEach = Vector<T>::kSize, kFew = kFewEach<T>;
     WholePlan plan(v);
     plan.has_columns_ = v.inner == 1;
     const int64_t neighbours = plan.has_columns_ ? v.channels : v.inner;
-    plan.each_ = !plan.has_columns_ && neighbours % kMostEach == 0 ? kMostEach
-                 : neighbours % kFewEach == 0                      ? kFewEach
-                                                                   : 1;
+    plan.each_ = !plan.has_columns_ && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFew == 0 ? kFew : 1;
     int64_t groups = v.channels;
     if (plan.has_columns_) {
       constexpr int64_t kLeastBytes = 32;

@@ -184,7 +184,7 @@ class ChannelSumsPlan {
     const int64_t wanted =
         int64_t{has_columns ? kBlocksOfColumns<Sums> : kLeastBlocks} * r.properties().multiprocessors;
     const int64_t neighbours = has_columns ? v.channels : v.inner;
-    each_ = !has_columns && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFewEach == 0 ? kFewEach : 1;
+    each_ = !has_columns && neighbours % kMostEach == 0 ? kMostEach : neighbours % kFew == 0 ? kFew : 1;
     const int64_t side_by_side = v.channels / each_;
     // Of few rows the second launch, which cuts take, would be much of the time: narrow groups are enough without.
     constexpr int64_t kFewRows = 1024, kLeastBytes = 64;
@@ -221,7 +221,7 @@ class ChannelSumsPlan {
                                      width_,
                                      slots_,
                                      Divisor(std::max<int64_t>(1, view_.inner / each_))};
-    each_ == 1 ? launch<1>(q, args) : each_ == kFewEach ? launch<kFewEach>(q, args) : launch<kMostEach>(q, args);
+    each_ == 1 ? launch<1>(q, args) : each_ == kFew ? launch<kFew>(q, args) : launch<kMostEach>(q, args);
     if (cuts_ > 1) q.launch<channel_sums_parts_kernel<Sums>>(grid_over(q.runtime(), view_.channels * kWarp), args);
   }
 
@@ -229,7 +229,7 @@ class ChannelSumsPlan {
   using Element = typename Sums::Element;
   enum class Way { kWarps, kBlocks, kColumns };
   // Of channels side by side more would take too many registers.
-  static constexpr int kMostEach = Vector<Element>::kSize, kFewEach = std::min(4, kMostEach);
+  static constexpr int kMostEach = Vector<Element>::kSize, kFew = kFewEach<Element>;
 
   template <int kEach>
   void launch(const Queue& q, const ChannelSumsArgs<Sums>& args) const {
@@ -237,7 +237,7 @@ class ChannelSumsPlan {
       case Way::kWarps: return q.launch<channel_sums_by_warps_kernel<Sums, kEach>>(grid_, args);
       case Way::kBlocks: return q.launch<channel_sums_by_blocks_kernel<Sums, kEach>>(grid_, args);
       case Way::kColumns:
-        if constexpr (kEach <= kFewEach) q.launch<channel_sums_by_columns_kernel<Sums, kEach>>(grid_, args);
+        if constexpr (kEach <= kFew) q.launch<channel_sums_by_columns_kernel<Sums, kEach>>(grid_, args);
     }
   }
 

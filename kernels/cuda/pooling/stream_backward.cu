@@ -47,29 +47,72 @@ struct StreamArgs {
   T* dx;
 };
 
-template <bool kMax, class T>
+/// Where a thread is in x.
+template <class T>
+struct StreamAt {
+  uint32_t w, h;
+  int32_t line;  // of y, the first of the plane
+  In row, column;
+
+  __device__ StreamAt(const StreamArgs<T>& a, int64_t first)
+      : w(static_cast<uint32_t>(first)),
+        h(static_cast<uint32_t>(a.widths.divide(w))),
+        line(a.heights.divide(h) * a.rows.windows),
+        row(a.rows.at(h)),
+        column(a.columns.at(w)) {}
+  __device__ void to_next_row(const StreamArgs<T>& a) {
+    w = 0;
+    column = {0, a.columns.before};
+    a.rows.go_on(row);
+    if (static_cast<int32_t>(++h) < a.rows.extent) return;
+    h = 0;
+    row = {0, a.rows.before};
+    line += a.rows.windows;
+  }
+};
+
+/// What a row's elements have in common: where their windows begin in y, and their places in those.
+struct OfRow {
+  bool has;
+  int32_t windows, places;
+
+  template <class T>
+  __device__ OfRow(const StreamArgs<T>& a, const StreamAt<T>& at)
+      : has(a.rows.has(at.row)),
+        windows((at.line + at.row.window) * a.columns.windows),
+        places(at.row.place * a.columns.kernel) {}
+};
+
+/// kIsLong: a row is no shorter than what a thread has, which then is of two of them at most.
+template <bool kMax, bool kIsLong, class T>
 __global__ void __launch_bounds__(kThreads, kLeastBlocks) pool_backward_stream_kernel(const StreamArgs<T> a) {
-  const Axis &rows = a.rows, &columns = a.columns;
+  const Axis& columns = a.columns;
   for_dense<Vector<T>::kSize>(a.count, [&]<int kEach>(int64_t first) {
-    auto w = static_cast<uint32_t>(first);
-    auto h = static_cast<uint32_t>(a.widths.divide(w));
-    int32_t line = a.heights.divide(h) * rows.windows;  // of y, the first of the plane
-    In row = rows.at(h), column = columns.at(w);
+    StreamAt<T> at(a, first);
     int32_t from[kEach], place[kEach];  // in y, or -1; in the window
+    OfRow row(a, at);
+    if constexpr (kIsLong) {
+      const int32_t left = columns.extent - static_cast<int32_t>(at.w);
+      In column = at.column;
+      at.to_next_row(a);
+      const OfRow next(a, at);
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) {
-      const bool has_it = rows.has(row) && columns.has(column);
-      from[j] = has_it ? (line + row.window) * columns.windows + column.window : -1;
-      place[j] = row.place * columns.kernel + column.place;
-      columns.go_on(column);
-      if (static_cast<int32_t>(++w) < columns.extent) continue;
-      w = 0;
-      column = {0, columns.before};
-      rows.go_on(row);
-      if (static_cast<int32_t>(++h) < rows.extent) continue;
-      h = 0;
-      row = {0, rows.before};
-      line += rows.windows;
+      for (int j = 0; j < kEach; ++j) {
+        if (j == left) row = next, column = at.column;
+        from[j] = row.has && columns.has(column) ? row.windows + column.window : -1;
+        place[j] = row.places + column.place;
+        columns.go_on(column);
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) {
+        from[j] = row.has && columns.has(at.column) ? row.windows + at.column.window : -1;
+        place[j] = row.places + at.column.place;
+        columns.go_on(at.column);
+        if (static_cast<int32_t>(++at.w) < columns.extent) continue;
+        at.to_next_row(a);
+        row = OfRow(a, at);
+      }
     }
     Piece<T, kEach> dx{};
     Piece<uint8_t, kEach> places{};
@@ -127,8 +170,9 @@ void offer_stream(const char* name, const Problem<Pool2dParams>& p, Candidates& 
       now.dy = static_cast<const T*>(l.in[0]);
       now.index = kMax ? static_cast<const uint8_t*>(l.in[1]) : nullptr;
       now.dx = static_cast<T*>(l.out[0]);
-      q.launch<pool_backward_stream_kernel<kMax, T>>(grid_over(q.runtime(), now.count / Vector<T>::kSize + 1, kThreads),
-                                                     now);
+      const Grid grid = grid_over(q.runtime(), now.count / Vector<T>::kSize + 1, kThreads);
+      now.columns.extent >= Vector<T>::kSize ? q.launch<pool_backward_stream_kernel<kMax, true, T>>(grid, now)
+                                             : q.launch<pool_backward_stream_kernel<kMax, false, T>>(grid, now);
     });
   });
 }

@@ -31,12 +31,9 @@ class FoldPlan {
   void launch(const Queue& q, const Fold& fold, void* workspace) const {
     const FoldArgs<Fold> args{fold,  lines_, terms_, static_cast<typename Fold::State*>(workspace),
                               cuts_, width_, slots_};
-    if (way_ != Way::kAcross) {
-      each_ == 1 ? launch_near<1>(q, args) : launch_near<kMostEach>(q, args);
-    } else if constexpr (Fold::kIsAcross) {
-      each_ == 1 ? q.launch<fold_across_kernel<Fold, 1>>(grid_, args)
-                 : q.launch<fold_across_kernel<Fold, kMostEach>>(grid_, args);
-    }
+    each_ == 1      ? launch_pieces<1>(q, args)
+    : each_ == kFew ? launch_pieces<kFew>(q, args)
+                    : launch_pieces<kMostEach>(q, args);
     if (cuts_ == 1) return;
     if (lines_.count <= int64_t{4} * q.runtime().properties().multiprocessors) {
       q.launch<fold_parts_by_blocks_kernel<Fold>>(grid_of(q.runtime(), lines_.count, kFoldThreads), args);
@@ -49,14 +46,20 @@ class FoldPlan {
   enum class Way { kWarps, kBlocks, kAcross };
   using Element = typename Fold::Element;
   // Bytes by four: more would take too many registers, and are no activations.
-  static constexpr int kMostEach = sizeof(Element) == 1 ? 4 : Vector<Element>::kSize;
+  static constexpr int kMostEach = sizeof(Element) == 1 ? 4 : Vector<Element>::kSize, kFew = kFewEach<Element>;
   static constexpr int64_t kUnderWay = 4;  // pieces that a thread should have
   static constexpr int64_t kBlocksOfMultiprocessor = 8;
 
   template <int kEach>
-  void launch_near(const Queue& q, const FoldArgs<Fold>& args) const {
-    way_ == Way::kWarps ? q.launch<fold_by_warps_kernel<Fold, kEach>>(grid_, args)
-                        : q.launch<fold_by_blocks_kernel<Fold, kEach>>(grid_, args);
+  void launch_pieces(const Queue& q, const FoldArgs<Fold>& args) const {
+    if (way_ == Way::kWarps) return q.launch<fold_by_warps_kernel<Fold, kEach>>(grid_, args);
+    if (way_ == Way::kBlocks) return q.launch<fold_by_blocks_kernel<Fold, kEach>>(grid_, args);
+    if constexpr (Fold::kIsAcross) q.launch<fold_across_kernel<Fold, kEach>>(grid_, args);
+  }
+  // As many elements as a piece can have, if pieces of them do.
+  template <class Goes>
+  static int most_that(const Goes& goes) {
+    return goes(kMostEach) ? kMostEach : goes(kFew) ? kFew : 1;
   }
   // Few lines with many terms would leave most of the device idle. Parts are merged by a launch more: a block or two of
   // each multiprocessor do better without.
@@ -72,9 +75,10 @@ class FoldPlan {
     constexpr int64_t kMostOfLanes = kWarp * kUnderWay, kMostOfWarps = 1024;
     const bool has_runs = l.terms.rank > 1;
     const int64_t inner = l.terms.rank > 0 ? l.terms.extent[0].by : 1;
-    const bool by_pieces = inner >= kMostEach && l.terms.x[0] == 1 && goes_by_pieces(l.lines, kMostEach, 0) &&
-                           goes_by_pieces(l.terms, kMostEach, 1) && (!has_runs || inner % kMostEach == 0);
-    each_ = by_pieces ? kMostEach : 1;
+    each_ = most_that([&](int each) {
+      return inner >= each && l.terms.x[0] == 1 && goes_by_pieces(l.lines, each, 0) &&
+             goes_by_pieces(l.terms, each, 1) && (!has_runs || inner % each == 0);
+    });
     const int64_t lines = l.lines.count, pieces = l.terms.count / each_;
     const bool has_many = lines >= 16 * multiprocessors;
     way_ = pieces <= kMostOfLanes || (pieces < kMostOfWarps && has_many) ? Way::kWarps : Way::kBlocks;
@@ -94,10 +98,11 @@ class FoldPlan {
   // rather than parts.
   void plan_across(const Lines& l, int64_t multiprocessors) {
     constexpr unsigned kLeastWidth = 8;  // 128 bytes side by side
-    const bool by_pieces = l.lines.x[0] == 1 && l.lines.extent[0].by % kMostEach == 0 &&
-                           goes_by_pieces(l.lines, kMostEach, 1) && goes_by_pieces(l.terms, kMostEach, 0);
     way_ = Way::kAcross;
-    each_ = by_pieces ? kMostEach : 1;
+    each_ = most_that([&](int each) {
+      return l.lines.x[0] == 1 && l.lines.extent[0].by % each == 0 && goes_by_pieces(l.lines, each, 1) &&
+             goes_by_pieces(l.terms, each, 0);
+    });
     const int64_t side_by_side = l.lines.count / each_;
     width_ = static_cast<unsigned>(std::clamp<int64_t>(side_by_side, 1, kWarp));
     const auto needs_parts = [&](unsigned width) { return 2 * side_by_side < 3 * multiprocessors * width; };

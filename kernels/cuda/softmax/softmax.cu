@@ -93,7 +93,7 @@ Way<SoftmaxArgs<T>> way_across(const Runtime& r, SoftmaxArgs<T>& a) {
   constexpr unsigned kMostLog = 5;  // a warp has neighbours
   a.log = kMostLog;
   const auto kept = [&] { return int64_t{kTermsOfThread<kEach>} * (kRowThreads >> a.log); };
-  while (a.log > kLeastLog<kEach> && kept() < a.terms) --a.log;
+  while (a.log > kLeastLog<T, kEach> && kept() < a.terms) --a.log;
   if (kept() < a.terms) {
     a.strides = cuda::Divisor(a.stride);
     return {cuda::grid_of(r, (a.count + cuda::kWarp - 1) / cuda::kWarp, kRowThreads),
@@ -105,9 +105,16 @@ Way<SoftmaxArgs<T>> way_across(const Runtime& r, SoftmaxArgs<T>& a) {
           cuda::kept::launch_on<softmax_across_kernel<T, kBackward, kEach>, SoftmaxArgs<T>>};
 }
 
-template <class T, bool kBackward, int kEach>
+// Every line begins at a multiple of its length, or of their distance.
+template <class T, bool kBackward>
 Way<SoftmaxArgs<T>> way_of(const Runtime& r, SoftmaxArgs<T>& a) {
-  return a.stride == 1 ? way_of_rows<T, kBackward, kEach>(r, a) : way_across<T, kBackward, kEach>(r, a);
+  constexpr int kEach = cuda::Vector<T>::kSize, kFew = cuda::kFewEach<T>;
+  if (a.stride == 1) {
+    return a.terms % kEach == 0 ? way_of_rows<T, kBackward, kEach>(r, a) : way_of_rows<T, kBackward, 1>(r, a);
+  }
+  return a.stride % kEach == 0  ? way_across<T, kBackward, kEach>(r, a)
+         : a.stride % kFew == 0 ? way_across<T, kBackward, kFew>(r, a)
+                                : way_across<T, kBackward, 1>(r, a);
 }
 
 template <class T, bool kBackward>
@@ -118,11 +125,7 @@ void offer(const char* name, const Problem<SoftmaxParams>& p, Candidates& candid
     args.count = x.numel() / std::max<int64_t>(1, args.terms);
     args.stride = strides_of(x)[dim];
     args.is_log = is_log;
-    constexpr int kEach = cuda::Vector<T>::kSize;
-    // Every line begins at a multiple of its length, or of their distance.
-    const bool has_vectors = (args.stride == 1 ? args.terms : args.stride) % kEach == 0;
-    const Runtime& r = runtime_of(device);
-    const auto way = has_vectors ? way_of<T, kBackward, kEach>(r, args) : way_of<T, kBackward, 1>(r, args);
+    const auto way = way_of<T, kBackward>(runtime_of(device), args);
     return cuda::own(name, device, 1, [=](const cuda::Queue& q, const Launch& l) {
       SoftmaxArgs<T> now = args;
       now.dy = kBackward ? static_cast<const T*>(l.in[0]) : nullptr;

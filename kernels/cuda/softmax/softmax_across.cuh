@@ -9,8 +9,10 @@ namespace plumb::cuda::softmaxes {
 /// As many terms of a piece of lines as a thread keeps, and the logarithm of the fewest pieces of a block: 32 bytes.
 template <int kEach>
 constexpr int kTermsOfThread = kEach == 1 ? 8 : 32 / kEach;
-template <int kEach>
-constexpr unsigned kLeastLog = kEach == 1 ? 3 : 1;
+template <class T, int kEach>
+constexpr unsigned kLeastLog = kEach == 1               ? 3
+                               : sizeof(T) * kEach < 16 ? 2
+                                                        : 1;
 
 template <class C, int kEach>
 struct AcrossShared {
