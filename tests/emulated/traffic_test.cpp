@@ -1,5 +1,6 @@
-// What kernels move by their code, counted on the emulated device, beside what they must: every operand once. Where it
-// is more, the caches of a GPU have to serve the rest, and the reason stands here.
+// What kernels move by their code, counted on the emulated device, beside what they must: every operand once; and how
+// many bytes at a time. Where it is more, or fewer at a time, the caches of a GPU have to serve the rest, and the
+// reason stands here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,23 +77,53 @@ const std::vector<Expected> kMore = {
     {"linear_backward_weight:gemm", 2.2, kTiles},
 };
 
+// Bytes at a time, at least, of two-byte elements whose planes have no whole pieces of eight. All others: six, which is
+// pieces of four beside single numbers.
+struct Together {
+  const char* kernel;
+  double bytes;
+  const char* why;
+};
+constexpr char kEndsAnywhere[] = "rows are read from where they begin, an element at a time, and written by pieces";
+const std::vector<Together> kFewer = {
+    {"permute:transpose", 4, "two elements of a row: a tile is turned by pairs"},
+    {"pad:loop", 3.5, kEndsAnywhere},
+    {"slice:loop", 3.5, kEndsAnywhere},
+};
+
 class Traffic {
  public:
-  Traffic() : watch_([this](const PreparedKernel& p, const Launch&) { note(p); }) { last_ = now(); }
+  Traffic() : watch_([this](const PreparedKernel& p, const Launch&) { note(p); }) {
+    accesses = 0;
+    emulator::watch_accesses(&count);
+    last_ = now();
+  }
+  ~Traffic() { emulator::watch_accesses(nullptr); }
+  Traffic(const Traffic&) = delete;
+  Traffic& operator=(const Traffic&) = delete;
+  /// As many bytes as a kernel must move, at most, and how many at a time, at least.
   const std::map<std::string, double>& times() const { return times_; }
+  const std::map<std::string, double>& together() const { return together_; }
 
  private:
+  static inline int64_t accesses = 0;
+  static bool count(const void*, size_t) { return ++accesses > 0; }
   static int64_t now() { return emulator::counts().read + emulator::counts().written; }
   void note(const PreparedKernel& p) {
-    const int64_t moved = now() - last_;
+    const auto moved = static_cast<double>(now() - last_), in = static_cast<double>(accesses);
     const KernelInfo& info = p.kernel->info();
     last_ = now();
+    accesses = 0;
     if (info.bytes <= 0 || p.policy.device.is_cpu()) return;
-    double& most = times_[std::string(p.kind->name) + ":" + info.algorithm];
-    most = std::max(most, static_cast<double>(moved) / info.bytes);
+    const std::string name = std::string(p.kind->name) + ":" + info.algorithm;
+    times_[name] = std::max(times_[name], moved / info.bytes);
+    constexpr double kTensor = 1024;  // bytes: not a number or two
+    if (moved < kTensor) return;
+    const auto [at, is_first] = together_.emplace(name, moved / in);
+    if (!is_first) at->second = std::min(at->second, moved / in);
   }
   test::AfterEveryKernel watch_;
-  std::map<std::string, double> times_;
+  std::map<std::string, double> times_, together_;
   int64_t last_ = 0;
 };
 
@@ -157,6 +188,41 @@ TEST(TrafficTest, WhatIsMovedMoreThanOnceHasAReason) {
     ASSERT_TRUE(traffic.times().contains(e.kernel)) << e.kernel << " has not run";
     EXPECT_GT(traffic.times().at(e.kernel), e.times * 0.8) << e.kernel << " moves less than it did";
   }
+}
+
+// On an H200, kernels that took such elements one by one were half as fast as memory.
+TEST(TrafficTest, ElementsOfTwoBytesMoveSeveralAtATime) {
+  const DeviceScope on(kEmulated);
+  Traffic traffic;
+  Generator generator(1);
+  for (const Shape& shape : {Shape{2, 16, 30, 30}, Shape{6, 64, 6, 6}}) {
+    Tensor x = test::random_tensor(TensorSpec(shape, DType::kBf16), 1);
+    x.require_grad();
+    const auto back = [&](const Tensor& y) { grad(sum(y), {x}); };
+    const Shape channels{shape[1]};
+    Tensor mean = zeros(channels, DType::kF32), variance = ones(channels, DType::kF32);
+    const Tensor scale = ones(channels, DType::kF32);
+    back(relu(add(x, x)));
+    back(softmax(x, 1));
+    back(batch_norm(x, scale, scale, mean, variance, {}));
+    back(dropout(x, 0.5, generator));
+    back(concat({x, x}, 1));
+    sum(x, {0, 2, 3});
+    argmax(x, {1});
+    const Tensor inner = x.detached();
+    pad(inner, {0, 0, 1, 1}, {shape[0], shape[1], shape[2] + 2, shape[3] + 2});
+    slice(inner, {0, 0, 1, 1}, {shape[0], shape[1], shape[2] - 2, shape[3] - 2});
+    permute(inner, {3, 2, 1, 0});
+    to(inner, Layout::kNhwc);
+  }
+  for (const auto& [kernel, bytes] : traffic.together()) {
+    const auto known = std::ranges::find_if(kFewer, [&, name = kernel](const Together& e) { return name == e.kernel; });
+    const bool is_fewer = known != kFewer.end();
+    std::printf("%-40s %6.2f bytes at a time%s%s\n", kernel.c_str(), bytes, is_fewer ? ": " : "",
+                is_fewer ? known->why : "");
+    EXPECT_GE(bytes, is_fewer ? known->bytes : 6) << kernel;
+  }
+  for (const Together& e : kFewer) EXPECT_TRUE(traffic.together().contains(e.kernel)) << e.kernel << " has not run";
 }
 
 }  // namespace
