@@ -40,13 +40,14 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   return best;
 }
 
+bool is_gpu(Device device) { return !device.is_cpu() && runtime_of(device).properties().is_gpu(); }
+
 }  // namespace
 
 // cuDNN's kernels for strict f32 read NCHW, those for tensor cores NHWC; other layouts are converted inside the kernel.
 Layout usual_layout(Device device, DType dtype) {
   const bool is_strict = dtype == DType::kF32 && detail::ctx.policy.math == MathMode::kStrict;
-  const bool is_gpu = !device.is_cpu() && runtime_of(device).properties().is_gpu();
-  return is_gpu && is_strict ? Layout::kNchw : Layout::kNhwc;
+  return is_gpu(device) && is_strict ? Layout::kNchw : Layout::kNhwc;
 }
 
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
@@ -61,7 +62,10 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   if (const auto known = detail::find_tuned(device, work, is_layout)) return layout_from_string(*known);
   Layout best = usual_layout(device, dtype);
   double best_seconds = 1e30;
-  std::vector<Layout> layouts{Layout::kNhwc, Layout::kNchw, Layout::kChwn};
+  // A GPU's libraries have no kernels for chwn: each op would be that of another layout between two conversions, all of
+  // whose plans would have to be measured once more.
+  std::vector<Layout> layouts{Layout::kNhwc, Layout::kNchw};
+  if (!is_gpu(device)) layouts.push_back(Layout::kChwn);
   std::ranges::stable_partition(layouts, [&](Layout l) { return l == best; });
   for (const Layout l : layouts) {
     const double seconds = time_of_layout(network, l, dtype, batch, best_seconds);

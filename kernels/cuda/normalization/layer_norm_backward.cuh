@@ -198,17 +198,17 @@ __global__ void __launch_bounds__(kRowThreads) layer_norm_parts_kernel(const Par
     const C* part = a.parts + ByLanes::first() * values + i;
     int64_t left = is_there ? (a.blocks - ByLanes::first() + ByLanes::kStep - 1) / ByLanes::kStep : 0;
     const int64_t step = ByLanes::kStep * values;
-    constexpr int kUnderWay = 8;
+    constexpr int kUnderWay = 16;  // a device waits for one round of them about as long as for one of them
 #pragma unroll 1
-    for (; left >= kUnderWay; left -= kUnderWay, part += kUnderWay * step) {
-      C v[kUnderWay];
+    for (; left > 0; left -= kUnderWay, part += kUnderWay * step) {
+      C v[kUnderWay]{};
 #pragma unroll
-      for (int k = 0; k < kUnderWay; ++k) v[k] = cuda::get(part + k * step);
+      for (int k = 0; k < kUnderWay; ++k) {
+        if (k < left) v[k] = cuda::get(part + k * step);
+      }
 #pragma unroll
       for (int k = 0; k < kUnderWay; ++k) sum += static_cast<double>(v[k]);
     }
-#pragma unroll 1
-    for (; left > 0; --left, part += step) sum += static_cast<double>(cuda::get(part));
     sum = ByLanes::all(sum, &s, cuda::Sum());
     if (ByLanes::first() == 0 && is_there)
       cuda::put(i < a.columns ? a.dw + i : a.db + (i - a.columns), static_cast<C>(sum));
