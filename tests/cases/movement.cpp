@@ -129,6 +129,7 @@ OpCase permute_case() {
   ordered({66, 8, 6, 6}, {3, 2, 1, 0});
   ordered({3, 5, 3, 5, 7}, {4, 3, 2, 1, 0});
   ordered({4, 6, 4, 6, 6}, {4, 3, 2, 1, 0});
+  ordered({3, 70, 9, 9}, {0, 3, 2, 1});  // several matrices of such tiles
   return c;
 }
 
