@@ -1,6 +1,8 @@
 // Parts of tensors: slices, and one tensor behind the other.
 #include "kernels/slice.h"
 
+#include <functional>
+
 #include "kernels/cuda/movement/gather.cuh"
 
 namespace plumb {
@@ -60,6 +62,7 @@ struct Part {
 
 // Parts that one launch moves: those of as wide words, from the input `first` on.
 struct Together {
+  using Run = std::function<void(const cuda::Queue&, const Launch&)>;
   size_t first;
   std::vector<Part> parts;
 
@@ -67,17 +70,24 @@ struct Together {
     return parts.size() < BoxesArgs<uint32_t>::kMost && parts.front().word == part.word;
   }
   template <class Word>
-  void launch(const cuda::Queue& q, const Launch& l) const {
+  Run launch_of_words() const {
     BoxesArgs<Word> args{};
-    args.y = static_cast<Word*>(l.out[0]);
     int64_t most = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
-      args.boxes[i] = {static_cast<const Word*>(l.in[first + i]), parts[i].to, parts[i].steps};
+      args.boxes[i] = {nullptr, parts[i].to, parts[i].steps};
       most = std::max(most, parts[i].steps.count);
     }
-    cuda::Grid grid = cuda::grid_over(q.runtime(), most, kThreads);
-    grid.blocks.y = static_cast<unsigned>(parts.size());
-    q.launch<boxes_kernel<Word>>(grid, args);
+    return [args, most, from = first, count = parts.size()](const cuda::Queue& q, const Launch& l) {
+      BoxesArgs<Word> now = args;
+      now.y = static_cast<Word*>(l.out[0]);
+      for (size_t i = 0; i < count; ++i) now.boxes[i].x = static_cast<const Word*>(l.in[from + i]);
+      cuda::Grid grid = cuda::grid_over(q.runtime(), most, kThreads);
+      grid.blocks.y = static_cast<unsigned>(count);
+      q.launch<boxes_kernel<Word>>(grid, now);
+    };
+  }
+  Run launch() const {
+    return cuda::dispatch_word(parts.front().word, [&]<class Word>() { return launch_of_words<Word>(); });
   }
 };
 
@@ -89,18 +99,19 @@ void Slice::cuda(const Problem<Params>& p, Candidates& c) {
 void Concat::cuda(const Problem<Params>& p, Candidates& c) {
   const Strides ys = strides_of(p.out[0]);
   const int dim = static_cast<int>(p.params.dim);
-  std::vector<Together> launches;
+  std::vector<Together> together;
   int64_t to = 0;
   for (size_t i = 0; i < p.in.size(); ++i) {
     const TensorSpec& x = p.in[i];
     const Part part(x, ys, to);
     to += x.shape[dim] * ys[dim];
-    if (launches.empty() || !launches.back().takes(part)) launches.push_back({i, {}});
-    launches.back().parts.push_back(part);
+    if (together.empty() || !together.back().takes(part)) together.push_back({i, {}});
+    together.back().parts.push_back(part);
   }
+  std::vector<Together::Run> launches;
+  for (const Together& parts : together) launches.push_back(parts.launch());
   const auto run = [launches](const cuda::Queue& q, const Launch& l) {
-    for (const Together& all : launches)
-      cuda::dispatch_word(all.parts.front().word, [&]<class Word>() { all.launch<Word>(q, l); });
+    for (const auto& launch : launches) launch(q, l);
   };
   cuda::offer(c, "loop", "plumb:concat", p.device, static_cast<int>(launches.size()), run);
 }
