@@ -267,6 +267,9 @@ def program(words):
     except (BadInput, BadRecord, BadTable, tables.NoPlace, Refused) as e:
         print(f"compare: {e}", file=sys.stderr)
         return 2
+    except OSError as e:  # a full disk, where no other sentence says so
+        print(f"compare: {e.filename or 'a file'} cannot be read or written: {e.strerror or e}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("compare: interrupted; what was measured is kept, and the same command goes on", file=sys.stderr)
         return 130

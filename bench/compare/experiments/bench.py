@@ -71,6 +71,10 @@ class Bench:
     def session(self, alone=False):
         return Session(self.engines, alone=alone, reference_flops=self.reference_flops)
 
+    def has(self, experiment, problem, variants):
+        """Whether that need not be measured again."""
+        return self.store.has(experiment, problem.id(), variants, self.environment, self.engines.has)
+
     def foresees(self, seconds):
         """Whether nothing is measured now, but foreseen to take so many seconds (a list of them)."""
         if self.foreseen is None:
@@ -95,7 +99,7 @@ class Bench:
     def train(self, experiment, problem, variants, images, epochs, scored):
         """Trains each variant on the same images in the same order, and records its accuracy on the first `scored` after each epoch.
         `images` is a function that writes them to a file; it may raise problems.images.NoData."""
-        todo = [v for v in variants if not self.store.has(experiment, problem.id(), [v], self.engines.device)]
+        todo = [v for v in variants if not self.has(experiment, problem, [v])]
         plan = Plan(rounds=epochs * dict(problem.about)["images"] // problem.batch, samples=1)
         if self.foresees(self.seconds_of(problem, [v], plan, True) for v in todo) or not todo:
             return
@@ -108,7 +112,7 @@ class Bench:
 
     def leave_out(self, experiment, problem, variants, reason):
         """A row that says why, for each variant of work that is not begun."""
-        if self.foresees(()) or self.store.has(experiment, problem.id(), variants, self.engines.device):
+        if self.foresees(()) or self.store.has(experiment, problem.id(), variants, self.environment):
             return
         for v in variants:
             found = Measured(v, refusal=Refused(reason, "memory"))
@@ -121,7 +125,7 @@ class Bench:
     def measure_parties(self, experiment, work, plan=None, alone=False):
         """The same of [(problem, [variants of a turn])], where not all sides of a problem fit into memory at once."""
         once = {(p.id(), turn): (p, turn, party) for p, parties in work for turn, party in enumerate(parties)}
-        todo = [(p, turn, party) for p, turn, party in once.values() if not self.store.has(experiment, p.id(), party, self.engines.device)]
+        todo = [(p, turn, party) for p, turn, party in once.values() if not self.has(experiment, p, party)]
         plan = plan or Plan()
         if self.foresees(self.seconds_of(p, party, plan, alone) for p, _, party in todo) or not todo:
             return

@@ -6,6 +6,7 @@ import math
 from ..measuring.engines import USUAL_MODE, Variant
 from ..measuring.losses import MARGIN, ROUNDINGS, distances, judged, record_of
 from ..measuring.session import Measured, Plan, Session
+from ..measuring.training import PATIENCE_S
 from ..measuring.worker import Refused
 from ..problems.networks import network_problem
 from ..records.of_measured import not_available
@@ -51,8 +52,10 @@ def losses_of(session, problem, variant, files, steps):
         raise found.refusal
     if not found.agreement["agrees"]:
         raise Refused(found.agreement["reason"], "failed")
-    losses = session.worker(variant).ask("losses", job=variant.name, steps=steps)["losses"]
-    session.worker(variant).ask("drop", job=variant.name)
+    worker = session.worker(variant)
+    worker.patience_s = PATIENCE_S
+    losses = worker.ask("losses", job=variant.name, steps=steps)["losses"]
+    worker.ask("drop", job=variant.name)
     bad = next((i for i, loss in enumerate(losses) if loss is None or not math.isfinite(loss)), None)  # None: JSON has no NaN
     if bad is not None:
         raise Refused(f"the loss of step {bad + 1} is not finite", "failed")
@@ -85,7 +88,7 @@ def beside(bench, sessions, problem, framework, files, steps):
 def run(bench):
     steps = 200 if bench.full else 20
     todo = [(p, f) for p in problems(bench.full) for f in bench.frameworks
-            if not bench.store.has(NAME, p.id(), [theirs(f), *ours(f)], bench.engines.device)]
+            if not bench.has(NAME, p, [theirs(f), *ours(f)])]
     plan = Plan(rounds=1, samples=steps, least_s=0.0, warm_up=0)
     if bench.foresees(bench.seconds_of(p, 2 * [theirs(f)] + ours(f), plan, alone=True) for p, f in todo):
         return

@@ -52,9 +52,12 @@ def report(records):
                   f"Bytes: {', '.join(f'{ARRAYS[o]} arrays of the parameters for {o}' for o in ARRAYS)}, each moved once.")
     sentences = []
     for engine in sorted({r["engine"]["name"] for r in measured}):
-        own = [r for r in measured if r["engine"]["name"] == engine]
-        means = {mode: verdict.geometric_mean([passes(r) for r in own if r["engine"]["mode"] == mode])
-                 for mode in dict.fromkeys(r["engine"]["mode"] for r in own)}
+        modes = [e for e in engines if e.split()[0] == engine]
+        paired = [r for r in rows.values() if all(m in r for m in modes)]
+        if not paired:
+            continue
+        means = {m.partition(" ")[2]: verdict.geometric_mean([passes(r[m]) for r in paired]) for m in modes}
         ordered = sorted(means.items(), key=lambda m: m[1])
-        sentences.append(f"{engine}: " + ", ".join(f"{mode} takes {mean:.1f} times the floor" for mode, mean in ordered))
+        count = f"{len(paired)} update{'s' if len(paired) > 1 else ''} that all have"
+        sentences.append(f"{engine}, {count}: " + ", ".join(f"{mode} takes {mean:.1f} times the floor" for mode, mean in ordered))
     return Further(verdict=sentences, tables=[table] if rows else [])

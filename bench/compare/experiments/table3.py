@@ -8,6 +8,7 @@ from ..measuring.engines import Variant
 from ..problems import images
 from ..problems.networks import network_problem
 from ..published import CLASSES, accuracy
+from ..records import machine_of
 from ..report import verdict
 from ..report.further import Further, Table
 
@@ -107,7 +108,7 @@ def trainings(records):
     found = {}
     for r in records:
         if r["experiment"] == NAME:
-            found.setdefault((verdict.machine_of(r), r["subject"]["id"]), {})[verdict.label(r)] = r
+            found.setdefault((machine_of(r), r["subject"]["id"]), {})[verdict.label(r)] = r
     return [list(by.values()) for by in found.values()]
 
 

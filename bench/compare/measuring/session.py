@@ -54,6 +54,7 @@ class Measured:
     replies: list = dataclasses.field(default_factory=list)
     disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
     refusal: Refused | None = None
+    worker: object = None      # that has prepared it
     ran_s: float = 0.0         # in its turns so far
     sample_s: float = 0.0      # the last one's length
     ledger: object = None      # a Ledger, or the sentence why there is none
@@ -75,9 +76,12 @@ class Session:
         name = "-".join(key) if isinstance(key, tuple) else key
         return Worker(words, environment, self.folder / f"{name.replace(' ', '_')}.log")
 
+    def key_of(self, variant):
+        return (variant.engine, variant.allocator) + ((variant.mode,) if self.alone else ())
+
     def worker(self, variant):
         """The worker of a variant, started when it is first asked for; one that has died is started once more."""
-        key = (variant.engine, variant.allocator) + ((variant.mode,) if self.alone else ())
+        key = self.key_of(variant)
         if not self.engines.has(variant.engine):
             raise Refused(f"{variant.engine} is not installed", "absent")
         worker = self.workers.get(key)
@@ -134,8 +138,9 @@ class Session:
             missing = self.engines.missing_device()
             if missing:
                 raise Refused(missing, "absent")
-            worker = self.worker(variant)
+            found.worker = worker = self.worker(variant)
             found.hello = worker.hello
+            self.broken.pop(self.key_of(variant), None)  # it can be started, whatever it may die of
             self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
                                         results=str(results), inject=inject or {})
@@ -148,6 +153,8 @@ class Session:
     def run(self, found, plan, keep):
         """One turn of a variant: the others sleep meanwhile, or what it gives is not trusted."""
         worker = self.worker(found.variant)
+        if worker is not found.worker:
+            raise Refused("its process died while another mode ran in it", "died")
         others = [w.process.pid for w in self.all_workers() if w is not worker]
         samples = 1 if plan.samples * found.sample_s > plan.most_s / 10 else plan.samples
         warm_s = plan.warm_s if found.sample_s < 10 * plan.warm_s else 0.0

@@ -48,13 +48,22 @@ def read(path):
             continue
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             if number == len(lines):  # no line break behind it: the writer was interrupted
                 break
             raise BadRecord(f"{path}, line {number}: this is no JSON") from None
         check(record, f"{path}, line {number}")
         records.append(record)
     return records
+
+
+def machine_of(record):
+    """What tells machines, and set-ups of one, apart: ratios are never formed across two. The system's share of the memory differs from
+    start to start."""
+    e = record["environment"]
+    memory, gpu = e.get("memory_bytes"), (e.get("gpu") or {}).get("name")
+    return (e.get("processor"), " ".join(e.get("instructions") or ()), e.get("processors"), e.get("threads"), memory and round(memory / 1e9),
+            e.get("device") or "cpu", gpu)
 
 
 class Store:
@@ -87,12 +96,14 @@ class Store:
             f.write(json.dumps(record) + "\n")
         self.records.append(record)
 
-    def has(self, experiment, subject_id, variants, device="cpu"):
-        """Whether the work was measured already, in one run, for all of these variants."""
+    def has(self, experiment, subject_id, variants, environment, is_there=lambda engine: False):
+        """Whether the work was measured already on this machine as it is set up, in one run, for all of these variants. An engine, or data,
+        that was not there is asked again where `is_there` says that the engine is."""
         runs = {}
         for r in self.records:
-            if r["experiment"] == experiment and r["subject"].get("id") == subject_id and (r["engine"].get("device") or "cpu") == device:
-                e = r["engine"]
+            e = r["engine"]
+            if (r["experiment"] == experiment and r["subject"].get("id") == subject_id and machine_of(r) == machine_of({"environment": environment})
+                    and not (r.get("refusal") == "absent" and is_there(e["name"]))):
                 runs.setdefault(r["run"]["id"], set()).add((e["name"], e["mode"], "tcmalloc" in (e.get("allocator") or "")))
         wanted = {(v.engine, v.mode, bool(v.allocator)) for v in variants}
         return any(wanted <= found for found in runs.values())

@@ -84,7 +84,8 @@ def head_of(found, problem, experiment, run, environment):
 
 
 def not_available(found, problem, experiment, run, environment, reason):
-    return {**head_of(found, problem, experiment, run, environment), "status": "not_available", "reason": reason}
+    refusal = {"refusal": found.refusal.kind} if found.refusal else {}
+    return {**head_of(found, problem, experiment, run, environment), "status": "not_available", "reason": reason, **refusal}
 
 
 def record_of(found, problem, experiment, run, environment):

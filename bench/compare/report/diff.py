@@ -1,12 +1,13 @@
 """Two sets of records, row by row: which rows of the second are faster, slower, the same, or unclear."""
 
 from ..measuring.statistics import ratio_of
+from ..records import machine_of
 from . import verdict
 
 
 def measured(records):
     """{(experiment, subject, engine, machine): record}, the last of each: two machines have no row in common."""
-    return {(r["experiment"], r["subject"].get("id") or verdict.name_of(r["subject"]), verdict.label(r), verdict.machine_of(r)): r
+    return {(r["experiment"], r["subject"].get("id") or verdict.name_of(r["subject"]), verdict.label(r), machine_of(r)): r
             for r in records if verdict.counts(r)}
 
 

@@ -7,6 +7,7 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
+from ..records import machine_of
 from . import imported, pictures, vendor_logs, verdict, why
 from .further import Further
 from .ledgers import ledgers, median_unexplained
@@ -41,7 +42,8 @@ def throughputs(rows):
         if s["kind"] == "network" and s.get("optimizer") in (None, "sgd"):
             sides = {**{k: r for k, r in row.ours.items() if r}, **row.frameworks}
             for name, record in sides.items():
-                found[f"{s['name']}, {s['dtype']}"][name][s["batch"]] = s["batch"] / record["median_s"]
+                images = s["batch"] * s.get("attributes", {}).get("steps", 1)
+                found[f"{s['name']}, {s['dtype']}"][name][s["batch"]] = images / record["median_s"]
     lines = {k: {name: sorted(points.items()) for name, points in v.items()} for k, v in found.items()}
     return {k: v for k, v in lines.items() if any(len(points) > 1 for points in v.values())}
 
@@ -83,7 +85,7 @@ def machines_of(records):
     """[(environment, runs, records)], a machine each: ratios are never formed across two."""
     found = {}
     for r in records:
-        key = verdict.machine_of(r)
+        key = machine_of(r)
         found.setdefault(key, (r["environment"], {}, []))
         found[key][1][r["run"]["id"]] = r["run"]
         found[key][2].append(r)

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 
 from ..measuring.statistics import SAME, Ratio, geometric_mean, ratio_of
+from ..records import machine_of
 
 NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}  # as their makers write them
 
@@ -70,14 +71,6 @@ def last_of(by_turn):
 def groups(records, experiment):
     """{(machine, subject's id): [records]}, one a variant."""
     return {key: last_of(by_turn) for key, by_turn in turns(records, experiment).items()}
-
-
-def machine_of(record):
-    """What tells machines, and set-ups of one, apart: ratios are never formed across two."""
-    e = record["environment"]
-    gpu = (e.get("gpu") or {}).get("name")
-    return (e.get("processor"), " ".join(e.get("instructions") or ()), e.get("processors"), e.get("threads"), e.get("memory_bytes"),
-            e.get("device") or "cpu", gpu)
 
 
 def fastest(records):
@@ -166,7 +159,7 @@ def behind_of(experiment, all_rows):
 def uncounted(records, experiments):
     """The sentence of how many rows do not count, in a list."""
     left_out = [r for r in records if r["experiment"] in experiments and is_timed(r) and not counts(r)]
-    ours = len([r for r in records if not r.get("imported")])
+    ours = len([r for r in records if r["experiment"] in experiments and is_timed(r) and not r.get("imported")])
     return [f"{len(left_out)} of {ours} rows do not count: the page says why of each"] if left_out else []
 
 

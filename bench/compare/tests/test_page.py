@@ -8,7 +8,8 @@ from compare.experiments import ALL as EXPERIMENTS
 from compare.ledger.parts import HOST, OWN, PARTS, VENDOR
 from compare.measuring.statistics import Ratio
 from compare.report import pictures, why
-from compare.report.page import page
+from compare.report.page import page, throughputs
+from compare.report.verdict import Row
 
 from test_tables import recorded
 from test_verdict import row
@@ -52,6 +53,15 @@ def test_the_answer_stands_above_everything_else():
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_an_experiment_reports_what_an_experiment_has_measured(experiment):
     assert set(getattr(experiment, "MEASURED_BY", (experiment.NAME,))) <= set(EXPERIMENTS)
+
+
+def test_steps_that_are_one_call_are_counted_one_by_one():
+    def of(attributes):
+        record = {"median_s": 2.0}
+        subject = {"kind": "network", "name": "vgg16", "dtype": "f32", "optimizer": "sgd", "attributes": attributes}
+        return throughputs([Row({**subject, "batch": n}, {"best": record}, {}, {}, []) for n in (1, 32)])
+    assert of({}) == {"vgg16, f32": {"best": [(1, 0.5), (32, 16.0)]}}
+    assert of({"steps": 10}) == {"vgg16, f32": {"best": [(1, 5.0), (32, 160.0)]}}
 
 
 def smallest_letters(svg):

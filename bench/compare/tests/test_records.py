@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from compare.measuring.engines import Variant
 from compare.records import BadRecord, Store, check, read
 
 
@@ -58,3 +59,25 @@ def test_a_missing_and_a_binary_file(tmp_path):
     (tmp_path / "b").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRecord, match="not text"):
         read(tmp_path / "b")
+
+
+@pytest.mark.parametrize("changes, counts", [({}, True), ({"threads": 1}, False), ({"processor": "B"}, False), ({"memory_bytes": 8.3e9}, True)])
+def test_what_was_measured_on_another_machine_or_by_other_threads_is_measured_again(tmp_path, changes, counts):
+    environment = {"processor": "A", "threads": 2, "memory_bytes": 8.1e9}
+    store = Store(tmp_path / "r.jsonl")
+    store.add(record(environment=environment))
+    assert store.has("ops", "s", [Variant("torch", "eager")], {**environment, **changes}) == counts
+
+
+@pytest.mark.parametrize("refusal, is_there, counts", [("absent", False, True), ("absent", True, False), ("unsupported", True, True), ("died", True, True)])
+def test_what_was_absent_is_asked_again_when_it_is_there(tmp_path, refusal, is_there, counts):
+    store = Store(tmp_path / "r.jsonl")
+    store.add(record(refusal=refusal))
+    assert store.has("ops", "s", [Variant("torch", "eager")], {}, lambda engine: is_there) == counts
+
+
+def test_nesting_without_end_is_no_json(tmp_path):
+    file = tmp_path / "r.jsonl"
+    file.write_text("[" * 100_000 + "\n" + json.dumps(record()) + "\n")
+    with pytest.raises(BadRecord, match="line 1: this is no JSON"):
+        read(file)

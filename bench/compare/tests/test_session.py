@@ -73,6 +73,20 @@ def test_a_worker_that_died_serves_the_next_problem(session):
     assert again["status"] == "measured"
 
 
+def test_one_that_dies_of_two_problems_serves_the_third(session):
+    for _ in range(2):
+        records(session, linear(), [Variant("another", "dies"), Variant("another", "wrong")])
+        records(session, linear(), [Variant("another", "dies"), Variant("another", "dies")])
+    (again,) = records(session, linear("forward"), [Variant("another", "good")])
+    assert again["status"] == "measured"
+
+
+def test_a_mode_whose_process_died_of_another_says_so(session):
+    lost, dead = records(session, linear(), [Variant("another", "good"), Variant("another", "dies")])
+    assert lost["status"] == dead["status"] == "not_available"
+    assert lost["reason"] == "its process died while another mode ran in it" and lost["refusal"] == "died"
+
+
 SMALL = [("conv2d", "c", [(2, 4, 7, 7), (6, 4, 3, 3)], {"padding": "1x0x2x1", "stride": "2x1"}),
          ("conv2d", "g", [(2, 4, 7, 7), (4, 1, 3, 3)], {"groups": "4"}), ("pool2d", "p", [(2, 3, 8, 8)], {"kernel": "2", "stride": "2"}),
          ("linear", "l", [(4, 8), (3, 8)], {}), ("matmul", "m", [(2, 5, 3), (2, 5, 4)], {"transpose_a": "1"}), ("tensor", "t4", [(2, 6, 5, 4)], {}),

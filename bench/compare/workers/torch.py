@@ -1,6 +1,7 @@
 """PyTorch: eager, compiled, and on a GPU compiled for least overhead, which captures graphs; each with NCHW and with channels_last memory."""
 
 import re
+import types
 
 import torch
 
@@ -67,11 +68,14 @@ class Work:
         self.function = self.compiled(mode)
 
     def compiled(self, mode):
-        if "reduce_overhead" in mode:
-            for parameter in self.wanted if self.is_network else ():  # a module's are known to stay where they are, and not copied into the graph
-                torch._dynamo.mark_static_address(parameter)
-            return torch.compile(self.forward, mode="reduce-overhead")
-        return torch.compile(self.forward) if "compile" in mode else self.forward
+        if mode in ("eager", "channels_last"):
+            return self.forward
+        torch._dynamo.config.fail_on_recompile_limit_hit = True  # or it would go on without compiling, and without a word
+        if "reduce_overhead" not in mode:
+            return torch.compile(with_own_code(self.forward), dynamic=False)
+        for parameter in self.wanted if self.is_network else ():  # a module's are known to stay where they are, and not copied into the graph
+            torch._dynamo.mark_static_address(parameter)
+        return torch.compile(with_own_code(self.forward), dynamic=False, mode="reduce-overhead")
 
     def tensor(self, name, array):
         x = torch.from_numpy(array).to(DEVICE)
@@ -89,11 +93,17 @@ class Work:
 
     def forward(self, nodes=None):
         """The output, or that of the last of these nodes."""
-        values, nodes = dict(self.values), nodes or self.problem["nodes"]
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=self.is_network and self.dtype == torch.bfloat16):
-            for node in nodes:
-                inputs = {name: values[source] for name, source in node["inputs"].items()}
-                values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
+        nodes = nodes or self.problem["nodes"]
+        if self.is_network and self.dtype == torch.bfloat16:
+            with torch.autocast(DEVICE.type, torch.bfloat16):
+                return self.output_of(nodes)
+        return self.output_of(nodes)
+
+    def output_of(self, nodes):
+        values = dict(self.values)
+        for node in nodes:
+            inputs = {name: values[source] for name, source in node["inputs"].items()}
+            values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
         return values[nodes[-1]["output"]]
 
     def feed(self, **arrays):
@@ -134,6 +144,13 @@ class Work:
             return {self.problem["output"]: out(self.y)}
         y, gradients = self.gradients()
         return {self.problem["output"]: out(y), **{"d" + n: out(g) for n, g in zip(self.problem["gradients"], gradients)}}
+
+
+def with_own_code(method):
+    """The method with a copy of its code. What is compiled is kept by the code, only so many times, and for shapes of any size once there
+    were several: each work is compiled as if there were no other."""
+    f = method.__func__
+    return types.MethodType(types.FunctionType(f.__code__.replace(), f.__globals__, f.__name__, f.__defaults__, f.__closure__), method.__self__)
 
 
 def out(x):
