@@ -39,6 +39,7 @@ std::vector<ConvLayer> layers() {
       // groups
       {{2, 24, 6, 7}, {24, 4, 3, 3}, {.stride = 2, .padding = 1, .groups = 6}, true},
       {{2, 40, 6, 5}, {20, 8, 1, 1}, {.groups = 5}},
+      {{2, 6, 13, 12}, {10, 3, 3, 3}, {.stride = 2, .dilation = 3, .padding = 4, .groups = 2}, true},
       {{2, 24, 7, 7}, {12, 8, 3, 3}, {.padding = 1, .groups = 3}, true},
       {{2, 8, 9, 7}, {8, 4, 3, 2}, {.stride = 2, .dilation = {1, 2}, .padding = {1, 0, 1, 2}, .groups = 2}},
       // parts of the depth; few rows, and more than a block

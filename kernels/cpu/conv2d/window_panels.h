@@ -44,7 +44,7 @@ class WindowRows final : public PanelSource {
  private:
   // Whether stretches are worth it, and take no more memory than panels: one is a pixel's channels long or longer, but
   // for those that the ends of a part of the depth cut.
-  bool gathers() const { return windows_.run() >= 8 && windows_.channels >= 3; }
+  bool gathers() const { return windows_.channels >= 3; }
   void pack_panels(float* to, Range lines, Range depths) const;
   void find_stretches(Stretch* to, Range lines, Range depths) const;
 
