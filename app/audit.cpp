@@ -41,23 +41,28 @@ constexpr std::array kPolicies = {Search::kHeuristic, Search::kHeuristicB, Searc
 
 /// A kernel for which the vendor's library has plans, with what each policy chooses.
 struct Row {
-  std::string kind, shapes;
+  size_t place = 0;  // of the first such kernel in the step that the heuristic plans
   std::array<PlannedKernel, kPolicies.size()> by;
   int alike = 0;  // processes that choose as this one
 };
 
-bool is_of(const PlannedKernel& k, const Row& r) { return k.kind == r.kind && k.shapes == r.shapes; }
+/// Whether both do the same work: of convolutions of the same images by the same filters, strides may differ.
+bool are_alike(const PlannedKernel& a, const PlannedKernel& b) {
+  return a.kind == b.kind && a.shapes == b.shapes && a.output == b.output && a.parameters == b.parameters;
+}
 
 std::vector<Row> rows_of(const Config& c, Layout layout, Device device, const measure::DeviceRoofs& roofs) {
   std::vector<Row> rows;
   for (size_t i = 0; i < kPolicies.size(); ++i) {
     PlanConfig config = c;
     config.kernels = {.search = kPolicies[i], .set = c.kernels.set};
+    size_t place = 0;
     for (const PlannedKernel& k : plan_step(config, layout, device, roofs).kernels) {
-      auto row = std::ranges::find_if(rows, [&](const Row& r) { return is_of(k, r); });
+      const size_t own_place = place++;
+      auto row = std::ranges::find_if(rows, [&](const Row& r) { return are_alike(k, r.by[0]); });
       if (row == rows.end()) {
         if (i > 0 || !k.is_offered_by_vendor || k.notes.find("only_a_device_tells") != std::string::npos) continue;
-        row = rows.insert(rows.end(), {k.kind, k.shapes, {}, 0});
+        row = rows.insert(rows.end(), {own_place, {k}, 0});
       }
       row->by[i] = k;
     }
@@ -125,11 +130,12 @@ void count_alike(const Config& c, Layout layout, std::vector<Row>& rows) {
   for (int64_t i = 0; i < c.processes; ++i) {
     const Json plan = plan_of_a_process(c, layout, folder);
     for (Row& r : rows) {
-      for (const Json& k : plan["steps"][0]["kernels"]) {
-        if (k["kernel"] != r.kind || k["shapes"] != r.shapes) continue;
-        r.alike += k["algorithm"] == r.by[0].algorithm ? 1 : 0;
-        break;
-      }
+      const Json& kernels = plan["steps"][0]["kernels"];
+      r.alike += r.place < kernels.size() && kernels[r.place]["kernel"] == r.by[0].kind &&
+                         kernels[r.place]["output"] == r.by[0].output &&
+                         kernels[r.place]["algorithm"] == r.by[0].algorithm
+                     ? 1
+                     : 0;
     }
   }
 }
@@ -153,7 +159,7 @@ void print(const Config& c, Layout layout, const std::vector<Row>& rows) {
   for (const Search s : kPolicies) fmt::print(" {:<25}", to_string(KernelChoice{.search = s}));
   fmt::print("{}\n", c.processes ? "  alike" : "");
   for (const Row& r : rows) {
-    fmt::print("{:<27} {:<33}", r.kind, r.shapes);
+    fmt::print("{:<27} {:<33}", r.by[0].kind, r.by[0].shapes);
     for (const PlannedKernel& k : r.by) fmt::print(" {}", cell(k));
     if (c.processes) fmt::print(" {:>3}/{}", r.alike, c.processes);
     fmt::print("\n");
@@ -191,7 +197,7 @@ Json json_of(const PlannedKernel& k) {
 Json json_of(Layout layout, const std::vector<Row>& rows) {
   Json all = Json::array();
   for (const Row& r : rows) {
-    Json j{{"kernel", r.kind}, {"shapes", r.shapes}};
+    Json j{{"kernel", r.by[0].kind}, {"shapes", r.by[0].shapes}, {"output", r.by[0].output}};
     for (size_t i = 0; i < kPolicies.size(); ++i) j[to_string(KernelChoice{.search = kPolicies[i]})] = json_of(r.by[i]);
     j["processes_alike"] = r.alike;
     all.push_back(std::move(j));

@@ -25,20 +25,21 @@ datasets::Normalization normalization_of(const std::string& model) {
   return model.starts_with("resnet") ? datasets::Normalization::imagenet() : datasets::Normalization{};
 }
 
-datasets::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit) {
+datasets::Dataset load_for(const std::string& model, const std::string& source, int64_t limit, datasets::Split split) {
   PLUMB_CHECK(limit >= 0, "limit: {} images were asked for; use a positive number, or 0 for all", limit);
   const std::string name = data_set_of(model);
   if (source == "synthetic") {
     constexpr uint64_t kSeed = 0;  // the set is the same in every run; --seed is of the training
-    const auto split = [&](datasets::Split s) {
-      return datasets::synthetic_like(name, s, kSeed, std::min(limit, datasets::usual_count(name, s)));
-    };
-    return {split(datasets::Split::kTrain), split(datasets::Split::kTest)};
+    return datasets::synthetic_like(name, split, kSeed, std::min(limit, datasets::usual_count(name, split)));
   }
   PLUMB_CHECK(name != "imagenet", "--data {}: ImageNet's files are not read; give --data synthetic for {}", source,
               model);
-  datasets::TrainTest both = datasets::load(name, source);
-  return {limited(std::move(both.train), limit), limited(std::move(both.test), limit)};
+  return limited(datasets::load(name, source, split), limit);
+}
+
+datasets::TrainTest load_for(const std::string& model, const std::string& source, int64_t limit) {
+  return {load_for(model, source, limit, datasets::Split::kTrain),
+          load_for(model, source, limit, datasets::Split::kTest)};
 }
 
 }  // namespace plumb::app

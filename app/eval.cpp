@@ -57,7 +57,7 @@ void eval(const EvalConfig& c) {
   options.device = network->device();
   options.normalization = normalization(c, network->input()[0]);
   models::load_weights(*network, weights);
-  const datasets::Dataset test = load_for(c.model, c.data, c.limit).test;
+  const datasets::Dataset test = load_for(c.model, c.data, c.limit, datasets::Split::kTest);
   check_distinct({{"--json", c.json}}, files_of({&test}));
   datasets::Loader loader(test, options);
   const training::Evaluation e = training::evaluate(*network, loader);

@@ -123,7 +123,9 @@ void add_info(const CommandLine& plumb) {
   add_device_option(cmd, c->device, "Which to show");
   add_threads_option(cmd);
   cmd.add("--json", c->json, {"Write the same to this file"});
-  cmd.calls([c] {
+  cmd.calls([c, cmd] {
+    PLUMB_CHECK(c->model.empty() || !cmd.has("--device"),
+                "--model lists layers, which are the same on every device; leave out --device");
     check_outputs({{"--json", c->json}});
     const Device d = c->device;
     const Json j = !c->model.empty() ? print_network(c->model) : d.is_cpu() ? print_machine() : print_device(d);

@@ -30,6 +30,7 @@ double mb(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 Json json_of(const PlannedKernel& k) {
   Json j{{"kernel", k.kind},
          {"shapes", k.shapes},
+         {"output", k.output},
          {"provider", to_string(k.provider)},
          {"algorithm", k.algorithm},
          {"notes", k.notes},

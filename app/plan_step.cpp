@@ -56,6 +56,8 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
   static_cast<KernelInfo&>(k) = p.kernel->info();
   k.kind = p.kind->name;
   k.shapes = shapes_of(p);
+  k.output = extents(p.out()[0].shape);
+  k.parameters = p.params;
   const DType dtype = p.in().empty() ? p.out()[0].dtype : p.in()[0].dtype;
   k.floor_seconds = roofs.floor(k.bytes, k.flops, dtype, math);
   const auto is_of = [&](const char* kind) { return k.kind.starts_with(kind); };

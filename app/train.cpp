@@ -158,7 +158,9 @@ void add_layout_option(const CommandLine& cmd, std::optional<Layout>& layout) {
     layout = place == 0 ? std::nullopt : std::optional(kPublicLayouts[place - 1]);
   };
   cmd.add("--layout", take,
-          {"Of images and activations, auto being the fastest measured, or nhwc with --algorithm deterministic: " +
+          {"Of images and activations, auto being the fastest measured, or with --algorithm deterministic nhwc (of f32 "
+           "on a "
+           "GPU nchw): " +
                any_of(names),
            kAuto});
 }

@@ -2,11 +2,24 @@
 
 #include <fmt/core.h>
 
+#include <limits>
+
 #include "app/data_source.h"
+#include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
 #include "kernels/threads.h"
 
 namespace plumb::app {
+
+namespace {
+
+std::string workspace_text() {
+  const size_t limit = workspace_limit(Device());
+  return limit == std::numeric_limits<size_t>::max() ? "default"
+                                                     : fmt::format("{:g}", static_cast<double>(limit) / 1e6);
+}
+
+}  // namespace
 
 std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
   const auto text = [](const std::optional<double>& v) { return v ? fmt::format("{}", *v) : std::string("default"); };
@@ -24,6 +37,8 @@ std::map<std::string, std::string> fixed_config(const TrainConfig& c) {
           {"weight_decay", text(c.settings.weight_decay)},
           {"algorithm", to_string(c.kernels)},
           {"kernels", to_string(c.kernels.set)},
+          {"device", to_string(c.device)},
+          {"workspace", workspace_text()},
           {"threads", std::to_string(threads())}};
 }
 

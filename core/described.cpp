@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/runtime.h"
 
 namespace plumb {
@@ -16,9 +17,11 @@ namespace {
 template <class T>
 T entry(const nlohmann::json& d, const char* key, const char* what, bool (nlohmann::json::*is_right)() const noexcept) {
   PLUMB_CHECK(d.contains(key), "the description of a device has no \"{}\"; it must have {}", key, what);
-  PLUMB_CHECK((d[key].*is_right)(), "the description of a device has \"{}\": {}; it must be {}", key, d[key].dump(),
+  const nlohmann::json& value = d[key];
+  PLUMB_CHECK((value.*is_right)(), "the description of a device has \"{}\": {}; it must be {}", key,
+              value.is_structured() ? value.type_name() : detail::shortened(value.dump()),  // dump follows any nesting
               what);
-  return d[key].get<T>();
+  return value.get<T>();
 }
 
 DeviceProperties properties_of(const std::string& text) {

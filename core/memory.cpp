@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 #include <numeric>
 
 #include "core/context.h"
@@ -116,9 +117,17 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
     lock();
     void* block = slab_ ? slab_->get(block_bytes) : nullptr;
     is_cut = block != nullptr;
-    const bool fits = static_cast<int64_t>(block_bytes) <= limit_ - stats_.reserved_bytes;
+    const bool asks = !block && static_cast<int64_t>(block_bytes) <= limit_ - stats_.reserved_bytes;
+    if (asks) stats_.reserved_bytes += static_cast<int64_t>(block_bytes);  // at once: two threads would both find room
     unlock();
-    return block || !fits ? block : from_system(asked);
+    if (!asks) return block;
+    block = from_system(asked);
+    if (!block) {
+      lock();
+      stats_.reserved_bytes -= static_cast<int64_t>(block_bytes);
+      unlock();
+    }
+    return block;
   };
   void* block = bytes < kLargest ? take() : nullptr;
   if (!block && bytes < kLargest) {
@@ -134,10 +143,7 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
          device_ ? "a device with more memory" : "give the process more memory");
   }
   lock();
-  if (!is_cut) {
-    stats_.reserved_bytes += static_cast<int64_t>(block_bytes);
-    ++stats_.system_allocations;
-  }
+  if (!is_cut) ++stats_.system_allocations;
   account(static_cast<int64_t>(block_bytes), c);
   unlock();
   return block;
@@ -177,6 +183,9 @@ void Allocator::reset_peaks() {
 }
 
 void Allocator::trim() {
+  // One thread at a time: another that finds no room then waits for what is being returned, instead of finding nothing.
+  static constinit std::mutex trimming;  // of all allocators: it is rare
+  const std::lock_guard one(trimming);
   Free* all[kBins];
   lock();
   std::copy(lists_, lists_ + kBins, all);
@@ -212,16 +221,22 @@ void Allocator::preallocate(size_t bytes) {
   if (!keeps_blocks()) return;
   PLUMB_CHECK(!slab_, "preallocate: {} bytes are preallocated already; this is done once", slab_->bytes());
   const size_t whole = detail::aligned(bytes);
-  const MemoryStats now = stats();
-  PLUMB_CHECK(static_cast<int64_t>(whole) <= limit_ - now.reserved_bytes,
-              "preallocate: {} bytes were asked for, {} are taken and the limit is {}", bytes, now.reserved_bytes,
-              limit_);
+  lock();
+  const int64_t taken = stats_.reserved_bytes, limit = limit_;
+  const bool fits = static_cast<int64_t>(whole) <= limit - taken;
+  if (fits) stats_.reserved_bytes += static_cast<int64_t>(whole);
+  unlock();
+  PLUMB_CHECK(fits, "preallocate: {} bytes were asked for, {} are taken and the limit is {}", bytes, taken, limit);
   void* const memory = from_system(whole);
+  if (!memory) {
+    lock();
+    stats_.reserved_bytes -= static_cast<int64_t>(whole);
+    unlock();
+  }
   PLUMB_CHECK(memory, "preallocate: there are no {} bytes in one piece", bytes);
   auto* const slab = new detail::Slab(memory, whole);
   lock();
   slab_ = slab;
-  stats_.reserved_bytes += static_cast<int64_t>(whole);
   ++stats_.system_allocations;
   unlock();
 }

@@ -13,14 +13,14 @@ Distribution uniform_distribution(DType dtype, double low, double high) {
   PLUMB_CHECK(!whole || (first >= least && last <= most),
               "uniform: {} to {} was asked for; numbers of dtype {} are drawn from within {} to {}", low, high, dtype,
               least, most);
-  return {first, last - first + (whole ? 1 : 0), false};
+  return {first, last - first + (whole ? 1 : 0), whole ? Distribution::Kind::kWhole : Distribution::Kind::kUniform};
 }
 
 Distribution normal_distribution(DType dtype, double mean, double deviation) {
   PLUMB_CHECK(is_floating(dtype) && deviation >= 0,
               "normal: dtype {} and deviation {} were asked for; use a floating dtype and a deviation of 0 or more",
               dtype, deviation);
-  return {mean, deviation, true};
+  return {mean, deviation, Distribution::Kind::kNormal};
 }
 
 void fill_random(void* data, DType dtype, int64_t begin, int64_t end, const Distribution& d, uint64_t seed) {

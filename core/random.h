@@ -1,5 +1,6 @@
 // Counter-based random numbers: a seed gives the same bits on every machine, device and number of threads.
-// Distributions compute in f64 from these bits; normal numbers may differ in the last place, since compilers and C
+// Distributions compute in f64 from these bits: 24 for a number of a floating dtype, f64 too, so that a seed gives
+// the same numbers in each; 32 for a whole number. Normal numbers may differ in the last place, since compilers and C
 // libraries round differently.
 #pragma once
 
@@ -46,12 +47,19 @@ struct Philox {
 namespace detail {
 /// Turns the four words of a counter into numbers of a distribution.
 struct Distribution {
-  double first = 0, range = 1;  ///< U[first, first + range); if normal, the mean and the deviation
-  int64_t is_normal = 0;
+  enum class Kind : int64_t { kUniform, kWhole, kNormal };
+
+  double first = 0,
+         range = 1;  ///< U[first, first + range), or its whole numbers; if normal, the mean and the deviation
+  Kind kind = Kind::kUniform;
 
   PLUMB_HOST_DEVICE void numbers(const std::array<uint32_t, 4>& words, double* v) const {
-    if (!is_normal) {
+    if (kind == Kind::kUniform) {
       for (int j = 0; j < 4; ++j) v[j] = first + range * unit(words, j);
+      return;
+    }
+    if (kind == Kind::kWhole) {
+      for (int j = 0; j < 4; ++j) v[j] = first + std::floor(range * (words[static_cast<size_t>(j)] * 0x1p-32));
       return;
     }
     for (int j = 0; j < 4; j += 2) {                                                             // Box-Muller
@@ -61,11 +69,11 @@ struct Distribution {
       v[j + 1] = first + radius * std::sin(angle);
     }
   }
-  /// v rounded to T; integers are rounded down.
+  /// v rounded to T.
   template <class T>
   PLUMB_HOST_DEVICE static T rounded(double v) {
     if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(std::floor(v));
+      return static_cast<T>(v);
     } else if constexpr (std::is_same_v<T, double>) {
       return v;
     } else {
@@ -78,8 +86,8 @@ struct Distribution {
     return static_cast<double>(Philox::unit(words[static_cast<size_t>(j)]));
   }
 };
-/// U[low, high), rounded to the dtype. For an integer dtype, the whole numbers of [low, high], which must lie within 32
-/// bits. Throws on a range that is empty or too large.
+/// U[low, high), rounded to the dtype; low alone if they are equal. For an integer dtype, the whole numbers of [low,
+/// high], which must lie within 32 bits. Throws on a range that is empty or too large.
 Distribution uniform_distribution(DType dtype, double low, double high);
 /// N(mean, deviation^2). Throws on an integer dtype and a negative deviation.
 Distribution normal_distribution(DType dtype, double mean, double deviation);

@@ -8,12 +8,10 @@ namespace plumb {
 
 struct RandomParams {
   Real first, range;  ///< as in detail::Distribution
-  int64_t is_normal;
+  detail::Distribution::Kind kind;
   uint64_t seed;
 
-  detail::Distribution distribution() const {
-    return {static_cast<double>(first), static_cast<double>(range), is_normal};
-  }
+  detail::Distribution distribution() const { return {static_cast<double>(first), static_cast<double>(range), kind}; }
 };
 
 /// Fills y with numbers of a distribution, in memory order; has no inputs.

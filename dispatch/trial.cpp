@@ -39,7 +39,7 @@ void* Scratch::filled(const TensorSpec& s, Values values) {
 
 // Uses the device's own kernel, but not through the cache, which may be locked by the measurement that this serves.
 void Scratch::fill_there(void* data, const TensorSpec& s, const Distribution& d, uint64_t seed) const {
-  const RandomParams params{d.first, d.range, d.is_normal, seed};
+  const RandomParams params{d.first, d.range, d.kind, seed};
   Policy policy;
   policy.device = device_;
   Candidates candidates;

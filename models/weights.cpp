@@ -32,13 +32,20 @@ std::string_view wanted_prefix(const TensorFileReader& reader, const Network& ne
   return kCheckpointModel;
 }
 
-std::map<std::string, const Entry*> by_name(const TensorFileReader& reader, std::string_view wanted) {
-  const bool wrapped =
-      std::ranges::all_of(reader.entries(), [](const auto& e) { return e.name.starts_with(kDataParallel); });
-  const std::string_view prefix = wrapped ? kDataParallel : wanted;
+// The tensors of a file by their names, without what PyTorch has put before all of them and beside them, unless a
+// tensor that is wanted has such a name itself.
+std::map<std::string, const Entry*> by_name(const TensorFileReader& reader, std::span<const NamedTensor> wanted,
+                                            std::string_view prefix) {
+  const auto is_wrapped = [](const auto& t) { return t.name.starts_with(kDataParallel); };
+  if (std::ranges::all_of(reader.entries(), is_wrapped) && std::ranges::none_of(wanted, is_wrapped)) {
+    prefix = kDataParallel;
+  }
   std::map<std::string, const Entry*> entries;
   for (const auto& e : reader.entries()) {
-    if (e.name.starts_with(prefix) && !e.name.ends_with(kBatchCounter)) entries[e.name.substr(prefix.size())] = &e;
+    if (!e.name.starts_with(prefix)) continue;
+    const std::string name = e.name.substr(prefix.size());
+    const bool is_wanted = std::ranges::any_of(wanted, [&](const NamedTensor& t) { return t.name == name; });
+    if (is_wanted || !name.ends_with(kBatchCounter)) entries[name] = &e;
   }
   return entries;
 }
@@ -71,7 +78,7 @@ void check_names(const TensorFileReader& reader, const std::string& whose, std::
 // The tensors of a file into those of the list with the same names. `whose` are they, for messages.
 void fill(std::span<const NamedTensor> wanted, const std::string& whose, const TensorFileReader& reader,
           std::string_view prefix) {
-  const auto found = by_name(reader, prefix);
+  const auto found = by_name(reader, wanted, prefix);
   check_names(reader, whose, wanted, found);
   for (const NamedTensor& t : wanted) {
     const TensorSpec& spec = found.at(t.name)->spec;

@@ -50,7 +50,7 @@ Gradients backward_by_ops(const Tensor& dy_, const Tensor& x_, const Tensor& gam
   Tensor inner = dy;
   if (p.train) {
     const double share = static_cast<double>(gamma.numel()) / static_cast<double>(x.numel());
-    inner = sub(sub(dy, affine(dbeta, share, 0)), mul(x_hat, affine(dgamma, share, 0)));
+    inner = sub(sub(dy, dbeta * share), mul(x_hat, dgamma * share));
   }
   return {to(mul(inner, scale), x_.dtype()), as_parameter(dgamma, gamma.spec()), as_parameter(dbeta, gamma.spec()),
           dy_};

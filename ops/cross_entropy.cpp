@@ -15,7 +15,7 @@ namespace {
 Tensor spread(const Tensor& dy, const TensorSpec& logits, LossReduction reduction) {
   const Tensor d = to(dy, logits.dtype);
   if (reduction == LossReduction::kNone) return reshape(d, Shape{logits.shape[0], 1});
-  return reduction == LossReduction::kMean ? affine(d, 1.0 / static_cast<double>(logits.shape[0]), 0) : d;
+  return reduction == LossReduction::kMean ? d * (1.0 / static_cast<double>(logits.shape[0])) : d;
 }
 
 }  // namespace

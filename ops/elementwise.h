@@ -30,7 +30,7 @@ Tensor binary(F f, const Tensor& a, const Tensor& b);
 
 // Ops with one operand.
 
-/// max(x, 0); NaN stays NaN. The gradient at 0 is 0.
+/// max(x, 0); NaN stays NaN. The gradient at 0 and at NaN is 0.
 inline Tensor relu(const Tensor& x) { return unary(functors::Relu{}, x); }
 /// x where x > 0, negative_slope x elsewhere.
 inline Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01) {
@@ -65,7 +65,7 @@ inline Tensor pow(const Tensor& x, double exponent) { return unary(functors::Pow
 /// scale x + shift.
 inline Tensor affine(const Tensor& x, double scale, double shift) { return unary(functors::Affine{scale, shift}, x); }
 /// -x.
-inline Tensor neg(const Tensor& x) { return affine(x, -1, 0); }
+inline Tensor neg(const Tensor& x) { return affine(x, -1, -0.0); }  // + 0 would make 0 of -0
 
 // Ops with two operands.
 
@@ -77,9 +77,9 @@ inline Tensor sub(const Tensor& a, const Tensor& b) { return binary(functors::Su
 inline Tensor mul(const Tensor& a, const Tensor& b) { return binary(functors::Mul{}, a, b); }
 /// a / b; for integers truncated, and 0 if b is 0.
 inline Tensor div(const Tensor& a, const Tensor& b) { return binary(functors::Div{}, a, b); }
-/// The larger of a and b; if they are equal, the gradient goes to a. NaN if either is.
+/// The larger of a and b; if they are equal, each has half of the gradient. NaN if either is, whose gradient it has.
 inline Tensor maximum(const Tensor& a, const Tensor& b) { return binary(functors::Maximum{}, a, b); }
-/// The smaller of a and b; if they are equal, the gradient goes to a. NaN if either is.
+/// The smaller of a and b; if they are equal, each has half of the gradient. NaN if either is, whose gradient it has.
 inline Tensor minimum(const Tensor& a, const Tensor& b) { return binary(functors::Minimum{}, a, b); }
 /// a^b; the gradient with respect to b is 0 where a <= 0. For integers truncated: 2^-1 is 0, and so is 0^-1.
 inline Tensor pow(const Tensor& a, const Tensor& b) { return binary(functors::Pow{}, a, b); }
@@ -89,8 +89,8 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-inline Tensor operator*(const Tensor& x, double s) { return affine(x, s, 0); }
-inline Tensor operator*(double s, const Tensor& x) { return affine(x, s, 0); }
+inline Tensor operator*(const Tensor& x, double s) { return affine(x, s, -0.0); }
+inline Tensor operator*(double s, const Tensor& x) { return affine(x, s, -0.0); }
 inline Tensor operator/(const Tensor& x, double s) { return unary(functors::Divide{s}, x); }
 inline Tensor operator/(double s, const Tensor& x) { return unary(functors::DivideInto{s}, x); }
 inline Tensor operator+(const Tensor& x, double s) { return affine(x, 1, s); }

@@ -24,8 +24,9 @@ struct Gathered {
   Ref<Value> gradient;
   Ref<Node> edge;             // of the gradient, for create_graph
   uint32_t wanted = 0;        // 1 + the index of its x in the call, or 0
-  uint32_t outputs : 31 = 0;  // if it has several outputs: 1 + the index of their gradients; else 0
+  uint32_t outputs : 30 = 0;  // if it has several outputs: 1 + the index of their gradients; else 0
   bool is_queued : 1 = false;
+  bool is_told : 1 = false;  // that its gradient is final
 };
 
 // Assigns an index to each node that a call of grad has met. A few nodes are compared one by one; many are looked up in
@@ -148,13 +149,15 @@ class Engine final : public detail::GradientSink {
       Gathered& own = places_[place];  // valid until backward adds other nodes
       Node* n = own.node;
       own.is_queued = false;
-      const Tensor gradient(std::move(own.gradient), std::move(own.edge));
-      if (own.wanted) gradients[own.wanted - 1] = gradient;
-      if (own.outputs) {
-        const PoolVector<Tensor> of_outputs = std::move(outputs_[own.outputs - 1u]);
-        n->backward_outputs(of_outputs, *this);
-      } else if (gradient) {
-        n->backward(gradient, *this);
+      {
+        const Tensor gradient(std::move(own.gradient), std::move(own.edge));
+        if (own.wanted) gradients[own.wanted - 1] = gradient;
+        if (own.outputs) {
+          const PoolVector<Tensor> of_outputs = std::move(outputs_[own.outputs - 1u]);
+          n->backward_outputs(of_outputs, *this);
+        } else if (gradient) {
+          n->backward(gradient, *this);
+        }
       }
       if (!retain_) n->release();
       if (finals) tell_final(*finals, n, gradients);
@@ -173,13 +176,21 @@ class Engine final : public detail::GradientSink {
   };
   static bool earlier(const Queued& a, const Queued& b) { return a.sequence < b.sequence; }
 
-  void tell_final(Finals& finals, const Node* done, const TensorList& gradients) {
+  void tell_final(Finals& finals, const Node* done, TensorList& gradients) {
     for (int64_t i; (i = finals.next(done)) >= 0;) {
       const auto x = static_cast<size_t>(i);
-      const Gathered& own = places_[places_.of(xs_[x].node.get())];
+      Gathered& own = places_[places_.of(xs_[x].node.get())];
       // If backward has handled x's node already, its gradient is in the results.
-      const Tensor gradient = own.gradient ? Tensor(own.gradient, own.edge) : gradients[own.wanted - 1];
-      if (gradient) on_final_(x, gradient);
+      Tensor& result = gradients[own.wanted - 1];
+      if (own.gradient) result = Tensor(std::move(own.gradient), std::move(own.edge));
+      if (!result) continue;
+      // It may be another gradient as well, as both of a sum are the sum's, or dy: what is written shall not show
+      // there.
+      if (!own.is_told && !result.value->is_private()) result = result.clone();
+      own.is_told = true;
+      const Tensor gradient = result;
+      if (own.is_queued) own.gradient = gradient.value, own.edge = gradient.node;
+      on_final_(x, gradient);
     }
   }
   void give_output(Node* of, size_t i, size_t n, Tensor gradient) override {
@@ -187,7 +198,7 @@ class Engine final : public detail::GradientSink {
     Gathered& own = places_[place];
     if (!own.outputs) {
       outputs_.emplace_back(n);
-      own.outputs = static_cast<uint32_t>(outputs_.size()) & 0x7fffffffu;
+      own.outputs = static_cast<uint32_t>(outputs_.size()) & 0x3fffffffu;
     }
     outputs_[own.outputs - 1u][i] = std::move(gradient);
     queue(own, place);

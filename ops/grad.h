@@ -13,14 +13,15 @@ struct GradOptions {
   bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor; otherwise that is an error
   /// Called with the index and the gradient of an x as soon as nothing more is added to it, while backward continues:
   /// for sending it to other machines, or for updating a parameter at once. Writes to the gradient show in grad's
-  /// result. Costs a walk over the graph in advance. Not called for an x on which y does not depend.
+  /// result, and nowhere else. Costs a walk over the graph in advance. Not called for an x on which y does not depend.
   std::function<void(size_t i, const Tensor& gradient)> on_final = {};
 };
 
 /// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. They are returned as values;
 /// nothing is stored in the xs. If a tensor is used several times, its gradients are added in the order in which
-/// backward reaches them. Frees what y's graph kept, unless it is retained. Throws if y was computed without recording,
-/// if an x needs no gradient, or if an x was not used.
+/// backward reaches them. Several of them, and dy, may share memory, as both gradients of a sum do. Frees what y's
+/// graph kept, unless it is retained. Throws if y was computed without recording, if an x needs no gradient, or if an x
+/// was not used.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options = {});
 /// The same for a y with one element, with dy = 1.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options = {});

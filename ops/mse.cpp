@@ -14,7 +14,7 @@ TensorSpec mse_output(const TensorSpec& x) { return {Shape(), x.dtype == DType::
 
 // 2 g dy / n, the gradient of mse_backward with respect to x and, its sign changed, to y.
 Tensor spread(const Tensor& g, const Tensor& dy) {
-  return mul(g, affine(to(dy, g.dtype()), 2.0 / static_cast<double>(g.numel()), 0));
+  return mul(g, to(dy, g.dtype()) * (2.0 / static_cast<double>(g.numel())));
 }
 
 // The gradient with respect to x; with respect to y if they change places.

@@ -9,7 +9,7 @@ namespace {
 Tensor drawn(const char* name, const TensorSpec& spec, const detail::Distribution& d, uint64_t seed) {
   detail::refuse_in_capture(
       name, "draw the numbers before, and refill the tensor with copy_from; dropout draws anew in every run");
-  return run<RandomFill>({d.first, d.range, d.is_normal, seed}, {}, spec);
+  return run<RandomFill>({d.first, d.range, d.kind, seed}, {}, spec);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 namespace plumb {
 
-/// Numbers from U[low, high), rounded to the dtype; for integers whole numbers from [low, high], which must lie within
-/// 32 bits. Element i in memory order depends only on the seed, on every device. The tensor is on the thread's device
+/// Numbers from U[low, high), rounded to the dtype, of 2^24 that lie evenly (f64 has the numbers of f32); low alone if
+/// both are equal. For integers whole numbers from [low, high], which must lie within 32 bits: each of them is drawn.
+/// Element i in memory order depends only on the seed, on every device. The tensor is on the thread's device
 /// (DeviceScope). Throws on an empty or infinite range, and while a step is captured.
 Tensor uniform(const TensorSpec& spec, double low, double high, uint64_t seed);
 /// The same for numbers from N(mean, deviation^2), by Box-Muller; floating dtypes only. Throws on a negative deviation.

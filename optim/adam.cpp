@@ -15,6 +15,11 @@ const Adam::Options& checked(const char* name, const Adam::Options& o) {
   return o;
 }
 
+Adam::Options as_adam(const AdamW::Options& o) {
+  refuse_tensorflow1(o.convention);  // before its weight decay is found wrong, which 0 would not mend
+  return {o.learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay, o.convention};
+}
+
 }  // namespace
 
 Adam::Options Adam::Options::defaults(Convention convention) {
@@ -36,9 +41,6 @@ AdamW::Options AdamW::Options::defaults(Convention convention) {
   return {.epsilon = keras ? 1e-7 : 1e-8, .weight_decay = keras ? 4e-3 : 1e-2, .convention = convention};
 }
 
-AdamW::AdamW(std::span<const Tensor> parameters, const Options& o)
-    : Adam("adamw", parameters, {o.learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay, o.convention}, true) {
-  refuse_tensorflow1(o.convention);
-}
+AdamW::AdamW(std::span<const Tensor> parameters, const Options& o) : Adam("adamw", parameters, as_adam(o), true) {}
 
 }  // namespace plumb::optim

@@ -72,10 +72,12 @@ Trainer::Trainer(std::unique_ptr<models::Network> network, std::unique_ptr<optim
       test_(test, loader_options(options, network_->device(), false)),
       step_(*network_, *optimizer_, generator_, options.mode),
       log_every_(options.log_every) {
-  PLUMB_CHECK(train.image == network_->input(), "train: {} takes images {}, the data set {} has {}", network_->name(),
-              network_->input(), train.name, train.image);
-  PLUMB_CHECK(train.classes <= network_->classes(), "train: {} has {} classes, the data set {} has {}",
-              network_->name(), network_->classes(), train.name, train.classes);
+  for (const datasets::Dataset* set : {&train, &test}) {
+    PLUMB_CHECK(set->image == network_->input(), "train: {} takes images {}, the data set {} has {}", network_->name(),
+                network_->input(), set->name, set->image);
+    PLUMB_CHECK(set->classes <= network_->classes(), "train: {} has {} classes, the data set {} has {}",
+                network_->name(), network_->classes(), set->name, set->classes);
+  }
   PLUMB_CHECK(log_every_ >= 1, "train: results are to be read after every {} steps; use at least 1", log_every_);
 }
 

@@ -101,7 +101,15 @@ struct Div {  // integers: truncated; x / 0 is 0 there
   }
 };
 
-struct Maximum {  // ties go to a
+/// The part of dy that this operand of a maximum or minimum has: all if it is the result, half if both are. NaN is the
+/// result; as in PyTorch and JAX, its gradient is its own.
+template <class T>
+constexpr T share(T dy, T operand, T other, bool is_chosen) {
+  if (is_chosen || !(operand == operand)) return dy;
+  return operand == other ? dy * T(0.5f) : T(0);
+}
+
+struct Maximum {
   static constexpr char kName[] = "maximum";
   template <class T>
   constexpr T forward(T a, T b) const {
@@ -109,15 +117,15 @@ struct Maximum {  // ties go to a
   }
   template <class T>
   constexpr T backward_a(T dy, T a, T b) const {
-    return a >= b ? dy : T(0);
+    return share(dy, a, b, a > b);
   }
   template <class T>
   constexpr T backward_b(T dy, T a, T b) const {
-    return a >= b ? T(0) : dy;
+    return share(dy, b, a, b > a);
   }
 };
 
-struct Minimum {  // ties go to a
+struct Minimum {
   static constexpr char kName[] = "minimum";
   template <class T>
   constexpr T forward(T a, T b) const {
@@ -125,11 +133,11 @@ struct Minimum {  // ties go to a
   }
   template <class T>
   constexpr T backward_a(T dy, T a, T b) const {
-    return a <= b ? dy : T(0);
+    return share(dy, a, b, a < b);
   }
   template <class T>
   constexpr T backward_b(T dy, T a, T b) const {
-    return a <= b ? T(0) : dy;
+    return share(dy, b, a, b < a);
   }
 };
 
@@ -145,11 +153,20 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, 
   }
   template <class T>
   constexpr T backward_a(T dy, T a, T b) const {
-    return b == T(0) ? T(0) : dy * b * math::pow(a, b - T(1));
+    return b == T(0) ? at_exponent_zero(dy, a, b) : dy * b * math::pow(a, b - T(1));
   }
   template <class T>
   constexpr T backward_b(T dy, T a, T b) const {
     return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0);
+  }
+  /// b a^(b - 1) near b = 0, which is b / a: 0 there, but its derivative by b is 1 / a.
+  template <class T>
+  static constexpr T at_exponent_zero([[maybe_unused]] T dy, [[maybe_unused]] T a, [[maybe_unused]] T b) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return T(0);
+    } else {
+      return a == T(0) || !(a == a) ? T(0) : dy * (b / a);
+    }
   }
   template <class T>
   static constexpr T integer_power(T a, T b) {

@@ -122,8 +122,10 @@ int run_program(const char* program, const std::function<int()>& work) {
     const int status = work();
     check_standard_output();
     return status;
-  } catch (const std::system_error& e) {  // from fmt::print; our own files have other errors
-    std::fprintf(stderr, "%s: the standard output cannot be written: %s\n", program, e.code().message().c_str());
+  } catch (const std::system_error& e) {
+    const bool is_of_output = std::ferror(stdout) != 0;  // from fmt::print
+    std::fprintf(stderr, "%s: %s%s\n", program, is_of_output ? "the standard output cannot be written: " : "",
+                 is_of_output ? e.code().message().c_str() : detail::on_one_line(e.what()).c_str());
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: out of memory\n", program);
   } catch (const std::exception& e) {

@@ -73,7 +73,9 @@ const std::vector<std::string>& algorithm_names() {
 
 namespace {
 bool is_engine(const std::string& algorithm) {
-  static const std::regex pattern("cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_b|_fallback)?|cublaslt_a[0-9]+(_[a-z][0-9]+)*");
+  static const std::regex pattern(
+      "cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_b|_fallback)?(_krsc|_c[0-9]+)*(_then_[a-z]+)?"
+      "|cublaslt_a[0-9]+(_[a-z][0-9]+)*(_then_[a-z]+)?");
   return std::regex_match(algorithm, pattern);
 }
 }  // namespace

@@ -155,8 +155,8 @@ TEST_F(CommandLineTest, ListsWhatItTakes) {
   for (std::string word; words >> word;) text += word + " ";
   for (const char* choices :
        {"alexnet, vgg16, lenet, resnet20, resnet32, resnet44, resnet56, resnet50 or vgg",
-        "or nhwc with --algorithm deterministic: auto, nchw, nhwc or chwn", "of the first 200000 kernels",
-        "f32, tf32 or bf16",
+        "or with --algorithm deterministic nhwc (of f32 on a GPU nchw): auto, nchw, nhwc or chwn",
+        "of the first 200000 kernels", "f32, tf32 or bf16",
         "measured, heuristic, heuristic_b, fallback, deterministic, direct, winograd, cudnn or cublaslt",
         "where FRAMEWORK is ref, this one"}) {
     EXPECT_NE(text.find(choices), text.npos) << choices << "\n" << text;

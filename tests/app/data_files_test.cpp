@@ -47,6 +47,14 @@ TEST_F(DataFilesTest, TakesAsManyImagesOfEachSplitAsItIsLimitedTo) {
   EXPECT_NE(o.out.find("on mnist, 5 + 5 images"), o.out.npos) << o;
 }
 
+TEST_F(DataFilesTest, EvaluationNeedsTheTestSplitAlone) {
+  write_mnist();
+  ASSERT_TRUE(works(test::kShortRun + "--data . --checkpoint c"));
+  for (const char* file : {"images-idx3-ubyte", "labels-idx1-ubyte"})
+    fs::remove(path(std::string("mnist/train-") + file));
+  EXPECT_EQ(report_of("eval lenet --weights c --data .")["total"], 8);
+}
+
 TEST_F(DataFilesTest, OutputsMayNotReplaceTheData) {
   write_mnist();
   const std::string data = "--data . ", images = "mnist/train-images-idx3-ubyte",

@@ -31,6 +31,10 @@ TEST_F(InfoTest, CountsTheParametersAsPublished) {
   }
 }
 
+TEST_F(InfoTest, LayersAreOfNoDevice) {
+  EXPECT_TRUE(refuses("info --model lenet --device cpu", "the same on every device; leave out --device"));
+}
+
 TEST_F(InfoTest, DescribesTheMachine) {
   const test::Outcome o = run("info --threads 1 --json r.json", {.variable = "OMP_WAIT_POLICY=PASSIVE"});
 

@@ -127,6 +127,7 @@ TEST_F(ResumeTest, RefusesTheCheckpointOfAnotherRun) {
       {"lenet --batch 8 --seed 1", "made with --seed 0, not --seed 1; give --seed 0, or start anew without --resume"},
       {"lenet --batch 8 --augment", "made with no --augment, not --augment; leave --augment out"},
       {"lenet --batch 8 --dtype bf16", "made with --dtype f32, not --dtype bf16"},
+      {"lenet --batch 8 --workspace 100", "made with no --workspace, not --workspace 100; leave --workspace out"},
       {"lenet --batch 8 --threads 61", "not --threads 61; give --threads"},
       {"lenet --batch 8 --layout nhwc", "c/checkpoint.safetensors was made with --layout nchw, not --layout nhwc"},
       {"lenet --batch 8 --init w", "--resume takes the weights of the checkpoint; leave out --init"},

@@ -7,12 +7,13 @@
 namespace plumb::test {
 namespace {
 
+// Whole numbers or halves come out.
 template <class F>
 bool exact_on_small_integers(const F& f) {
   for (double a = -4; a <= 4; ++a) {
     for (double b = -4; b <= 4; ++b) {
       for (const double v : {f.forward(a, b), f.backward_a(3.0, a, b), f.backward_b(3.0, a, b)}) {
-        if (v != std::floor(v) || !std::isfinite(v)) return false;
+        if (2 * v != std::floor(2 * v) || !std::isfinite(v)) return false;
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -125,6 +126,34 @@ TEST_F(AllocatorTest, NothingIsTakenBeyondTheLimit) {
   memory_.put(block, 1024, MemoryClass::kState);
   block = memory_.get(256, kClass);  // what lies idle makes room
   memory_.put(block, 256, kClass);
+}
+
+TEST_F(AllocatorTest, ThreadsTogetherStayWithinTheLimit) {
+  constexpr size_t kBlock = 1 << 16;
+  memory_.set_limit(kBlock);
+  std::atomic<int> turns = 0, had = 0, most = 0;
+  const auto ask = [&] {
+    for (int round = 1; round <= 2000; ++round) {
+      void* block = nullptr;
+      ++turns;
+      while (turns < 2 * round) {
+      }
+      if (!test::refused([&] { block = memory_.get(kBlock, kClass); }, "out of memory")) {
+        int now = ++had;
+        for (int before = most; before < now && !most.compare_exchange_weak(before, now);) {
+        }
+        std::this_thread::yield();
+        --had;
+        memory_.put(block, kBlock, kClass);
+      }
+      memory_.trim();
+    }
+  };
+  std::thread other(ask);
+  ask();
+  other.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(memory_.stats().reserved_bytes, 0);
 }
 
 TEST_F(AllocatorTest, BlocksAreCutFromWhatIsPreallocated) {

@@ -50,6 +50,15 @@ TEST(Random, WholeNumbersReachBothEnds) {
   for (const int c : counts) EXPECT_NEAR(c, 333, 60);
 }
 
+// Of 24 bits, 2^32 numbers would all be multiples of 256.
+TEST(Random, WholeNumbersOfAWideRangeAreOfAllKinds) {
+  const Tensor x = uniform(TensorSpec(Shape{4096}, DType::kI32), -0x1p31, 0x1p31 - 1, 2);
+  int odd = 0, negative = 0;
+  for (const int32_t v : x.data<int32_t>()) odd += v & 1, negative += v < 0;
+  EXPECT_NEAR(odd, 2048, 160);  // five deviations
+  EXPECT_NEAR(negative, 2048, 160);
+}
+
 TEST(Random, NormalNumbersHaveMeanAndDeviation) {
   const Tensor x = normal(TensorSpec(Shape{100001}), 2, 0.5, 3);
   double sum = 0, squares = 0;

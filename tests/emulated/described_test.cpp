@@ -37,12 +37,14 @@ TEST(DescribedTest, IsWhatItsDescriptionSays) {
 }
 
 TEST(DescribedTest, WhatIsNoDescriptionIsRefused) {
-  const auto refuses = [](const char* text, const char* part) {
+  const auto refuses = [](const std::string& text, const char* part) {
     return test::refused([&] { describe_device(text); }, part);
   };
   EXPECT_TRUE(refuses("", "is not an object of JSON"));
   EXPECT_TRUE(refuses("[1]", "is not an object of JSON"));
   EXPECT_TRUE(refuses("{}", "has no \"deviceName\"; it must have its name"));
+  const std::string nested = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_TRUE(refuses("{\"deviceName\": " + nested + "}", "has \"deviceName\": array; it must be its name"));
   EXPECT_TRUE(refuses(R"({"deviceName": 3})", "has \"deviceName\": 3; it must be its name"));
   EXPECT_TRUE(refuses(R"({"deviceName": "x", "deviceVer": 900})", "has no \"multiProcessorCount\""));
   EXPECT_TRUE(refuses(R"({"deviceName": "x", "deviceVer": 900, "multiProcessorCount": 0, "totalGlobalMem": 1})",

@@ -89,6 +89,17 @@ TEST_F(Weights, PassesOverDataParallelAndBatchCounters) {
   }
 }
 
+TEST_F(Weights, OfALayerThatIsNamedAsAWrapperIs) {
+  const Tensor weight = Tensor::from({1.f, 2.f}, {2}), count = Tensor::from({3.f}, {1});
+  const auto list = [](const Tensor& w, const Tensor& c) {
+    return std::vector<NamedTensor>{{"module.weight", w}, {"module.num_batches_tracked", c}};
+  };
+  save_weights(list(weight, count), file_);
+  const Tensor loaded = zeros({2}), counted = zeros({1});
+  load_weights(list(loaded, counted), file_);
+  EXPECT_TRUE(bitwise_equal(loaded, weight) && bitwise_equal(counted, count));
+}
+
 TEST_F(Weights, LeavesTheNetworkAloneWhenTheFileDoesNotFit) {
   const Tiny source(1), before(2);
   Tiny network(2);

@@ -272,6 +272,36 @@ TEST(Elementwise, ThirdDerivativesAreRefusedAndNotSilentlyZero) {
   EXPECT_TRUE(refused([&] { grad(sum(mixed), {y}); }, "div: derivatives beyond the second are not available"));
 }
 
+TEST(Elementwise, EqualOperandsOfAMaximumShareTheGradient) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor a = Tensor::from({1.0f, 2.0f, 0.0f, nan, 4.0f, nan}, {6}).require_grad(),
+               b = Tensor::from({2.0f, 1.0f, -0.0f, 3.0f, nan, nan}, {6}).require_grad();
+  const Tensor dy = Tensor::from({3.0f, 3.0f, 3.0f, 3.0f, 3.0f, 3.0f}, {6});
+  const TensorList larger = grad(maximum(a, b), {a, b}, dy), smaller = grad(minimum(a, b), {a, b}, dy);
+  EXPECT_TRUE(test::equal(larger[0], Tensor::from({0.0f, 3.0f, 1.5f, 3.0f, 0.0f, 3.0f}, {6})));
+  EXPECT_TRUE(test::equal(larger[1], Tensor::from({3.0f, 0.0f, 1.5f, 0.0f, 3.0f, 3.0f}, {6})));
+  EXPECT_TRUE(test::equal(smaller[0], Tensor::from({3.0f, 0.0f, 1.5f, 3.0f, 0.0f, 3.0f}, {6})));
+  EXPECT_TRUE(test::equal(smaller[1], Tensor::from({0.0f, 3.0f, 1.5f, 0.0f, 3.0f, 3.0f}, {6})));
+}
+
+// d2 a^b / da db = a^(b - 1) (1 + b log a), which is 1 / a at b = 0, from both sides.
+TEST(Elementwise, MixedDerivativesOfAPowerAtExponentZero) {
+  const GradOptions graph{.create_graph = true};
+  const Tensor a = Tensor::from({0.5, 4.0, 0.0}, {3}).require_grad(),
+               b = Tensor::from({0.0, 0.0, 0.0}, {3}).require_grad();
+  const Tensor by_a = grad(sum(pow(a, b)), {a}, graph)[0], by_b = grad(sum(pow(a, b)), {b}, graph)[0];
+  EXPECT_TRUE(test::equal(by_a, Tensor::from({0.0, 0.0, 0.0}, {3})));
+  EXPECT_TRUE(test::equal(grad(sum(by_a), {b})[0], Tensor::from({2.0, 0.25, 0.0}, {3})));
+  EXPECT_TRUE(test::equal(grad(sum(by_b), {a})[0], Tensor::from({2.0, 0.25, 0.0}, {3})));
+}
+
+TEST(Elementwise, ZeroKeepsItsSignInProducts) {
+  const Tensor zeros = Tensor::from({0.0f, -0.0f}, {2}), swapped = Tensor::from({-0.0f, 0.0f}, {2});
+  EXPECT_TRUE(test::bitwise_equal(-zeros, swapped));
+  EXPECT_TRUE(test::bitwise_equal(zeros * -2, swapped));
+  EXPECT_TRUE(test::bitwise_equal(2 * zeros, zeros));
+}
+
 // x times 1 / s rounds twice, and 1 / s may be too large.
 TEST(Elementwise, DivisionByANumberIsDivision) {
   for (int i = 1; i <= 1000; ++i) {

@@ -11,6 +11,7 @@
 #include "ops/matmul.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 
@@ -65,6 +66,31 @@ TEST(GradFinal, WhatIsWrittenToItIsReturned) {
                                 for (float& v : written.mutable_data<float>()) v = 7;
                               }});
   EXPECT_EQ(all[0].at({3, 3}), 7);
+}
+
+// Both operands of a sum have its gradient, and so have the caller's dy and an x that is y.
+TEST(GradFinal, WhatIsWrittenShowsInNoOtherGradient) {
+  const Tensor a = parameter(1), b = parameter(2), x = parameter(3);
+  const Tensor h = a + b, y = reshape(h, {16});
+  const Tensor dy = uniform({16}, -1, 1, 4), kept = dy.clone();
+  const auto write = [](size_t i, const Tensor& g) {
+    Tensor written = g;
+    written.mutable_data<float>()[0] = 100 + static_cast<float>(i);
+  };
+  for (const auto& xs : {TensorList{a, b}, TensorList{b, a}, TensorList{y, a, h, b}, TensorList{a, b, a}}) {
+    const TensorList all = grad(y, xs, dy, {.retain_graph = true, .on_final = write});
+    for (size_t i = 0; i < xs.size(); ++i) {
+      // An x that is named twice has one gradient: the last that was written is there.
+      const bool is_twice = i != 1 && xs.size() == 3;
+      const float written = all[i].data<float>()[0];
+      EXPECT_TRUE(is_twice ? written == 100 || written == 102 : written == 100 + static_cast<float>(i)) << i << written;
+      EXPECT_EQ(all[i].data<float>()[1], kept.data<float>()[1]) << i;
+    }
+    EXPECT_TRUE(bitwise_equal(dy, kept));
+  }
+  const TensorList through = grad(sum(square(x) + x), {x}, {.on_final = write});
+  EXPECT_EQ(through[0].data<float>()[0], 100);
+  EXPECT_EQ(through[0].data<float>()[5], 2 * x.data<float>()[5] + 1);
 }
 
 TEST(GradFinal, OfAnIntermediateAndOfTheResultItself) {

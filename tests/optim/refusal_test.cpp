@@ -86,6 +86,7 @@ TEST(RefusalTest, WhatTheConventionDoesNotHave) {
   EXPECT_TRUE(refused([&] { RmsProp(w, {.weight_decay = 0.1, .convention = kTf1}); }, "tensorflow1 has none"));
   EXPECT_TRUE(
       refused([&] { AdamW(w, {.weight_decay = 0, .convention = kTf1}); }, "adamw: tensorflow1 has no such optimizer"));
+  EXPECT_TRUE(refused([&] { AdamW(w, {.convention = kTf1}); }, "adamw: tensorflow1 has no such optimizer"));
   EXPECT_TRUE(refused([] { AdamW::Options::defaults(kTf1); }, "adamw: tensorflow1 has no such optimizer"));
   EXPECT_TRUE(refused([&] { Sgd(w, Sgd::Options::defaults(kTf1)); }, "sgd: the learning rate is not a number"));
   EXPECT_TRUE(refused([&] { RmsProp(w, RmsProp::Options::defaults(kTf1)); }, "the learning rate is not a number"));

@@ -77,6 +77,17 @@ TEST_F(PlanCommandTest, AuditHoldsPoliciesAndProcessesAgainstEachOther) {
   EXPECT_TRUE(refuses("audit plans lenet", "--on"));
 }
 
+// From the same gradients and filters, those of stride 1 and of stride 2 make gradients of images of different sizes.
+TEST_F(PlanCommandTest, AuditTellsConvolutionsOfOtherStridesApart) {
+  const auto j = report_of("audit plans resnet50 --on h200 --layout nhwc --batch 2 --processes 1");
+  std::map<std::string, std::set<std::string>> outputs;
+  for (const auto& k : j["layouts"][0]["kernels"]) {
+    EXPECT_EQ(k["processes_alike"], 1) << k;
+    if (k["kernel"] == "conv2d_backward_input") outputs[k["shapes"]].insert(k["output"].get<std::string>());
+  }
+  EXPECT_EQ(outputs.at("2x128x28x28 128x128x3x3"), (std::set<std::string>{"2x128x28x28", "2x128x56x56"}));
+}
+
 TEST_F(PlanCommandTest, SaysWhatDeterminismCostsOnlyWhereItCosts) {
   const std::string line = "plan vgg16 --on h200 --layout nhwc --batch 32 ";
   const auto left_out = [&](const std::string& options) {

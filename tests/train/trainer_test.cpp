@@ -30,6 +30,14 @@ TEST(TrainerTest, RefusesDataThatAreNotForTheNetwork) {
   EXPECT_TRUE(
       refuses("resnet20", "cifar100", "train: resnet20 has 10 classes, the data set synthetic-cifar100 has 100"));
   const datasets::Dataset mnist = images("mnist", 4);
+  const datasets::Dataset cifar10 = images("cifar10", 4), cifar100 = images("cifar100", 4);
+  const auto refuses_test_split = [&](const datasets::Dataset& test, const std::string& part) {
+    auto network = models::make_network("resnet20");
+    auto optimizer = optim::make(optim::Kind::kAdam, network->trainable(), {});
+    return test::refused([&] { Trainer(std::move(network), std::move(optimizer), cifar10, test, {.batch = 4}); }, part);
+  };
+  EXPECT_TRUE(refuses_test_split(mnist, "train: resnet20 takes images (3, 32, 32), the data set synthetic-mnist has"));
+  EXPECT_TRUE(refuses_test_split(cifar100, "has 10 classes, the data set synthetic-cifar100 has 100"));
   EXPECT_NO_THROW(trainer_of("lenet", mnist, {.batch = 4}));
   EXPECT_TRUE(test::refused([&] { trainer_of("lenet", mnist, {.log_every = 0}); }, "every 0 steps; use at least 1"));
 }

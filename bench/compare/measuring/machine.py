@@ -143,8 +143,7 @@ class Moment:
         return self.own.get(pid, 0.0) + sum(self.of(child) for child in self.children.get(pid, ()))
 
 
-def elsewhere(before, after):
-    """The share of the machine's processor time that something else than this process and those that it has started used."""
-    total = after.busy - before.busy + after.idle - before.idle
-    ours = after.of(os.getpid()) - before.of(os.getpid())
-    return max(0.0, (after.busy - before.busy - ours) / total) if total > 0 else 0.0
+def elsewhere_s(before, after):
+    """Seconds of the processors: those that something else than this process and those that it has started used, and all."""
+    busy, idle = after.busy - before.busy, after.idle - before.idle
+    return busy - (after.of(os.getpid()) - before.of(os.getpid())), busy + idle

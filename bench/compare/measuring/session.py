@@ -15,7 +15,7 @@ from ..ledger.sampler import Sampler, Unavailable
 from . import machine, vendor_logs
 from .agreement import agreement
 from .engines import Variant
-from .machine import Moment, elsewhere
+from .machine import Moment, elsewhere_s
 from .statistics import MOST_SPREAD, spread
 from .worker import Refused, Worker
 
@@ -24,6 +24,8 @@ SLOW_CLOCK = 1.1       # times as long as the fastest additions of the session
 LEAST_ROUNDS = 3       # from which a ratio has an interval
 LONG = 0.3             # a turn of so many seconds has memory to free
 QUIET = 0.02           # the share of its time that the others may use while a worker runs
+TICKS_S = 0.02         # what they seem to use when they sleep: the clock of processes is read in hundredths of a second
+MOST_ELSEWHERE = 0.1   # the share of the processors' time that others on the machine may use
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Measured:
     rounds: list = dataclasses.field(default_factory=list)    # of samples, in seconds
     replies: list = dataclasses.field(default_factory=list)
     disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
+    watched: list = dataclasses.field(default_factory=list)    # a Watch of each round
     refusal: Refused | None = None
     worker: object = None      # that has prepared it
     ran_s: float = 0.0         # in its turns so far
@@ -60,6 +63,26 @@ class Measured:
     ledger: object = None      # a Ledger, or the sentence why there is none
     apart: dict = dataclasses.field(default_factory=dict)  # the reply of the steps that it is of
     vendor_log: object = None  # a VendorLog, or the sentence why there is none
+
+
+@dataclasses.dataclass(frozen=True)
+class Watch:
+    """Seconds of one turn, or of several: its length, what the other workers used, and of the processors what others used and all."""
+
+    length: float = 0.0
+    workers: float = 0.0
+    elsewhere: float = 0.0
+    processors: float = 0.0
+
+    def __add__(self, other):
+        return Watch(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
+
+    def reasons(self):
+        """What disturbed it, as far as clocks that tick a hundred times a second tell."""
+        if self.workers > QUIET * self.length + TICKS_S:
+            yield "another worker did not sleep"
+        if self.length > LONG and self.elsewhere > MOST_ELSEWHERE * self.processors:
+            yield "the machine did other work"
 
 
 class Session:
@@ -170,10 +193,9 @@ class Session:
             return
         found.rounds.append(reply["samples_s"])
         found.replies.append(reply)
-        if sum(after.of(pid) - before.of(pid) for pid in others) > QUIET * seconds + 0.02:
-            found.disturbed.append("another worker did not sleep")
-        if seconds > 0.3 and elsewhere(before, after) > 0.1:
-            found.disturbed.append("the machine did other work")
+        watch = Watch(seconds, sum(after.of(pid) - before.of(pid) for pid in others), *elsewhere_s(before, after))
+        found.watched.append(watch)
+        found.disturbed += watch.reasons()
 
     def wait_for_sleep(self, patience_s=2.0, still_s=0.02):
         """What a side frees behind its reply, after a long turn, must not meet the next one's."""
@@ -215,6 +237,7 @@ class Session:
         before = self.oracle.ask("pulse")["seconds"]
         self.run_in_turn(able, plan)
         after = self.oracle.ask("pulse")["seconds"]
+        self.watch_short_turns(able)
         self.pulse_s = min(self.pulse_s, before, after)
         if min(before, after) > SLOW_CLOCK * self.pulse_s:
             for found in able:
@@ -235,6 +258,14 @@ class Session:
         inputs.unlink(missing_ok=True)
         expected.unlink(missing_ok=True)
         return all_found
+
+    @staticmethod
+    def watch_short_turns(able):
+        """What no short turn tells by itself, all of a problem's may tell together: it disturbs each of them."""
+        short = [w for found in able for w in found.watched if w.length <= LONG]
+        for reason in sum(short, Watch()).reasons():
+            for found in able:
+                found.disturbed += [reason] * sum(w.length <= LONG for w in found.watched)
 
     def take_apart(self, able, plan):
         """Looks at each one's steps for a while, by itself, and reads what was seen when none is measured any more."""

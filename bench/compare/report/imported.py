@@ -51,7 +51,8 @@ def table_of(records, microseconds):
     """(columns, [(row, {column: cell})])"""
     rows, columns = {}, {}
     for r in records:
-        column = verdict.label(r) + (f" {r['engine']['version']}" if r["engine"]["version"] else "")
+        e = r["engine"]
+        column = " ".join(p for p in (verdict.label(r), e["version"], f"on {e['device']}" if e.get("device") not in (None, "cpu") else "") if p)
         columns[column] = None
         _, cells = rows.setdefault((r["experiment"], r["subject"]["id"]), (row_of(r["subject"]), {}))
         cells[column] = cell(r, microseconds)

@@ -163,8 +163,8 @@ def uncounted(records, experiments):
     return [f"{len(left_out)} of {ours} rows do not count: the page says why of each"] if left_out else []
 
 
-def ten_lines(records, experiments):
-    """The verdict for a terminal: ten lines at most."""
+def lines_of(records, experiments):
+    """The verdict on one machine's records."""
     lines = []
     for experiment in experiments:
         all_rows = rows(records, experiment)
@@ -176,8 +176,21 @@ def ten_lines(records, experiments):
             lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} in its fastest mode "
                          f"({best['count']} rows: Plumbline faster in {best['faster']}, slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
         lines += behind_of(experiment, all_rows)
-    lines += uncounted(records, experiments)
-    elsewhere = [r for r in records if r.get("imported")]
-    if elsewhere:
-        lines = lines[:9] + [f"{len(elsewhere)} rows were measured elsewhere: the page shows them, and no ratio is formed with them"]
-    return lines[:10]
+    return lines + uncounted(records, experiments)
+
+
+def ten_lines(records, experiments):
+    """The verdict for a terminal: ten lines at most, each of one machine."""
+    machines = collections.defaultdict(list)
+    for r in records:
+        if not r.get("imported"):
+            machines[machine_of(r)].append(r)
+    lines = []
+    for number, own in enumerate(machines.values(), 1):
+        where = f"machine {number}, {own[0]['environment']['processor']}: " if len(machines) > 1 else ""
+        lines += [where + line for line in lines_of(own, experiments)]
+    imported = len(records) - sum(map(len, machines.values()))
+    last = [f"{imported} rows were measured elsewhere: the page shows them, and no ratio is formed with them"] if imported else []
+    if len(lines) + len(last) > 10:
+        last = [f"the page says {len(lines) + len(last) - 9} more", *last]
+    return lines[:10 - len(last)] + last

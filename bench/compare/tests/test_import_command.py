@@ -93,6 +93,17 @@ def test_imported_records_beside_measured_ones(imported):
     assert lines[0].startswith("ops: torch takes 1.00") and lines[-1].startswith("27 rows were measured elsewhere")
 
 
+def test_lines_of_several_machines_name_them():
+    ours, theirs = measured("a")
+    other = [{**r, "environment": {**r["environment"], "processor": "Q"}, "rounds_s": [[2 * s for s in t] for t in r["rounds_s"]]} for r in measured("b")]
+    lines = verdict.ten_lines([ours, theirs, *other], ["ops"])
+    assert [line.partition(" times")[0] for line in lines] == [
+        "machine 1, P: ops: torch takes 1.00", "machine 2, Q: ops: torch takes 1.00"]
+    many = [{**r, "environment": {**r["environment"], "processor": str(n)}} for n in range(11) for r in measured("c")]
+    lines = verdict.ten_lines(many, ["ops"])
+    assert len(lines) == 10 and lines[-1] == "the page says 2 more"
+
+
 @pytest.mark.parametrize("form, text, sentence", [
     ("google-benchmark", '{"benchmarks": [\n{"name": "a",\n', "line 3: this is no JSON: "),
     ("google-benchmark", "[1]", "line 1: this is no report in Google Benchmark's JSON"),

@@ -12,20 +12,40 @@ def record(**changes):
     return {"schema": 1, "experiment": "ops", "run": {"id": "a", "started": "2026-01-01T00:00:00+00:00", "command": None},
             "subject": {"id": "s", "kind": "op", "name": "relu", "problem": "x", "direction": "forward", "dtype": "f32"},
             "engine": {"name": "torch", "version": "2", "mode": "eager"}, "status": "not_available", "reason": "absent",
-            "environment": {}, **changes}
+            "environment": {"processor": "A", "threads": 2}, **changes}
+
+
+def measured(**changes):
+    return record(status="measured", rounds_s=[[0.1]], median_s=0.1, confidence_s=[0.1, 0.1], correctness={"agrees": True},
+                  trust={"trusted": True, "reasons": []}, **changes)
 
 
 def test_a_record_is_one():
     check(record(), "here")
+    check(measured(), "here")
 
 
 @pytest.mark.parametrize("changes, words", [
     ({"schema": 2}, "version 2, this program reads up to 1"), ({"status": "fine"}, "status"), ({"unknown": 1}, "unknown"),
     ({"rounds_s": [[0.1, -1]]}, "rounds_s.0.1"), ({"engine": {"name": "torch"}}, "engine"), ({"median_s": "1"}, "median_s"),
+    ({"reason": None}, "reason"), ({"environment": {}}, "environment"), ({"run": {"id": "r", "started": "now"}}, "command"),
 ])
 def test_what_is_none_is_refused_by_name(changes, words):
     with pytest.raises(BadRecord, match=words):
         check(record(**changes), "here")
+
+
+@pytest.mark.parametrize("changes, words", [
+    ({"trust": None}, "trust"), ({"experiment": "losses"}, "losses"), ({"experiment": "table3", "losses": []}, "accuracy"),
+    ({"environment": {"processor": "A"}}, "threads"),
+])
+def test_what_a_page_needs_of_a_measurement_is_there(changes, words):
+    whole = measured()
+    with pytest.raises(BadRecord, match=words):
+        check({**whole, **changes}, "here")
+    del whole["confidence_s"]
+    with pytest.raises(BadRecord, match="confidence_s"):
+        check(whole, "here")
 
 
 def test_a_foreign_file_is_refused(tmp_path):
@@ -73,7 +93,7 @@ def test_what_was_measured_on_another_machine_or_by_other_threads_is_measured_ag
 def test_what_was_absent_is_asked_again_when_it_is_there(tmp_path, refusal, is_there, counts):
     store = Store(tmp_path / "r.jsonl")
     store.add(record(refusal=refusal))
-    assert store.has("ops", "s", [Variant("torch", "eager")], {}, lambda engine: is_there) == counts
+    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, lambda engine: is_there) == counts
 
 
 def test_nesting_without_end_is_no_json(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from compare.experiments.layouts import without_bias
 from compare.measuring.engines import Variant
-from compare.measuring.session import Plan, Session
+from compare.measuring.session import Measured, Plan, Session, Watch
 from compare.problems import catalogue
 from compare.records.of_measured import record_of
 
@@ -50,6 +50,20 @@ def test_what_goes_wrong_is_a_row_that_says_so(session, mode, reason):
     assert bad["status"] == "not_available" and reason in bad["reason"]
     assert "rounds_s" not in bad
     assert good["status"] == "measured"
+
+
+def test_what_no_short_turn_tells_all_of_them_tell(session):
+    """Turns of 20 ms, in each of which others use 8 of 40 ms of two processors, where clocks tick in hundredths of a second."""
+    def found(length):
+        return Measured(None, rounds=[[length]] * 5, watched=[Watch(length, 0.0, 0.2 * 2 * length, 2 * length)] * 5)
+
+    for short, long, disturbed in ((4, 0, 5), (1, 0, 0), (4, 1, 5)):
+        able = [found(0.02) for _ in range(short)] + [found(0.4) for _ in range(long)]
+        session.watch_short_turns(able)
+        assert [f.disturbed for f in able[:short]] == [["the machine did other work"] * disturbed] * short
+        assert not any(f.disturbed for f in able[short:])  # of each of which it was asked by itself
+    assert list(Watch(0.4, 0.02, 0.02, 0.8).reasons()) == []
+    assert list(Watch(0.4, 0.2, 0.2, 0.8).reasons()) == ["another worker did not sleep", "the machine did other work"]
 
 
 def test_one_that_hangs_is_ended(session):

@@ -36,6 +36,12 @@ def test_two_rounds_are_too_few():
     assert ratio_of(rounds(1, 0, 1, 2), rounds(3, 0, 1, 2)).verdict == "ambiguous"
 
 
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+def test_the_interval_of_a_ratio_covers_it_however_few_the_rounds(count):
+    ratios = [ratio_of(rounds(1, 0.05, 2 * seed, count), rounds(1.2, 0.05, 2 * seed + 1, count)) for seed in range(300)]
+    assert sum(r.low <= 1.2 <= r.high for r in ratios) >= 0.92 * len(ratios)
+
+
 def test_a_disturbance_of_both_sides_cancels():
     """Rounds are drawn together: where both sides were slow, the ratio is not."""
     slow = np.array([1, 1, 1, 3, 1, 1, 3, 1, 1])

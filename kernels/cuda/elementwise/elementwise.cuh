@@ -65,7 +65,13 @@ __global__ void __launch_bounds__(256, kFewBlocks) strided_kernel(const StridedA
     for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k]);
     return v;
   };
-  for_scattered<T>(a.n, fetch, [&](int64_t i, const auto& v) { store(a.out + i, a.op(v)); });
+  const auto put_one = [&](int64_t i, const auto& v) { store(a.out + i, a.op(v)); };
+  if constexpr (Op::kRare) {  // one at a time: these are more than half of the code of all elementwise kernels
+#pragma unroll 1
+    for (int64_t i = thread_of_grid(); i < a.n; i += threads_of_grid()) put_one(i, fetch(i));
+  } else {
+    for_scattered<T>(a.n, fetch, put_one);
+  }
 }
 
 /// Whole pieces, so that it is found once a piece where the operands lie.

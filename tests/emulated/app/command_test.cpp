@@ -62,6 +62,8 @@ TEST_F(EmulatedCommandTest, ResumesEvaluatesAndChecks) {
   ASSERT_TRUE(works(lenet_ + "--epochs 1 --optimizer adam --device cuda --checkpoint c --check-nan --profile p.json"));
   ASSERT_TRUE(works(lenet_ + "--epochs 2 --optimizer adam --device cuda --checkpoint c --resume"));
   EXPECT_EQ(read("c/checkpoint.safetensors"), read("whole/checkpoint.safetensors"));
+  EXPECT_TRUE(refuses(lenet_ + "--epochs 3 --optimizer adam --checkpoint c --resume",
+                      "made with --device cuda:0, not --device cpu; give --device cuda:0"));
 
   const auto events = read_json("p.json")["traceEvents"];
   size_t kernels = 0;
