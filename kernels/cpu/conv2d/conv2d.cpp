@@ -3,7 +3,8 @@
 // left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
 // pixels are a skinny product over the plain weights ("im2col"), windows of one pixel a product of all pixels as they
 // stand ("inner_product", "gemm", "packed_gemm"), and any windows one of pixels by taps ("implicit_gemm"). Groups of
-// few channels have kernels whose vectors hold several ("group_lanes").
+// few channels have kernels whose vectors hold several ("group_lanes"), few channels of a group those whose vectors are
+// its outputs ("output_lanes").
 #include "kernels/conv2d.h"
 
 #include <array>
@@ -13,10 +14,12 @@
 #include "kernels/cpu/conv2d/group_lanes.h"
 #include "kernels/cpu/conv2d/implicit_gemm.h"
 #include "kernels/cpu/conv2d/onednn_conv2d.h"
+#include "kernels/cpu/conv2d/output_lanes.h"
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/offer.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/cpu/wrappers/layout_adapter.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
 #include "kernels/cpu/wrappers/via_f32.h"
@@ -67,6 +70,12 @@ Place place_of_group_lanes(InnerProduct which, const Conv& c) {
   if (of_group == 1) return of_w && c.w.shape[2] * c.w.shape[3] > 9 ? Place::kListed : Place::kLast;
   if (c.params.groups == 1 || (of_x && c.params.stride != Size2d(1))) return Place::kLast;
   return of_group <= 4 || c.x.layout == Layout::kNhwc ? Place::kListed : Place::kLast;
+}
+
+// Before oneDNN's kernels where groups have few inputs and fill vectors with their outputs.
+Place place_of_output_lanes(InnerProduct which, const Conv& c) {
+  const bool fills_vectors = c.params.groups > 1 && c.w.shape[0] / c.params.groups >= simd::kLanes;
+  return which == InnerProduct::kForward && fills_vectors && c.w.shape[1] <= 8 ? Place::kListed : Place::kLast;
 }
 
 // oneDNN is slow on groups of few channels in planes.
@@ -121,6 +130,7 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
   const auto by_winograd = [&](int m) { return by_nhwc([=](const auto& q) { return winograd(q, m); }); };
   const auto by_implicit_gemm = by_nhwc([=](const auto& q) { return conv2d_implicit_gemm(which, q); });
   const auto by_group_lanes = by_nhwc([=](const auto& q) { return conv2d_group_lanes(which, q); });
+  const auto by_output_lanes = by_nhwc([=](const auto& q) { return conv2d_output_lanes(which, q); });
   const auto by_onednn = [&](OnednnWay way) -> Candidates::Make {
     if (!onednn_takes(c)) return nullptr;
     return [=] { return declining([&] { return onednn_conv2d(which, c, way); }); };
@@ -134,6 +144,8 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
        {"winograd_f2x2", kOwn, by_winograd(2), place_of_winograd(c, 2)},
        {"direct_chwn", kOwn, [=] { return chwn(copy->problem()); }},
        {"group_lanes", kOwn, by_group_lanes, place_of_group_lanes(which, c)},
+       {"output_lanes", kOwn, which == InnerProduct::kBackwardWeight ? Candidates::Make() : by_output_lanes,
+        place_of_output_lanes(which, c)},
        {"implicit_gemm", kOwn, is_of_pixels(c) ? Candidates::Make() : by_implicit_gemm, place_of_implicit_gemm(c)},
        {"direct", Provider::kOneDnn, by_onednn(kDirect), place_of_direct(c)},
        {"blocked", Provider::kOneDnn, by_onednn(kBlocked)},

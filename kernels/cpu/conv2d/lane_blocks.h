@@ -27,7 +27,9 @@ struct LaneWindows {
 };
 
 /// Convolves so many blocks of windows, and goes past them.
-using ConvolveBlocks = void (*)(LaneWindows& at, int64_t blocks);
+template <class Windows>
+using ConvolveBlocksOf = void (*)(Windows& at, int64_t blocks);
+using ConvolveBlocks = ConvolveBlocksOf<LaneWindows>;
 
 /// For groups of so many channels: blocks of 1 to so many windows, by their number - 1.
 struct LaneBlocks {
@@ -40,12 +42,14 @@ LaneBlocks lane_blocks(int64_t of_group);
 /// How n windows are cut into blocks of one size and a rest.
 struct LaneCut {
   int64_t size = 1, count = 0, rest = 0;
-  LaneCut(int64_t n, std::span<const ConvolveBlocks> blocks) {
+  template <class Blocks>
+  LaneCut(int64_t n, const Blocks& blocks) {
     if (n == 0) return;
     size = ceil_div(n, ceil_div(n, static_cast<int64_t>(blocks.size())));
     count = n / size, rest = n % size;
   }
-  void convolve(LaneWindows& at, std::span<const ConvolveBlocks> blocks) const {
+  template <class Windows, class Blocks>
+  void convolve(Windows& at, const Blocks& blocks) const {
     if (count) blocks[static_cast<size_t>(size - 1)](at, count);
     if (rest) blocks[static_cast<size_t>(rest - 1)](at, 1);
   }
