@@ -110,7 +110,8 @@ class Session:
         worker = self.workers.get(key)
         if worker is None or worker.process.poll() is not None:
             if self.broken.get(key, 0) > 1:
-                raise Refused(f"{variant.engine} cannot be started", "absent")
+                why = f": {worker.last_words()}" if worker else ""
+                raise Refused(f"{variant.engine} cannot be started{why}", "absent")
             self.broken[key] = self.broken.get(key, 0) + 1
             self.workers[key] = worker = self.start(key, variant)
         return worker

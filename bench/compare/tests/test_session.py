@@ -1,6 +1,8 @@
 """Sessions with frameworks that are right, wrong, dead, silent and full: each has its row, and the others go on."""
 
 import dataclasses
+import os
+import sys
 
 import pytest
 
@@ -93,6 +95,14 @@ def test_one_that_dies_of_two_problems_serves_the_third(session):
         records(session, linear(), [Variant("another", "dies"), Variant("another", "dies")])
     (again,) = records(session, linear("forward"), [Variant("another", "good")])
     assert again["status"] == "measured"
+
+
+def test_one_that_cannot_be_started_says_why(session, monkeypatch):
+    monkeypatch.setattr(type(session.engines), "command", lambda *_: ([sys.executable, "-c", "import no_such_library"], dict(os.environ)))
+    for _ in range(3):
+        (bad,) = records(session, linear(), [Variant("fake", "good")])
+        assert bad["status"] == "not_available" and "No module named 'no_such_library'" in bad["reason"], bad["reason"]
+    assert bad["reason"].startswith("fake cannot be started: ") and bad["refusal"] == "absent"
 
 
 def test_a_mode_whose_process_died_of_another_says_so(session):
