@@ -154,12 +154,23 @@ std::string cell(const PlannedKernel& k) {
   return fmt::format("{:<15}{:>7.1f} {:<2}", name, static_cast<double>(k.workspace_bytes) / 1e6, flags_of(k));
 }
 
+/// With what comes out, where another row has the same going in.
+std::string shapes_of(const Row& r, const std::vector<Row>& rows) {
+  const PlannedKernel& k = r.by[0];
+  const auto looks_like_it = [&](const Row& o) {
+    return &o != &r && o.by[0].kind == k.kind && o.by[0].shapes == k.shapes;
+  };
+  return k.shapes + (std::ranges::any_of(rows, looks_like_it) ? " to " + k.output : "");
+}
+
 void print(const Config& c, Layout layout, const std::vector<Row>& rows) {
-  fmt::print("\n{}\n{:<27} {:<33}", to_string(layout), "kernel", "shapes");
+  size_t width = 33;
+  for (const Row& r : rows) width = std::max(width, shapes_of(r, rows).size());
+  fmt::print("\n{}\n{:<27} {:<{}}", to_string(layout), "kernel", "shapes", width);
   for (const Search s : kPolicies) fmt::print(" {:<25}", to_string(KernelChoice{.search = s}));
   fmt::print("{}\n", c.processes ? "  alike" : "");
   for (const Row& r : rows) {
-    fmt::print("{:<27} {:<33}", r.by[0].kind, r.by[0].shapes);
+    fmt::print("{:<27} {:<{}}", r.by[0].kind, shapes_of(r, rows), width);
     for (const PlannedKernel& k : r.by) fmt::print(" {}", cell(k));
     if (c.processes) fmt::print(" {:>3}/{}", r.alike, c.processes);
     fmt::print("\n");

@@ -56,7 +56,7 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
   static_cast<KernelInfo&>(k) = p.kernel->info();
   k.kind = p.kind->name;
   k.shapes = shapes_of(p);
-  k.output = extents(p.out()[0].shape);
+  if (!p.out().empty()) k.output = extents(p.out()[0].shape);
   k.parameters = p.params;
   const DType dtype = p.in().empty() ? p.out()[0].dtype : p.in()[0].dtype;
   k.floor_seconds = roofs.floor(k.bytes, k.flops, dtype, math);

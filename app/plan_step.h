@@ -20,7 +20,7 @@ using namespace command;
 /// One kernel of a step.
 struct PlannedKernel : KernelInfo {
   std::string kind, shapes;          ///< "conv2d_forward", "250x64x32x32 w 128x64x3x3"
-  std::string output;                ///< "250x128x32x32"
+  std::string output;                ///< "250x128x32x32"; empty if it writes into its inputs
   std::vector<uint64_t> parameters;  ///< the words of them: strides, padding, ...
   double floor_seconds = 0;
   /// The operands that are copied into another layout inside of it, which the vendor's library does not tell: those

@@ -52,8 +52,9 @@ void check_optimizer(training::Trainer& trainer, const std::string& file, int64_
 
 Checkpoint resumable(const std::string& folder, const std::map<std::string, std::string>& expected) {
   Checkpoint saved = resuming([&] { return training::peek_checkpoint(folder); });
-  for (const auto& [key, was] : {std::pair{"kernels", "all"}, {"device", "cpu"}, {"workspace", "default"}}) {
-    saved.config.emplace(key, was);  // before there was a choice, or it was written
+  saved.config.emplace("kernels", "all");            // before there was a choice
+  for (const char* key : {"device", "workspace"}) {  // before they were written
+    if (const auto asked_for = expected.find(key); asked_for != expected.end()) saved.config.insert(*asked_for);
   }
   const std::string file = training::checkpoint_file(folder).string();
   for (const auto& [key, wanted] : expected) {

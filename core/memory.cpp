@@ -121,12 +121,18 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
     if (asks) stats_.reserved_bytes += static_cast<int64_t>(block_bytes);  // at once: two threads would both find room
     unlock();
     if (!asks) return block;
-    block = from_system(asked);
-    if (!block) {
+    const auto take_back = [&] {
       lock();
       stats_.reserved_bytes -= static_cast<int64_t>(block_bytes);
       unlock();
+    };
+    try {
+      block = from_system(asked);
+    } catch (...) {
+      take_back();
+      throw;
     }
+    if (!block) take_back();
     return block;
   };
   void* block = bytes < kLargest ? take() : nullptr;

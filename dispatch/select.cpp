@@ -90,11 +90,29 @@ bool is_lost_by(const std::string& algorithm, const PreparedKernel& p) {
   return !p.policy.device.is_cpu() && find_tuned(p.policy.device, loss_by(algorithm, p), is_mark);
 }
 
-size_t fastest(const PreparedKernel& p, const std::vector<Made>& made) {
-  Scratch scratch(p.in(), p.out(), {}, p.policy.device);
+// What kernels are measured on.
+struct Trials {
+  Scratch scratch;
+  std::vector<Trial> all;
+  Trials(const PreparedKernel& p, const std::vector<const Kernel*>& kernels)
+      : scratch(p.in(), p.out(), {}, p.policy.device), all(Trial::in_turn(scratch, p.in(), kernels)) {}
+};
+
+// Which of them is the fastest; none if there is not the memory to find out, beside that of the work under way.
+std::optional<size_t> fastest(const PreparedKernel& p, const std::vector<Made>& made) {
+  if (!p.policy.device.is_cpu()) {  // what work before this did wrong is not told of a candidate
+    Runtime& runtime = runtime_of(p.policy.device);
+    runtime.wait(runtime.stream());
+  }
   std::vector<const Kernel*> kernels;
   for (const Made& m : made) kernels.push_back(m.kernel.get());
-  const std::vector<Trial> trials = Trial::in_turn(scratch, p.in(), kernels);
+  std::optional<Trials> memory;
+  try {
+    memory.emplace(p, kernels);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const std::vector<Trial>& trials = memory->all;
   std::vector<Run> runs;
   for (const Trial& t : trials) runs.push_back([&t](Runtime::Stream stream) { t.run(stream); });
   try {
@@ -187,10 +205,11 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
   }
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
   release_idle_memory(p.policy.device);  // measuring needs blocks of other sizes than the work before and after it
-  best = std::move(made[fastest(p, made)]);
+  const std::optional<size_t> fastest_one = fastest(p, made);
+  best = std::move(made[fastest_one.value_or(0)]);
   made.clear();
   memory_of(p.policy.device).trim();
-  keep_tuned(p.policy.device, work, best.algorithm);
+  if (fastest_one) keep_tuned(p.policy.device, work, best.algorithm);
   return best;
 }
 

@@ -136,7 +136,7 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
   // What takes several times as long by itself, its launch aside, is not worth a replay.
   const double most = kPlain * least[least_of(least)] + kLaunch;
   for (size_t i = 0; i < ways.size(); ++i) {
-    if (least[i] > most) continue;
+    if (!works[i] || least[i] > most) continue;
     // Several runs, so that one slow moment or a cold start drops no way. A replay is of many.
     const int runs = device.is_cpu() ? 5 : 2;
     try_way(i, [&](size_t way) { least[way] = spread_of(*works[way], {{runs}, {1, 0.02}}).least; });

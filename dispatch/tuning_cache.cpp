@@ -66,6 +66,7 @@ TunedAlgorithms read_choices(const fs::path& file, Device device) {
   PLUMB_CHECK(fs::is_regular_file(status) && fs::file_size(file, ignored) <= kMostBytes,
               "{} is no file of what was measured; {}", file.string(), kWayOut);
   std::ifstream in(file);
+  PLUMB_CHECK(in, "{} cannot be read; {}", file.string(), kWayOut);
   std::string line;
   std::getline(in, line);
   PLUMB_CHECK(!in.eof() || line.empty(), "{} is damaged in line 1; {}", file.string(), kWayOut);

@@ -128,7 +128,18 @@ StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> input
   }
   auto fresh = std::make_unique<Captured>();
   for (const Tensor& t : inputs) fresh->inputs.push_back(Tensor::empty(t.spec(), MemoryClass::kInput, device_));
-  fresh->program = capture([&] { return function_(fresh->inputs); });
+  // A result that is an input, or a view of one, would change when the next call fills the inputs, perhaps from itself.
+  const auto is_input = [&](const Tensor& t) {
+    return t &&
+           std::ranges::any_of(fresh->inputs, [&](const Tensor& in) { return in.value->root() == t.value->root(); });
+  };
+  fresh->program = capture([&] {
+    TensorList results = function_(fresh->inputs);
+    for (Tensor& t : results) {
+      if (is_input(t)) t = t.clone();
+    }
+    return results;
+  });
   all_.push_back(std::move(fresh));
   return *all_.back();
 }
@@ -137,7 +148,7 @@ const TensorList& StaticFunction::operator()(std::span<const Tensor> inputs) {
   Captured& c = captured(inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     PLUMB_CHECK(!inputs[i].value->is_symbolic(),
-                "captured function: input {} has no data while another capture is under way", i);
+                "captured function: input {} comes from a captured step and has no memory outside of it", i);
     detail::copy_bytes(c.inputs[i].value->data, device_, inputs[i].value->data, inputs[i].device(), inputs[i].bytes());
     c.inputs[i].value->bump_version();
   }

@@ -37,7 +37,10 @@ std::string_view wanted_prefix(const TensorFileReader& reader, const Network& ne
 std::map<std::string, const Entry*> by_name(const TensorFileReader& reader, std::span<const NamedTensor> wanted,
                                             std::string_view prefix) {
   const auto is_wrapped = [](const auto& t) { return t.name.starts_with(kDataParallel); };
-  if (std::ranges::all_of(reader.entries(), is_wrapped) && std::ranges::none_of(wanted, is_wrapped)) {
+  const auto is_there = [&](const NamedTensor& t) {
+    return std::ranges::any_of(reader.entries(), [&](const Entry& e) { return e.name == t.name; });
+  };
+  if (std::ranges::all_of(reader.entries(), is_wrapped) && !std::ranges::all_of(wanted, is_there)) {
     prefix = kDataParallel;
   }
   std::map<std::string, const Entry*> entries;

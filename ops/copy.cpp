@@ -22,6 +22,11 @@ void copy_into(const Tensor& to, const Tensor& x) {
   if (to.value->root() == x.value->root()) return;
   if (to.device() != x.device()) {
     detail::refuse_in_capture("copy_from", "copy between devices before");
+    for (const Tensor* t : {&to, &x}) {
+      PLUMB_CHECK(!t->value->is_symbolic(),
+                  "copy_from: {} comes from a captured step and has no memory outside of it; return it from the step",
+                  t->spec());
+    }
     to.value->bump_version();
     return detail::copy_bytes(to.value->data, to.device(), x.value->data, x.device(), x.bytes());
   }

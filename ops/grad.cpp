@@ -102,9 +102,10 @@ class Finals {
     }
     std::ranges::stable_sort(due_, {}, &Due::user);  // the first one due is last in the list
   }
-  /// The index of an x whose gradient is final now that backward has handled node `done`, or -1.
-  int64_t next(const Node* done) {
-    if (due_.empty() || due_.back().user < done->sequence) return -1;
+  /// The index of an x whose gradient is final where backward has handled all nodes but those with sequence numbers up
+  /// to `pending`, or -1. Nodes that two threads recorded may have the same number.
+  int64_t next(uint64_t pending) {
+    if (due_.empty() || due_.back().user <= pending) return -1;
     const auto i = static_cast<int64_t>(due_.back().x);
     due_.pop_back();
     return i;
@@ -160,7 +161,7 @@ class Engine final : public detail::GradientSink {
         }
       }
       if (!retain_) n->release();
-      if (finals) tell_final(*finals, n, gradients);
+      if (finals) tell_final(*finals, gradients);
     }
     for (size_t i = 0; i < xs_.size(); ++i) {  // an x that is named twice
       const size_t first = places_[places_.of(xs_[i].node.get())].wanted - 1;
@@ -176,8 +177,9 @@ class Engine final : public detail::GradientSink {
   };
   static bool earlier(const Queued& a, const Queued& b) { return a.sequence < b.sequence; }
 
-  void tell_final(Finals& finals, const Node* done, TensorList& gradients) {
-    for (int64_t i; (i = finals.next(done)) >= 0;) {
+  void tell_final(Finals& finals, TensorList& gradients) {
+    const uint64_t pending = heap_.empty() ? 0 : heap_.front().sequence;
+    for (int64_t i; (i = finals.next(pending)) >= 0;) {
       const auto x = static_cast<size_t>(i);
       Gathered& own = places_[places_.of(xs_[x].node.get())];
       // If backward has handled x's node already, its gradient is in the results.

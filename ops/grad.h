@@ -13,7 +13,8 @@ struct GradOptions {
   bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor; otherwise that is an error
   /// Called with the index and the gradient of an x as soon as nothing more is added to it, while backward continues:
   /// for sending it to other machines, or for updating a parameter at once. Writes to the gradient show in grad's
-  /// result, and nowhere else. Costs a walk over the graph in advance. Not called for an x on which y does not depend.
+  /// result and, of an intermediate x, in what backward goes on to from it; in no other gradient. Costs a walk over the
+  /// graph in advance. Not called for an x on which y does not depend.
   std::function<void(size_t i, const Tensor& gradient)> on_final = {};
 };
 

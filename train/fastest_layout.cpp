@@ -13,6 +13,26 @@
 namespace plumb::training {
 namespace {
 
+// A network's buffers, which a training pass writes, are at the end what they were, also if that pass fails.
+class SavedBuffers {
+ public:
+  explicit SavedBuffers(const models::Network& network) : network_(network) {
+    for (const auto& b : network.buffers()) saved_.push_back(b.tensor.clone());
+  }
+  SavedBuffers(const SavedBuffers&) = delete;
+  SavedBuffers& operator=(const SavedBuffers&) = delete;
+  ~SavedBuffers() {
+    for (size_t i = 0; i < saved_.size(); ++i) {
+      Tensor b = network_.buffers()[i].tensor;
+      b.copy_from(saved_[i]);
+    }
+  }
+
+ private:
+  const models::Network& network_;
+  TensorList saved_;
+};
+
 // The seconds of one training step on random numbers in a layout; of one only, if that is far behind `others`. Leaves
 // the network unchanged.
 double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch, double others) {
@@ -22,8 +42,7 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
   const models::ForwardContext pass = models::ForwardContext::training(generator);
-  std::vector<Tensor> saved;  // a training pass writes the running statistics
-  for (const auto& b : network.buffers()) saved.push_back(b.tensor.clone());
+  const SavedBuffers saved(network);
   double best = 1e30;
   for (int i = 0; i < 4 && !(i > 1 && best > kFarBehind * others); ++i) {
     for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: forces new packs
@@ -32,10 +51,6 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
       if (!network.device().is_cpu()) result[0].item();  // waits for the device
     });
     if (i > 0) best = std::min(best, seconds);  // the first run prepares kernels
-  }
-  for (size_t i = 0; i < saved.size(); ++i) {
-    Tensor b = network.buffers()[i].tensor;
-    b.copy_from(saved[i]);
   }
   return best;
 }
@@ -52,10 +67,10 @@ Layout usual_layout(Device device, DType dtype) {
 
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
   const Device device = network.device();
-  const std::string work =
-      message("layout of {} batch {} {} math {} threads {} search {} among {} of {} kernels", network.name(), batch,
-              dtype, static_cast<int>(detail::ctx.policy.math), threads(), static_cast<int>(detail::ctx.policy.search),
-              algorithm_name(detail::ctx.policy.algorithm), detail::ctx.policy.kernels);
+  const std::string work = message("layout of {} batch {} {} on {} math {} threads {} search {} among {} of {} kernels",
+                                   network.name(), batch, dtype, device, static_cast<int>(detail::ctx.policy.math),
+                                   threads(), static_cast<int>(detail::ctx.policy.search),
+                                   algorithm_name(detail::ctx.policy.algorithm), detail::ctx.policy.kernels);
   const auto is_layout = [](const std::string& name) {
     return std::ranges::any_of(kPublicLayouts, [&](Layout l) { return to_string(l) == name; });
   };
@@ -69,7 +84,7 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   std::ranges::stable_partition(layouts, [&](Layout l) { return l == best; });
   for (const Layout l : layouts) {
     const double seconds = time_of_layout(network, l, dtype, batch, best_seconds);
-    detail::release_idle_memory();  // the next layout needs blocks of other sizes
+    detail::release_idle_memory(device);  // the next layout needs blocks of other sizes
     if (seconds < best_seconds) {
       best_seconds = seconds;
       best = l;

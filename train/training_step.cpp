@@ -7,6 +7,15 @@
 
 namespace plumb::training {
 
+namespace {
+
+StaticFunction captured_on(Device device, StaticFunction::Function f) {
+  const DeviceScope on(device);
+  return StaticFunction(std::move(f));
+}
+
+}  // namespace
+
 const char* to_string(StepMode m) { return m == StepMode::kCaptured ? "captured" : "eager"; }
 
 TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
@@ -25,7 +34,7 @@ TrainingStep::TrainingStep(const models::Network& network, optim::Optimizer& opt
       optimizer_(optimizer),
       generator_(generator),
       mode_(mode),
-      captured_([this](std::span<const Tensor> in) { return eager(in[0], in[1]); }) {}
+      captured_(captured_on(network.device(), [this](std::span<const Tensor> in) { return eager(in[0], in[1]); })) {}
 
 TensorList TrainingStep::operator()(const Tensor& images, const Tensor& labels) {
   prepare(images.dtype());

@@ -101,8 +101,8 @@ struct Div {  // integers: truncated; x / 0 is 0 there
   }
 };
 
-/// The part of dy that this operand of a maximum or minimum has: all if it is the result, half if both are. NaN is the
-/// result; as in PyTorch and JAX, its gradient is its own.
+/// The part of dy that this operand of a maximum or minimum has: all if it is the result, half if both are, as in
+/// PyTorch and JAX. NaN is the result, and has all (PyTorch gives it to both operands then, JAX to neither).
 template <class T>
 constexpr T share(T dy, T operand, T other, bool is_chosen) {
   if (is_chosen || !(operand == operand)) return dy;

@@ -74,8 +74,8 @@ const std::vector<std::string>& algorithm_names() {
 namespace {
 bool is_engine(const std::string& algorithm) {
   static const std::regex pattern(
-      "cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_b|_fallback)?(_krsc|_c[0-9]+)*(_then_[a-z]+)?"
-      "|cublaslt_a[0-9]+(_[a-z][0-9]+)*(_then_[a-z]+)?");
+      "cudnn_e[0-9]{1,3}(_[0-9]{1,3})?(_b|_fallback)?(_krsc|_c[0-9]+)*(_then_[a-z]+)*"
+      "|cublaslt(_a[0-9]+(_[a-z][0-9]+)*)?(_then_[a-z]+)*");
   return std::regex_match(algorithm, pattern);
 }
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "dispatch/gate.h"
 #include "dispatch/machine.h"
+#include "ops/elementwise.h"
 #include "tests/support/compare.h"
 
 namespace plumb {
@@ -231,6 +232,21 @@ TEST(Select, MeasuringFindsTheFastestAndRemembersIt) {
   const auto known = choices_about("several 0000000000000064");
   ASSERT_EQ(known.size(), 1u);
   EXPECT_EQ(known.begin()->second, "fast");
+}
+
+// Beside the work under way there may be no room for another copy of its operands.
+TEST(Select, WithoutTheMemoryToMeasureTheFirstIsTaken) {
+  if (cpu_memory().stats().reserved_bytes == 0) GTEST_SKIP() << "memory is not counted";
+  constexpr int64_t kElements = 4 << 20;
+  const PolicyScope measured({.search = Search::kMeasured});
+  const Tensor a = test::random_tensor(TensorSpec(Shape{kElements}), 1), b = test::random_tensor(a.spec(), 2);
+  cpu_memory().trim();
+  cpu_memory().set_limit(static_cast<size_t>(cpu_memory().stats().reserved_bytes) + a.bytes() + (1 << 20));
+  Tensor sum;
+  EXPECT_NO_THROW(sum = a + b);
+  cpu_memory().set_limit(std::numeric_limits<size_t>::max());
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum.data<float>()[7], a.data<float>()[7] + b.data<float>()[7]);
 }
 
 TEST(Select, MeasuringStaysInTheFamilyThatIsNamed) {

@@ -117,6 +117,15 @@ TEST(DeviceTest, AnIndexOutOfRangeIsToldAtTheNextWait) {
   }
 }
 
+TEST(DeviceTest, WhatACapturedStepMadeIsNotCopiedBetweenDevices) {
+  const Tensor x = to(test::random_tensor(TensorSpec(Shape{5}), 1), kDevice), host = test::random_tensor(x.spec(), 2);
+  Tensor made;
+  const Program step = capture([&] { return TensorList{made = relu(x)}; });
+  const char* why = "comes from a captured step and has no memory outside of it";
+  EXPECT_TRUE(test::refused([&] { Tensor(host).copy_from(made); }, why));
+  EXPECT_TRUE(test::refused([&] { made.copy_from(host); }, why));
+}
+
 TEST(DeviceTest, GradientsPassBetweenDevices) {
   Tensor x = test::random_tensor(TensorSpec(Shape{5}), 1);
   x.require_grad();

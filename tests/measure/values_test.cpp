@@ -24,8 +24,9 @@ TEST(Values, AnAlgorithmIsAWayToChooseOrOneToInsistOn) {
 
 TEST(Values, AnAlgorithmIsCalledAsItWasNamed) {
   for (const std::string& name : algorithm_names()) EXPECT_EQ(to_string(kernel_choice(name)), name);
-  for (const std::string printed : {"cudnn_e38_1", "cudnn_e5_krsc", "cudnn_e13_2_b_krsc_c8", "cudnn_e0_fallback_krsc",
-                                    "cublaslt_a0_t0_s0_k0", "cublaslt_a0_t0_s0_k0_then_mask"}) {
+  for (const std::string printed :
+       {"cudnn_e38_1", "cudnn_e5_krsc", "cudnn_e13_2_b_krsc_c8", "cudnn_e0_fallback_krsc", "cublaslt_a0_t0_s0_k0",
+        "cublaslt_a0_t0_s0_k0_then_bias_then_mask", "cublaslt_then_mask"}) {
     EXPECT_EQ(to_string(kernel_choice(printed)), printed) << "as plumb plan prints it";
   }
   EXPECT_EQ(to_string(KernelChoice{}), "measured");

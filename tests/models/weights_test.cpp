@@ -98,6 +98,11 @@ TEST_F(Weights, OfALayerThatIsNamedAsAWrapperIs) {
   const Tensor loaded = zeros({2}), counted = zeros({1});
   load_weights(list(loaded, counted), file_);
   EXPECT_TRUE(bitwise_equal(loaded, weight) && bitwise_equal(counted, count));
+
+  save_weights(std::vector<NamedTensor>{{"module.module.weight", count}}, file_);
+  const Tensor wrapped = zeros({1});
+  load_weights(std::vector<NamedTensor>{{"module.weight", wrapped}}, file_);
+  EXPECT_TRUE(bitwise_equal(wrapped, count));
 }
 
 TEST_F(Weights, LeavesTheNetworkAloneWhenTheFileDoesNotFit) {

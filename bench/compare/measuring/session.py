@@ -77,12 +77,14 @@ class Watch:
     def __add__(self, other):
         return Watch(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
 
+    def other_work(self):
+        """Whether the machine did some, in a list, as far as clocks that tick a hundred times a second tell."""
+        return ["the machine did other work"] if self.length > LONG and self.elsewhere > MOST_ELSEWHERE * self.processors else []
+
     def reasons(self):
-        """What disturbed it, as far as clocks that tick a hundred times a second tell."""
-        if self.workers > QUIET * self.length + TICKS_S:
-            yield "another worker did not sleep"
-        if self.length > LONG and self.elsewhere > MOST_ELSEWHERE * self.processors:
-            yield "the machine did other work"
+        """What disturbed it."""
+        restless = ["another worker did not sleep"] if self.workers > QUIET * self.length + TICKS_S else []
+        return restless + self.other_work()
 
 
 class Session:
@@ -264,7 +266,7 @@ class Session:
     def watch_short_turns(able):
         """What no short turn tells by itself, all of a problem's may tell together: it disturbs each of them."""
         short = [w for found in able for w in found.watched if w.length <= LONG]
-        for reason in sum(short, Watch()).reasons():
+        for reason in sum(short, Watch()).other_work():
             for found in able:
                 found.disturbed += [reason] * sum(w.length <= LONG for w in found.watched)
 

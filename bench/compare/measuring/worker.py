@@ -22,7 +22,7 @@ class Worker:
     """Starts a worker, and speaks with it. Replies that do not come within `patience_s` end it."""
 
     def __init__(self, words, environment, log, patience_s=600):
-        self.log, self.patience_s = log, patience_s
+        self.log, self.patience_s, self.ended = log, patience_s, None  # ended: why it was killed
         with open(log, "w") as errors:
             try:
                 self.process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
@@ -49,8 +49,9 @@ class Worker:
         end = time.monotonic() + self.patience_s
         while b"\n" not in self.rest:
             if not self.selector.select(max(0, end - time.monotonic())):
+                self.ended = f"no reply within {self.patience_s:g} s"
                 self.kill()
-                raise Refused(f"no reply within {self.patience_s:g} s", "hung")
+                raise Refused(self.ended, "hung")
             piece = os.read(self.process.stdout.fileno(), 1 << 16)
             if not piece:
                 raise Refused(self.last_words(), "died")
@@ -59,12 +60,15 @@ class Worker:
         try:
             return json.loads(line)
         except ValueError:
+            self.ended = f"a reply is no JSON: {line[:80]!r}"
             self.kill()
-            raise Refused(f"a reply is no JSON: {line[:80]!r}", "failed") from None
+            raise Refused(self.ended, "failed") from None
 
     def last_words(self):
         """Why a process has ended, as far as it said."""
         status = self.process.wait()
+        if self.ended:
+            return self.ended
         with open(self.log, errors="replace") as f:
             lines = [line.strip() for line in f if line.strip()]
         if status in (-9, 137):

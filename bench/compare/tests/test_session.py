@@ -64,8 +64,8 @@ def test_what_no_short_turn_tells_all_of_them_tell(session):
         session.watch_short_turns(able)
         assert [f.disturbed for f in able[:short]] == [["the machine did other work"] * disturbed] * short
         assert not any(f.disturbed for f in able[short:])  # of each of which it was asked by itself
-    assert list(Watch(0.4, 0.02, 0.02, 0.8).reasons()) == []
-    assert list(Watch(0.4, 0.2, 0.2, 0.8).reasons()) == ["another worker did not sleep", "the machine did other work"]
+    assert Watch(0.4, 0.02, 0.02, 0.8).reasons() == []
+    assert Watch(0.4, 0.2, 0.2, 0.8).reasons() == ["another worker did not sleep", "the machine did other work"]
 
 
 def test_one_that_hangs_is_ended(session):

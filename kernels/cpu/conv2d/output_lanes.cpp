@@ -102,7 +102,7 @@ class Pass {
     if (at.bias) at.bias += output;
   }
   // All windows of a row that the image's edge does not cut, for one or two vectors after the other: their weights stay
-  // in the first-level cache.
+  // in the first-level cache, of which a pair fills all at the most.
   void convolve_whole(const OutputWindows& first) const {
     if (whole_.size() == 0) return;
     OutputWindows begin = first;

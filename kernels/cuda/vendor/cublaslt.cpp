@@ -52,10 +52,8 @@ cublasLtHandle_t handle_of(Device device) {
   static auto* all = new std::map<int, cublasLtHandle_t>;
   const std::lock_guard lock(mutex);
   cublasLtHandle_t& handle = (*all)[device.index];
-  if (!handle) {
-    runtime_of(device).make_current();
-    check(cublaslt().create(&handle), "a handle");
-  }
+  runtime_of(device).make_current();  // for whatever the handle is asked
+  if (!handle) check(cublaslt().create(&handle), "a handle");
   return handle;
 }
 

@@ -135,8 +135,8 @@ Target::Handle& Target::handle() const {
       const std::lock_guard lock(all.mutex);
       if (!all.idle.empty()) h = std::move(all.idle.back()), all.idle.pop_back();
     }
-    runtime_.make_current();
     if (!h) {
+      runtime_.make_current();
       h = make_handle();
     } else if (h->stream) {  // which may have ended with the thread
       check(cudnn().set_stream(h->handle, nullptr), "no stream");
@@ -144,7 +144,9 @@ Target::Handle& Target::handle() const {
     }
     return std::make_unique<Handles::Lent>(&all, std::move(h));
   };
-  return *all.lent.get(lend).handle;
+  Handle& h = *all.lent.get(lend).handle;
+  runtime_.make_current();  // plans are made on it, too
+  return h;
 }
 
 void Target::tell(Descriptor& d, cudnnBackendAttributeName_t handle_name,
@@ -162,7 +164,6 @@ void Target::tell_graph(Descriptor& graph) const {
 
 void Target::execute(const Descriptor& plan, const Descriptor& pointers, Runtime::Stream stream) const {
   Handle& h = handle();
-  runtime_.make_current();
   runtime_.count_launch();
   if (h.stream != stream) {
     check(cudnn().set_stream(h.handle, static_cast<cudaStream_t>(stream)), "a stream");
