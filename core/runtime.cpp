@@ -51,29 +51,34 @@ void Runtime::copy(void* to, const void* from, size_t bytes, Direction direction
   if (bytes == 0) return;
   const auto copy_now = [&] { do_copy(to, from, bytes, direction, stream); };
   if (stream != this->stream() && stream != copy_stream()) return copy_now();  // captured, and no event is
-  const std::lock_guard lock(mutex_);
   counted(direction == Direction::kToDevice ? counts_.to_device
           : direction == Direction::kToHost ? counts_.to_host
                                             : counts_.within,
           bytes, stream, copy_now);
 }
 
-// Under the lock.
+// The copy itself goes without the lock: one to the host's plain memory may take until all work before it is done, and
+// meanwhile others copy on streams of their own.
 template <class Copy>
 void Runtime::counted(Transfers& sum, size_t bytes, Stream stream, const Copy& copy) {
-  Timed& t = timed_[next_timed_++ % timed_.size()];
-  if (!t.from) t.from = make_event(), t.to = make_event();
-  if (!t.seconds || is_done(*t.to)) {
-    take_time(t);  // of the copy that had this place, which mostly is long done
-  } else {
-    t.seconds = nullptr;  // nothing waits for a clock
+  Timed mine;
+  size_t place = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    place = next_timed_++ % timed_.size();
+    Timed& earlier = timed_[place];
+    if (earlier.seconds && is_done(*earlier.to)) take_time(earlier);  // else nothing waits for a clock
+    mine = std::exchange(earlier, Timed{});
   }
-  record(*t.from, stream);
+  if (!mine.from) mine.from = make_event(), mine.to = make_event();
+  record(*mine.from, stream);
   copy();
-  record(*t.to, stream);
-  t.seconds = &sum.seconds;
+  record(*mine.to, stream);
+  mine.seconds = &sum.seconds;
+  const std::lock_guard lock(mutex_);
   ++sum.count;
   sum.bytes += static_cast<int64_t>(bytes);
+  if (!timed_[place].from) timed_[place] = std::move(mine);  // or so many have come since that the place was taken
 }
 
 bool Runtime::copy_from(void* to, Runtime& source, const void* from, size_t bytes) {
@@ -87,10 +92,7 @@ bool Runtime::copy_from(void* to, Runtime& source, const void* from, size_t byte
     second.follow(second.stream(), *first.handed_over_);
   };
   pass(source, *this);
-  {
-    const std::lock_guard lock(mutex_);
-    counted(counts_.from_peer, bytes, stream(), [&] { do_copy_from(to, source, from, bytes, stream()); });
-  }
+  counted(counts_.from_peer, bytes, stream(), [&] { do_copy_from(to, source, from, bytes, stream()); });
   pass(*this, source);  // which may then write over what was read
   return true;
 }
