@@ -19,7 +19,7 @@ TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x);
 /// y = activation((x - mean) / sqrt(var + epsilon) gamma + beta [+ addend]), with one mean, variance, gamma and beta
 /// for each channel. x is (N, C) or (N, C, H, W) in any layout, f32, bf16 or f64; the addend is of x's spec; the others
 /// are (C), f32 for bf16 x. In training, mean and (biased) variance are the batch's, and the running statistics are
-/// updated in place. Otherwise the running statistics are used; they get no gradient. Results do not depend on the
+/// updated in place. Otherwise the running statistics are used; they get no gradient. Own kernels do not depend on the
 /// number of threads. Keeps x, gamma and the statistics used; for an activation beta, or y behind an addend. Where the
 /// activation's input is within roundings of x and the mean of 0, its gradient may be that of either side. Throws as
 /// batch_norm_statistics does, and on an addend or parameters of another spec.

@@ -1,5 +1,7 @@
 #include "ops/pool2d.h"
 
+#include <limits>
+
 #include "dispatch/gate.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -59,6 +61,9 @@ Tensor max_pool2d(const Tensor& x, const Pool2dParams& params) {
   PLUMB_CHECK(x, "max_pool2d: x is an empty tensor");
   const Pool2dParams p = with_stride(params);
   const TensorSpec spec = pool2d_output("max_pool2d", p, x.spec());
+  PLUMB_CHECK(int64_t{p.kernel[0]} * p.kernel[1] <= std::numeric_limits<int32_t>::max(),
+              "max_pool2d: a kernel of {} x {} has more places than an i32 counts; pool rows first, then columns",
+              p.kernel[0], p.kernel[1]);
   if (!is_recording() || !x.requires_grad()) return run<MaxPool2dForward>(p, {x}, spec);
   auto [y, index] = run<MaxPool2dForward, 2>(p, {x}, {spec, spec.with(pool2d_index_dtype(p))});
   return record(std::move(y), wrt(x, [p, index = SavedTensor(index), s = x.spec()](const Tensor& dy) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
@@ -248,6 +249,17 @@ TEST(BatchNorm, KeepsItsDigitsWhereTheFirstElementsAreFarOff) {
     EXPECT_TRUE(close(to_doubles(in.var), expected.var, 4e-6));
     EXPECT_TRUE(close(to_doubles(y), expected.y, 4e-6));
   });
+}
+
+// A sum of a few of them would be infinite.
+TEST(BatchNorm, TheMeanOfLargeNumbersIsFinite) {
+  for (const Shape& s : {Shape{1024, 1}, Shape{128, 1, 7, 7}, Shape{4, 2, 32, 32}}) {
+    const Tensor x = full(TensorSpec(s), 1e38), ones_of_channels = ones({s[1]}), zeros_of_channels = zeros({s[1]});
+    Tensor mean = zeros({s[1]}), var = ones({s[1]});
+    const Tensor y = batch_norm(x, ones_of_channels, zeros_of_channels, mean, var, {.momentum = 1});
+    for (const float m : mean.data<float>()) EXPECT_NEAR(m, 1e38f, 1e32f) << to_string(s);
+    for (const float v : y.data<float>()) ASSERT_TRUE(std::isfinite(v)) << to_string(s);
+  }
 }
 
 TEST(BatchNorm, DoesNotDependOnTheNumberOfThreads) {

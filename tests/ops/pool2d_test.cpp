@@ -55,14 +55,17 @@ TEST(MaxPool2d, PaddingNeverWinsAndNanAlwaysDoes) {
   }
 }
 
-TEST(MaxPool2d, AWindowOfNothingButMinusInfinityHasAPositionInsideX) {
-  for (const char* algorithm : {"loop", "onednn"}) {
-    const PolicyScope policy({.algorithm = algorithm_id(algorithm)});
-    const Tensor x = from_doubles(std::vector<double>(4, -kInfinity), Shape{1, 1, 2, 2}).require_grad();
-    const Tensor y = max_pool2d(x, {.kernel = {2, 2}, .padding = {1, 1, 1, 1}});
-    EXPECT_EQ(to_doubles(y), std::vector<double>(4, -kInfinity));
-    EXPECT_EQ(to_doubles(grad(y, {x}, Tensor::from<float>({1, 2, 3, 4}, Shape{1, 1, 2, 2}))[0]),
-              (std::vector<double>{1, 2, 3, 4}));
+TEST(MaxPool2d, AWindowOfNothingButTheLeastHasAPositionInsideX) {
+  for (const double least : {-kInfinity, static_cast<double>(std::numeric_limits<float>::lowest())}) {
+    for (const char* algorithm : {"loop", "onednn"}) {
+      const PolicyScope policy({.algorithm = algorithm_id(algorithm)});
+      const Tensor x = from_doubles(std::vector<double>(4, least), Shape{1, 1, 2, 2}).require_grad();
+      const Tensor y = max_pool2d(x, {.kernel = {2, 2}, .padding = {1, 1, 1, 1}});
+      EXPECT_EQ(to_doubles(y), std::vector<double>(4, least));
+      EXPECT_EQ(to_doubles(grad(y, {x}, Tensor::from<float>({1, 2, 3, 4}, Shape{1, 1, 2, 2}))[0]),
+                (std::vector<double>{1, 2, 3, 4}))
+          << algorithm << " " << least;
+    }
   }
 }
 

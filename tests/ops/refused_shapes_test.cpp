@@ -111,6 +111,8 @@ TEST(Refusals, OfSizes) {
       {CALL(matmul(of({2, 1, 1}), of({3, 1, 1}))),
        {"matmul: the batches of a (2, 1, 1) and b (3, 1, 1) do not broadcast"}},
       {CALL(add(of({2, 3}), of({4}))), {"add: a (2, 3) and b (4) do not broadcast to one shape"}},
+      {CALL(max_pool2d(of({1, 1, 4, 4}), {.kernel = 65536, .stride = 65536, .padding = 40000})),
+       {"max_pool2d: a kernel of 65536 x 65536 has more places than an i32 counts"}},
       {CALL(max_pool2d(of({1, 1, 4, 4}), {.kernel = 5})), {"max_pool2d: a kernel of 5", "4 elements"}},
       {CALL(max_pool2d(of({1, 1, 4, 4}), {.kernel = {3, 6}, .padding = {0, 0, 1, 0}})),
        {"a kernel of 6 does not fit into 4 elements of x and padding 1 and 0 along W"}},

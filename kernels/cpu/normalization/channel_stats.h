@@ -126,7 +126,8 @@ class ChannelSums {
     }
   }
   static C mean_of(const T* x, int64_t n) {
-    return static_cast<C>(simd_sum<C>(n, [&](int64_t i) { return load(x + i); }) / static_cast<double>(n));
+    const C share = C(1) / static_cast<C>(n);  // a sum of large numbers may be infinite
+    return static_cast<C>(simd_sum<C>(n, [&](int64_t i) { return load(x + i) * share; }));
   }
 
   void add_columns(int64_t piece, int64_t column, int64_t width) const {
@@ -163,14 +164,15 @@ class ChannelSums {
     }
     std::fill_n(pivot, width, C(0));
     end = std::min(v_.width_of(end - 1) == v_.columns ? end : end - 1, begin + kRowsOfPivot);
+    const C share = C(1) / static_cast<C>(std::max<int64_t>(1, v_.inner * (end - begin)));
     for (int64_t row = begin; row < end; ++row) {
-      for (int64_t j = 0; j < width; ++j) pivot[j] += load(x_ + row * v_.columns + column + j);
+      for (int64_t j = 0; j < width; ++j) pivot[j] += load(x_ + row * v_.columns + column + j) * share;
     }
     const int64_t all = v_.channels * v_.inner;
     for (int64_t j = 0; j < std::min(width, all); j += v_.inner) {
       C sum = 0;
       for (int64_t i = j; i < j + v_.inner; ++i) sum += pivot[i];
-      std::fill_n(pivot + j, v_.inner, sum / static_cast<C>(v_.inner * (end - begin)));
+      std::fill_n(pivot + j, v_.inner, sum);
     }
     for (int64_t j = all; j < width; ++j) pivot[j] = pivot[j - all];
   }

@@ -9,16 +9,24 @@
 namespace plumb::cpu {
 namespace {
 
+// The least finite number is what oneDNN's maxima begin with, and no element is larger than: kFinite refuses it, too.
+template <class T>
+constexpr float kLargest = 0;
+template <>
+constexpr float kLargest<float> = std::numeric_limits<float>::max();
+template <>
+constexpr float kLargest<Bfloat16> = 0x1.fep127f;
+
 // The loop has no branches, so that it is vectorised. A comparison with NaN is false, so NaN is refused.
 template <class T, Takes takes>
 bool are_taken(const T* x, int64_t n) {
   std::atomic<bool> taken = true;
   parallel_for(n, kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kLimit = takes == Takes::kFinite ? kLargest<T> : std::numeric_limits<float>::infinity();
     uint32_t refused = 0;
     for (int64_t i = begin; i < end; ++i) {
       const auto v = static_cast<float>(x[i]);
-      refused |= (takes == Takes::kFinite ? std::abs(v) : v) < kInfinity ? 0u : 1u;
+      refused |= (takes == Takes::kFinite ? std::abs(v) : v) < kLimit ? 0u : 1u;
     }
     if (refused) taken = false;
   });
