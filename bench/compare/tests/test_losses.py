@@ -17,7 +17,7 @@ from compare.report import verdict
 
 STEPS = 4
 RUN = {"id": "t", "started": "2026-01-01T00:00:00+00:00", "command": None}
-ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": None, "copy_gbytes": 10.0}
+ENVIRONMENT = {"processor": "p", "threads": 1, "f32_gflops": 100.0, "bf16_gflops": None, "copy_gbytes": 10.0}
 
 
 @pytest.fixture(scope="module")

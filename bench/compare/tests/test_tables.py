@@ -35,7 +35,9 @@ def test_a_page_is_what_the_records_say(page):
 def recorded(r):
     """A row that only the verdict reads, as a whole record."""
     run = {**r["run"], "started": "2026-01-01T00:00:00+00:00", "command": None}
-    return {"schema": 1, **r, "run": run, "engine": {"version": None, **r["engine"]}, "correctness": {"agrees": True, "error": 0.0, "tolerance": 0.1, "reason": None}}
+    environment = {"processor": "A", "threads": 2, **r["environment"]}
+    return {"schema": 1, **r, "run": run, "environment": environment, "engine": {"version": None, **r["engine"]},
+            "confidence_s": [r["median_s"]] * 2, "correctness": {"agrees": True, "error": 0.0, "tolerance": 0.1, "reason": None}}
 
 
 @pytest.fixture
