@@ -257,21 +257,6 @@ TEST(CaptureTest, WhatWouldBeFrozenIsRefused) {
   EXPECT_EQ(f({x})[0].at({0}), 2);
 }
 
-// Sixteen times the uses take sixteen times as long, and not 256 times.
-// A result that is an input is given to the next call, which fills its inputs one after the other.
-TEST(Capture, AResultThatIsAnInputIsATensorOfItsOwn) {
-  StaticFunction fibonacci([](std::span<const Tensor> in) { return TensorList{in[0] + in[1], in[0]}; });
-  TensorList h = fibonacci({Tensor::from({2.0f}, {1}), Tensor::from({1.0f}, {1})});
-  for (const float expected : {5.0f, 8.0f, 13.0f}) {
-    h = fibonacci({h[0], h[1]});
-    EXPECT_EQ(h[0].data<float>()[0], expected);
-  }
-  EXPECT_EQ(h[1].data<float>()[0], 8);
-  StaticFunction swapped([](std::span<const Tensor> in) { return TensorList{in[1], reshape(in[0], {1, 1})}; });
-  const TensorList& s = swapped({Tensor::from({2.0f}, {1}), Tensor::from({1.0f}, {1})});
-  EXPECT_EQ(swapped({s[0], reshape(s[1], {1})})[0].data<float>()[0], 2);
-}
-
 TEST(CaptureTest, IsLinearInTheUsesOfAParameter) {
   const Tensor w = ones({1}).require_grad();
   const auto seconds = [&](int uses) {

@@ -106,8 +106,8 @@ def report(records):
         c, losses = r["correctness"], r["losses"]
         bound = "–" if c["tolerance"] is None else f"{c['tolerance']:.1e}"
         rows.append([name_of(r["subject"]), label(r), len(losses), f"{losses[0]:.6f}", f"{losses[-1]:.6f}",
-                     (f"{c['error']:.1e}", "" if c["agrees"] else "slower"), bound, c["reason"]])
-    sentences = [f"{name_of(r['subject'])}, {label(r)}: {r['correctness']['reason']}" for r in measured if not r["correctness"]["agrees"]]
+                     (f"{c['error']:.1e}", "" if c["agrees"] else "slower"), bound, c.get("reason") or ""])
+    sentences = [f"{name_of(r['subject'])}, {label(r)}: {r['correctness'].get('reason')}" for r in measured if not r["correctness"]["agrees"]]
     held = [r for r in measured if r["correctness"]["tolerance"] is not None]
     if held and not sentences:
         sentences = [f"{len(held)} runs of Plumbline have the losses of the framework beside them, as far as roundings allow."]

@@ -17,15 +17,12 @@ from .agreement import agreement
 from .engines import Variant
 from .machine import Moment, elsewhere_s
 from .statistics import MOST_SPREAD, spread
+from .watch import LONG, Watch
 from .worker import Refused, Worker
 
 REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
 SLOW_CLOCK = 1.1       # times as long as the fastest additions of the session
 LEAST_ROUNDS = 3       # from which a ratio has an interval
-LONG = 0.3             # a turn of so many seconds has memory to free
-QUIET = 0.02           # the share of its time that the others may use while a worker runs
-TICKS_S = 0.02         # what they seem to use when they sleep: the clock of processes is read in hundredths of a second
-MOST_ELSEWHERE = 0.1   # the share of the processors' time that others on the machine may use
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,28 +60,6 @@ class Measured:
     ledger: object = None      # a Ledger, or the sentence why there is none
     apart: dict = dataclasses.field(default_factory=dict)  # the reply of the steps that it is of
     vendor_log: object = None  # a VendorLog, or the sentence why there is none
-
-
-@dataclasses.dataclass(frozen=True)
-class Watch:
-    """Seconds of one turn, or of several: its length, what the other workers used, and of the processors what others used and all."""
-
-    length: float = 0.0
-    workers: float = 0.0
-    elsewhere: float = 0.0
-    processors: float = 0.0
-
-    def __add__(self, other):
-        return Watch(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
-
-    def other_work(self):
-        """Whether the machine did some, in a list, as far as clocks that tick a hundred times a second tell."""
-        return ["the machine did other work"] if self.length > LONG and self.elsewhere > MOST_ELSEWHERE * self.processors else []
-
-    def reasons(self):
-        """What disturbed it."""
-        restless = ["another worker did not sleep"] if self.workers > QUIET * self.length + TICKS_S else []
-        return restless + self.other_work()
 
 
 class Session:

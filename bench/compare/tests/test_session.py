@@ -8,7 +8,8 @@ import pytest
 
 from compare.experiments.layouts import without_bias
 from compare.measuring.engines import Variant
-from compare.measuring.session import Measured, Plan, Session, Watch
+from compare.measuring.session import Measured, Plan, Session
+from compare.measuring.watch import Watch
 from compare.problems import catalogue
 from compare.records.of_measured import record_of
 
