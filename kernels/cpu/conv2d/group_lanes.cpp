@@ -3,7 +3,6 @@
 #include <bit>
 #include <vector>
 
-#include "dispatch/pack.h"
 #include "kernels/cpu/conv2d/group_lanes_weight.h"
 #include "kernels/cpu/conv2d/lane_rows.h"
 #include "kernels/cpu/conv2d/lanes.h"
@@ -13,30 +12,15 @@ namespace {
 
 // w (OC, OC / groups, KH, KW) by lanes: a lane is an input, or, turned, an output.
 struct LaneWeights {
-  LaneVectors lanes;
+  LaneVectors vectors;
   bool is_turned;
   bool operator==(const LaneWeights&) const = default;
 
-  Layout by_lanes() const {
-    const auto make = [w = *this](const TensorSpec&) {
-      return make_kernel("plumb:by_lanes", [w](const Launch& l) {
-        w.put(static_cast<const float*>(l.in[0]), static_cast<float*>(l.out[0]));
-      });
-    };
-    return register_pack(*this, {"by_lanes", static_cast<size_t>(lanes.floats()) * sizeof(float), make});
-  }
-
- private:
-  void put(const float* w, float* to) const {
-    parallel_for(lanes.count(), kGrainBytes / (4 * lanes.of_vector()), [&](int64_t begin, int64_t end) {
-      for (int64_t vector = begin; vector < end; ++vector) put_vector(w, to + vector * lanes.of_vector(), vector);
-    });
-  }
   void put_vector(const float* w, float* to, int64_t vector) const {
-    for (int64_t tap = 0; tap < lanes.taps; ++tap, to += lanes.of_tap()) {
-      lanes.each_pair(vector, [&](int64_t place, int64_t channel, int64_t other) {
+    for (int64_t tap = 0; tap < vectors.taps; ++tap, to += vectors.of_tap()) {
+      vectors.each_pair(vector, [&](int64_t place, int64_t channel, int64_t other) {
         const int64_t output = is_turned ? channel : other, input = is_turned ? other : channel;
-        to[place] = w[(output * lanes.of_group + input % lanes.of_group) * lanes.taps + tap];
+        to[place] = w[(output * vectors.of_group + input % vectors.of_group) * vectors.taps + tap];
       });
     }
   }
@@ -136,7 +120,7 @@ std::unique_ptr<Kernel> conv2d_group_lanes(InnerProduct which, const Problem<Con
   const bool is_forward = which == InnerProduct::kForward;
   auto kernel = kernel_of_lanes("plumb:group_lanes", c, is_forward, lanes.of_tap(), p.threads,
                                 [&](const LaneRows& rows, bool relu) { return Pass(rows, lanes, relu); });
-  kernel->info().packs.push_back({1, LaneWeights{lanes, !is_forward}.by_lanes()});
+  kernel->info().packs.push_back({1, pack_by_vectors(LaneWeights{lanes, !is_forward}, "by_lanes", "plumb:by_lanes")});
   return kernel;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "dispatch/pack.h"
 #include "kernels/cpu/conv2d/conv_tensors.h"
 #include "kernels/cpu/conv2d/input_phases.h"
 #include "kernels/cpu/conv2d/lane_blocks.h"
@@ -112,6 +113,23 @@ struct LaneConv : ConvTensors {
             .places = phase.places};
   }
 };
+
+/// Weights by vectors as a pack with this name: `weights`, its key, has the `vectors` and writes one by put_vector(w,
+/// to, i).
+template <class Weights>
+Layout pack_by_vectors(const Weights& weights, const char* name, const char* kernel_name) {
+  const auto make = [weights, kernel_name](const TensorSpec&) {
+    return make_kernel(kernel_name, [weights](const Launch& l) {
+      const auto* w = static_cast<const float*>(l.in[0]);
+      auto* to = static_cast<float*>(l.out[0]);
+      const int64_t floats = weights.vectors.of_vector();
+      parallel_for(weights.vectors.count(), kGrainBytes / (4 * floats), [&](int64_t begin, int64_t end) {
+        for (int64_t vector = begin; vector < end; ++vector) weights.put_vector(w, to + vector * floats, vector);
+      });
+    });
+  };
+  return register_pack(weights, {name, static_cast<size_t>(weights.vectors.floats()) * sizeof(float), make});
+}
 
 /// A kernel of passes over rows of windows. `zeros` of y's elements are zeros before them; their rows are shared out
 /// among threads pass by pass: a row of one takes longer than that of another.

@@ -1,6 +1,5 @@
 #include "kernels/cpu/conv2d/output_lanes.h"
 
-#include "dispatch/pack.h"
 #include "kernels/cpu/conv2d/lane_rows.h"
 #include "kernels/cpu/conv2d/output_blocks.h"
 
@@ -24,6 +23,7 @@ struct OutputVectors {
   // In floats.
   int64_t of_tap() const { return inputs * kLanes; }
   int64_t of_vector() const { return taps * of_tap(); }
+  int64_t floats() const { return count() * of_vector(); }
   bool operator==(const OutputVectors&) const = default;
 };
 
@@ -33,22 +33,6 @@ struct OutputWeights {
   bool is_turned;
   bool operator==(const OutputWeights&) const = default;
 
-  Layout by_outputs() const {
-    const auto make = [w = *this](const TensorSpec&) {
-      return make_kernel("plumb:by_outputs", [w](const Launch& l) {
-        w.put(static_cast<const float*>(l.in[0]), static_cast<float*>(l.out[0]));
-      });
-    };
-    const auto bytes = static_cast<size_t>(vectors.count() * vectors.of_vector()) * sizeof(float);
-    return register_pack(*this, {"by_outputs", bytes, make});
-  }
-
- private:
-  void put(const float* w, float* to) const {
-    parallel_for(vectors.count(), kGrainBytes / (4 * vectors.of_vector()), [&](int64_t begin, int64_t end) {
-      for (int64_t vector = begin; vector < end; ++vector) put_vector(w, to + vector * vectors.of_vector(), vector);
-    });
-  }
   void put_vector(const float* w, float* to, int64_t vector) const {
     const int64_t group = vector / vectors.of_group(), first = vectors.first_output(vector % vectors.of_group());
     const int64_t from_output = is_turned ? 1 : vectors.inputs, from_input = is_turned ? vectors.outputs : 1;
@@ -171,7 +155,8 @@ std::unique_ptr<Kernel> conv2d_output_lanes(InnerProduct which, const Problem<Co
   if (2 * vectors.outputs < kLanes || vectors.of_vector() > kMostWeights) return nullptr;
   auto kernel = kernel_of_lanes("plumb:output_lanes", c, is_forward, vectors.of_tap(), p.threads,
                                 [&](const LaneRows& rows, bool relu) { return Pass(rows, vectors, relu); });
-  kernel->info().packs.push_back({1, OutputWeights{vectors, !is_forward}.by_outputs()});
+  kernel->info().packs.push_back(
+      {1, pack_by_vectors(OutputWeights{vectors, !is_forward}, "by_outputs", "plumb:by_outputs")});
   return kernel;
 }
 
