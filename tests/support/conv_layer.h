@@ -67,19 +67,31 @@ struct ConvResults {
   }
 };
 
-/// Holds an algorithm, which must take the three (dx if `has_dx`), against loops over every product, bit for bit: whole
-/// numbers have exact sums.
-inline void expect_exact(const ConvLayer& l, const char* algorithm, Layout layout, bool has_dx = true) {
+/// Holds an algorithm, which must take y, dx if `has_dx` and dw if `has_dw`, and no others, against loops over every
+/// product, bit for bit: whole numbers have exact sums.
+inline void expect_exact(const ConvLayer& l, const char* algorithm, Layout layout, bool has_dx = true,
+                         bool has_dw = true) {
   SCOPED_TRACE(describe(l) + " " + to_string(layout));
   const KernelLog log;
   const ConvResults got(l, algorithm, layout, DType::kF32, true);
   EXPECT_TRUE(log.has(std::string("conv2d_forward:") + algorithm));
   EXPECT_EQ(log.has(std::string("conv2d_backward_input:") + algorithm), has_dx);
-  EXPECT_TRUE(log.has(std::string("conv2d_backward_weight:") + algorithm));
+  EXPECT_EQ(log.has(std::string("conv2d_backward_weight:") + algorithm), has_dw);
   const ConvResults expected(l, "reference", layout, DType::kF32, true);
   EXPECT_TRUE(equal(got.y, expected.y));
   EXPECT_TRUE(equal(got.dx, expected.dx));
   EXPECT_TRUE(equal(got.dw, expected.dw));
+}
+
+/// That an algorithm, which must take both, gives the same y and dx with any number of threads.
+inline void expect_same_layer_with_any_threads(const ConvLayer& l, const char* algorithm) {
+  const KernelLog log;
+  expect_same_with_any_threads([&] {
+    const ConvResults r(l, algorithm, Layout::kNhwc, DType::kF32, false);
+    return std::vector{r.y, r.dx};
+  });
+  EXPECT_TRUE(log.has(std::string("conv2d_forward:") + algorithm));
+  EXPECT_TRUE(log.has(std::string("conv2d_backward_input:") + algorithm));
 }
 
 }  // namespace plumb::test
