@@ -185,6 +185,7 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
     return 2 * is_aside + !is_of_family(c.algorithm, family);
   };
   std::vector<Made> made;
+  std::exception_ptr error;  // the first; of no account if others can be made
   for (int r = 0; r < 4 && made.empty(); ++r) {
     std::vector<const Candidates::Candidate*> wanted, last_resorts;
     for (const auto& c : order) {
@@ -194,7 +195,7 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
     }
     std::vector<Attempt> attempts = make_all(wanted);
     for (size_t i = 0; i < wanted.size(); ++i) {
-      if (attempts[i].error) std::rethrow_exception(attempts[i].error);
+      if (attempts[i].error && !error) error = attempts[i].error;
       if (auto kernel = make.within(std::move(attempts[i].kernel)))
         made.push_back({wanted[i]->algorithm, wanted[i]->provider, std::move(kernel)});
     }
@@ -203,6 +204,7 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
       if (auto kernel = make(c)) made.push_back({c.algorithm, c.provider, std::move(kernel)});
     }
   }
+  if (made.empty() && error) std::rethrow_exception(error);
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
   release_idle_memory(p.policy.device);  // measuring needs blocks of other sizes than the work before and after it
   const std::optional<size_t> fastest_one = fastest(p, made);
@@ -231,7 +233,7 @@ void note_offered(const Candidates& candidates) {
   }
 }
 
-[[noreturn]] void fail_without_kernel(const PreparedKernel& p, const Maker& make) {
+[[noreturn]] void fail_without_kernel(const PreparedKernel& p, const Candidates& candidates, Maker& make) {
   std::string specs;
   bool has_half = false;
   for (const TensorSpec& s : p.in()) {
@@ -245,6 +247,12 @@ void note_offered(const Candidates& candidates) {
   PLUMB_CHECK(make.least_beyond() == kNoLimit,
               "{}: no kernel on {} takes {} within a workspace of {} bytes; allow at least {} bytes", p.kind->name,
               place, specs, make.limit(), make.least_beyond());
+  if (p.policy.search == Search::kDeterministic) {
+    const auto other = std::ranges::find_if(candidates.all(), [&](const auto& c) { return make(c) != nullptr; });
+    PLUMB_CHECK(other == candidates.all().end(),
+                "{}: no deterministic kernel on {} takes {}; without Search::kDeterministic {} does", p.kind->name,
+                place, specs, other->algorithm);
+  }
   fail("{}: no kernel on {} takes {}{}", p.kind->name, place, specs,
        has_half ? "; f16 is for keeping numbers, convert it with to before computing" : "");
 }
@@ -281,7 +289,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   Maker make(device);
   const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
   Made made = is_measured ? measured(p, candidates, make) : first_of(in_order(p, candidates, p.policy.kernels), make);
-  if (!made.kernel) fail_without_kernel(p, make);
+  if (!made.kernel) fail_without_kernel(p, candidates, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
   info.provider = made.provider;

@@ -75,7 +75,8 @@ TensorList as_list(const Tensors& tensors) {
 ///    new numbers in every run, from its generator's counter.
 ///  - A handle that is assigned another tensor (w = w - 0.1 * g) keeps what capture gave it, which has no memory
 ///    outside the program. w.copy_from(w - 0.1 * g) writes in every run.
-/// Call grad inside `step`, and return the gradients or pass them to an optimizer.
+/// Call grad inside `step`, and return the gradients or pass them to an optimizer. What the program will write counts
+/// as being written while it is captured: other threads may not use those tensors meanwhile, as in any write.
 template <class F = std::function<TensorList()>>
 requires std::invocable<F&> Program capture(F&& step) {
   if constexpr (requires { step == nullptr; }) PLUMB_CHECK(step != nullptr, "capture: the function is empty");

@@ -17,10 +17,9 @@ void Profile::before(const PreparedKernel& p) {
   started_us_ = now_us();
   if (p.policy.device.is_cpu() || events_.size() >= most_) return;
   Runtime& r = runtime_of(p.policy.device);
-  if (!origin_) {
-    origin_ = r.make_event();
-    r.record(*origin_, r.stream());
-    origin_us_ = now_us();
+  if (std::ranges::find(origins_, &r, &Origin::runtime) == origins_.end()) {
+    origins_.push_back({&r, r.make_event(), now_us()});
+    r.record(*origins_.back().event, r.stream());
   }
   started_ = r.make_event();
   r.record(*started_, r.stream());
@@ -50,7 +49,8 @@ void Profile::add_step(int64_t number, double ms) {
 std::string Profile::trace() {
   for (Event& e : events_) {
     if (!e.runtime) continue;
-    e.start_us = origin_us_ + 1e6 * e.runtime->seconds_between(*origin_, *e.from);
+    const auto origin = std::ranges::find(origins_, e.runtime, &Origin::runtime);
+    e.start_us = origin->us + 1e6 * e.runtime->seconds_between(*origin->event, *e.from);
     e.duration_us = 1e6 * e.runtime->seconds_between(*e.from, *e.to);
   }
   auto events = nlohmann::json::array();

@@ -35,6 +35,12 @@ class Profile final : public Observer {
     std::shared_ptr<RuntimeEvent> from{}, to{};  // on a device, whose clock times it
     Runtime* runtime = nullptr;
   };
+  // Where a device's clock stood at a time of the host's.
+  struct Origin {
+    Runtime* runtime;
+    std::shared_ptr<RuntimeEvent> event;
+    double us;
+  };
   struct Step {
     int64_t number;
     double start_us, duration_us;
@@ -42,8 +48,8 @@ class Profile final : public Observer {
   double now_us() const { return 1e6 * watch_.seconds(); }
   detail::Stopwatch watch_;
   double started_us_ = 0;
-  std::shared_ptr<RuntimeEvent> started_, origin_;  // on a device; origin_ is the device's event at origin_us_
-  double origin_us_ = 0;
+  std::shared_ptr<RuntimeEvent> started_;  // on a device
+  std::vector<Origin> origins_;            // one for each device
   size_t most_, left_out_ = 0;
   std::vector<Event> events_;
   std::vector<Step> steps_;

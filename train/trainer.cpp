@@ -61,12 +61,17 @@ class Unread {
   int64_t correct_ = 0, seen_ = 0;
 };
 
+Generator generator_on(Device device, uint64_t seed) {
+  const DeviceScope on(device);
+  return Generator(seed);
+}
+
 }  // namespace
 
 Trainer::Trainer(std::unique_ptr<models::Network> network, std::unique_ptr<optim::Optimizer> optimizer,
                  const datasets::Dataset& train, const datasets::Dataset& test, const TrainerOptions& options)
     : network_(std::move(network)),
-      generator_(options.seed),
+      generator_(generator_on(network_->device(), options.seed)),
       optimizer_(std::move(optimizer)),
       train_(train, loader_options(options, network_->device(), true)),
       test_(test, loader_options(options, network_->device(), false)),

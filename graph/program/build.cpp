@@ -110,7 +110,9 @@ class Program::Impl::Builder {
   void start_life(size_t number, int first, int last) {
     life_[number] = static_cast<uint32_t>(lifetimes_.size());
     lifetimes_.push_back({detail::aligned(r_.bytes_of(number)), first, last});
-    p_.stats.unplanned_bytes += lifetimes_.back().bytes;
+    size_t& sum = p_.stats.unplanned_bytes;
+    PLUMB_CHECK(!__builtin_add_overflow(sum, lifetimes_.back().bytes, &sum),
+                "capture: the intermediate values take 2^64 bytes or more; capture a smaller batch");
   }
 
   // Extends an intermediate value's life to this read; holds a value from before the capture.

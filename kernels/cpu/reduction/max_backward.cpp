@@ -29,8 +29,10 @@ class MaxBackwardKernel final : public Kernel {
     parallel_for(plan_.outputs, grain, [&](int64_t begin, int64_t end) {
       if (plan_.inner_reduced) {
         rows(begin, end, a);
+      } else if (plan_.terms <= kMost) {
+        columns<Count>(begin, end, a);
       } else {
-        columns(begin, end, a);
+        columns<int64_t>(begin, end, a);
       }
     });
   }
@@ -44,8 +46,8 @@ class MaxBackwardKernel final : public Kernel {
     T* dx;
   };
 
+  static constexpr int64_t kMost = int64_t{1} << 30;  // which a Count holds
   static int64_t count(const T* x, int64_t n, C largest) {
-    constexpr int64_t kMost = int64_t{1} << 30;  // which a Count holds
     int64_t total = 0;
     for (int64_t begin = 0; begin < n; begin += kMost) {
       Count equals = 0;
@@ -84,7 +86,8 @@ class MaxBackwardKernel final : public Kernel {
     }
   }
 
-  // The same where outputs are neighbours: up to kColumns together.
+  // The same where outputs are neighbours: up to kColumns together. An N counts as many as there are terms.
+  template <class N>
   void columns(int64_t begin, int64_t end, const Arrays& a) const {
     const Axis& inner = plan_.kept[0];
     for (int64_t o = begin, n; o < end; o += n) {
@@ -92,7 +95,7 @@ class MaxBackwardKernel final : public Kernel {
       const int64_t from = offset_of(plan_.kept, o, &Axis::x_stride), to = offset_of(plan_.kept, o, &Axis::y_stride);
       const auto at = [&](int64_t k) { return from + offset_of(plan_.reduced, k, &Axis::x_stride); };
       C largest[kColumns], share[kColumns];
-      Count equals[kColumns] = {};
+      N equals[kColumns] = {};
       for (int64_t j = 0; j < n; ++j) largest[j] = load(a.y + to + j * inner.y_stride);
       for (int64_t k = 0; k < plan_.terms; ++k) {
         const T* const row = a.x + at(k);

@@ -136,11 +136,17 @@ class EmulatedRuntime final : public Runtime {
 
   Stream copy_stream() override { return &streams_; }
   std::unique_ptr<RuntimeEvent> make_event() override { return std::make_unique<Event>(); }
-  void record(RuntimeEvent& e, Stream s) override { streams_.record(which(s), point_of(e)); }
+  void record(RuntimeEvent& e, Stream s) override {
+    static_cast<Event&>(e).recorded_by = this;
+    streams_.record(which(s), point_of(e));
+  }
   void follow(Stream s, const RuntimeEvent& e) override { streams_.follow(which(s), point_of(e)); }
   bool is_done(const RuntimeEvent& e) override { return Streams::is_done(*point_of(e)); }
   double seconds_between(const RuntimeEvent& from, const RuntimeEvent& to) override {
-    for (const RuntimeEvent* e : {&from, &to}) Streams::finish(*point_of(*e));
+    for (const RuntimeEvent* e : {&from, &to}) {
+      PLUMB_CHECK(static_cast<const Event*>(e)->recorded_by == this, "seconds_between: an event of another device");
+      Streams::finish(*point_of(*e));
+    }
     return std::chrono::duration<double>(point_of(to)->at - point_of(from)->at).count();
   }
 

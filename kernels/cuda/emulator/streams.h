@@ -24,6 +24,7 @@ struct Point {
 };
 struct Event final : RuntimeEvent {
   std::shared_ptr<Point> point = std::make_shared<Point>();
+  const Runtime* recorded_by = nullptr;
 };
 
 /// One thing that is asked of a stream, with all that it needs: it may be done long after it was asked for.
