@@ -86,11 +86,13 @@ uint16_t algorithm_id(std::string_view name) {
   const std::lock_guard lock(n.mutex);
   std::string known;
   for (size_t i = 1; i < n.all.size(); ++i) {
-    if (n.all[i]->starts_with(name)) return n.number_of(name);
+    if (is_of_family(*n.all[i], name)) return n.number_of(name);
     known += (i == 1 ? "" : ", ") + *n.all[i];
   }
-  fail("algorithm \"{}\" is unknown; use one of {}, or the beginning of one, or name your own by register_algorithm",
-       name, known);
+  fail(
+      "algorithm \"{}\" is unknown; use one of {}, or the beginning of one before a _, or name your own by "
+      "register_algorithm",
+      name, known);
 }
 
 std::string_view algorithm_name(uint16_t id) {

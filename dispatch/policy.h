@@ -12,7 +12,7 @@ inline constexpr KernelSet kKernelSets[] = {KernelSet::kAll, KernelSet::kVendor}
 const char* to_string(KernelSet s);
 
 /// The number of a family of algorithms ("direct", "winograd", "gemm", ...), for Policy::algorithm; 0 for "". The same
-/// name has the same number. Throws if no algorithm that the library or register_algorithm knows begins with the name.
+/// name has the same number. Throws if no algorithm that the library or register_algorithm knows is of the family.
 uint16_t algorithm_id(std::string_view name);
 /// Registers the name of a program's own algorithm and returns its number. Preparing a kernel registers the names of
 /// all its candidates.

@@ -35,7 +35,8 @@ size_t workspace_limit(Device device) {
 namespace detail {
 namespace {
 
-std::string describe(const PreparedKernel& p, KernelSet kernels) {
+// The work itself, whatever may be chosen for it.
+std::string work_of(const PreparedKernel& p) {
   std::string text = p.kind->name;
   constexpr char digits[] = "0123456789abcdef";
   for (size_t i = 0; i < (p.kind->tunes_alike ? 0 : p.kind->param_words); ++i) {
@@ -47,7 +48,11 @@ std::string describe(const PreparedKernel& p, KernelSet kernels) {
   for (const TensorSpec& s : p.out()) text += " " + to_string(s);
   const Device d = p.policy.device;
   text += d.is_cpu() ? message(" threads {}", threads_of(p.policy)) : " on " + runtime_of(d).properties().name;
-  text += message(" math {}", static_cast<int>(p.policy.math));
+  return text + message(" math {}", static_cast<int>(p.policy.math));
+}
+
+std::string describe(const PreparedKernel& p, KernelSet kernels) {
+  std::string text = work_of(p);
   if (kernels == KernelSet::kVendor) text += " of the vendor";
   if (p.policy.algorithm) text += message(" among {}", algorithm_name(p.policy.algorithm));
   if (limit_of_workspace != kNoLimit) text += message(" within {} bytes", limit_of_workspace.load());
@@ -79,11 +84,11 @@ class Maker {
   size_t limit_, least_beyond_ = kNoLimit;
 };
 
-// That a candidate took the device along when it was measured, among the results of measuring: no other process tries
-// it.
+// That a candidate took the device along when it was measured, among the results of measuring: no process tries
+// it again, whichever kernels it may choose from.
 constexpr char kLost[] = "lost";
 std::string loss_by(const std::string& algorithm, const PreparedKernel& p) {
-  return describe(p) + " takes the device along by " + algorithm;
+  return work_of(p) + " takes the device along by " + algorithm;
 }
 bool is_lost_by(const std::string& algorithm, const PreparedKernel& p) {
   const auto is_mark = [](const std::string& result) { return result == kLost; };

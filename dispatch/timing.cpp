@@ -89,6 +89,13 @@ double Timed::seconds() {
   return seconds_of_all();
 }
 
+double quartile_of(std::span<const double> sorted, int number) {
+  const double place = static_cast<double>((sorted.size() - 1) * static_cast<size_t>(number)) / 4;
+  const auto below = static_cast<size_t>(place);
+  const double part = place - static_cast<double>(below);
+  return part > 0 ? sorted[below] + part * (sorted[below + 1] - sorted[below]) : sorted[below];
+}
+
 Spread spread_of(Timed& work, Until until) {
   std::vector<double> all;
   Spent now{0};
@@ -98,8 +105,7 @@ Spread spread_of(Timed& work, Until until) {
     now.seconds += all.back();
   } while (!is_over(until, now));
   std::ranges::sort(all);
-  const auto at = [&](size_t quarters) { return all[(all.size() - 1) * quarters / 4]; };
-  return {all.front(), at(1), at(2), at(3)};
+  return {all.front(), quartile_of(all, 1), quartile_of(all, 2), quartile_of(all, 3)};
 }
 
 double least_seconds(Device device, Run run, Until until, const TimedOptions& options) {
@@ -141,14 +147,20 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
     const int runs = device.is_cpu() ? 5 : 2;
     try_way(i, [&](size_t way) { least[way] = spread_of(*works[way], {{runs}, {1, 0.02}}).least; });
   }
-  if (why_not && std::isinf(least[least_of(least)])) std::rethrow_exception(why_not);
+  const auto rethrow_if_none_is_left = [&] {
+    if (why_not && std::isinf(least[least_of(least)])) std::rethrow_exception(why_not);
+  };
+  rethrow_if_none_is_left();
   for (Spent now{0}; !is_over({{200}, {20, 0.02}, {3, 0.2}}, now); ++now.rounds) {
     for (size_t i = 0; i < ways.size(); ++i) {
       if (std::isinf(least[i]) || least[i] > most_behind(now.rounds) * least[least_of(least)]) continue;
-      const double seconds = works[i]->seconds();
-      now.seconds += seconds * works[i]->times();
-      least[i] = std::min(least[i], seconds);
+      try_way(i, [&](size_t way) {
+        const double seconds = works[way]->seconds();
+        now.seconds += seconds * works[way]->times();
+        least[way] = std::min(least[way], seconds);
+      });
     }
+    rethrow_if_none_is_left();
   }
   const size_t index = least_of(least);
   return {index, least[index]};

@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "../core/error.h"
@@ -66,6 +67,9 @@ using Until = std::initializer_list<Spent>;
 struct Spread {
   double least, lower_quartile, median, upper_quartile;
 };
+/// Quartile number 1, 2 (the median) or 3 of ascending numbers, at least one: interpolated between two of them, as
+/// NumPy's default does.
+double quartile_of(std::span<const double> sorted, int number);
 /// Times work alone, in at least one round.
 Spread spread_of(Timed& work, Until until);
 /// The seconds of the fastest run.

@@ -1,6 +1,8 @@
 #include "dispatch/tuning_cache.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -98,33 +101,36 @@ bool write_all(const fs::path& file, int flags, const std::string& text) {
 }
 
 // Removes an incomplete last line, left by a process that was killed while it wrote.
-void mend_end(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in.tellg();
-  std::streamoff end = size;
+void mend_end(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return;
+  off_t end = status.st_size;
   for (char c = 0; end > 0; --end) {
-    in.seekg(end - 1);
-    if (!in.get(c) || c == '\n') break;
+    if (::pread(fd, &c, 1, end - 1) != 1 || c == '\n') break;
   }
-  std::error_code ignored;
-  if (size > 0 && end > 0 && end < size) fs::resize_file(file, static_cast<uintmax_t>(end), ignored);
+  if (end > 0 && end < status.st_size) std::ignore = ::ftruncate(fd, end);
 }
 
-// Appends one line with one write, since several processes may append to the same file. A new file appears together
-// with its title. A cache that cannot be written is no error.
+// Appends one line with one write, and by one process at a time. A new file appears together with its title, unless
+// another process was first. A cache that cannot be written is no error.
 void append_to_file(Device device, const std::string& work, const std::string& algorithm) {
   const fs::path file = file_of_results(device);
   if (file.empty()) return;
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  if (fs::exists(file, ignored)) {
-    mend_end(file);
-  } else {
+  if (!fs::exists(file, ignored)) {
     const fs::path titled = file.string() + message(".{}", ::getpid());
-    if (write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n")) fs::rename(titled, file, ignored);
+    if (write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n"))
+      std::ignore = ::link(titled.c_str(), file.c_str());
     fs::remove(titled, ignored);
   }
-  write_all(file, O_APPEND, work + "\t" + algorithm + "\n");
+  const int fd = ::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return;
+  ::flock(fd, LOCK_EX);  // until it is closed
+  mend_end(fd);
+  const std::string line = work + "\t" + algorithm + "\n";
+  std::ignore = ::write(fd, line.data(), line.size());
+  ::close(fd);
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> input
     return t &&
            std::ranges::any_of(fresh->inputs, [&](const Tensor& in) { return in.value->root() == t.value->root(); });
   };
+  const DeviceScope on(device_);
   fresh->program = capture([&] {
     TensorList results = function_(fresh->inputs);
     for (Tensor& t : results) {

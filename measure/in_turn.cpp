@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dispatch/timing.h"
+
 namespace plumb::measure {
 namespace {
 
@@ -33,7 +35,7 @@ std::pair<std::ptrdiff_t, double> unrest(const InTurn& t) {
 Sampled sampled(std::vector<double> samples) {
   constexpr double kFarApart = 0.2, kFarOff = 2;
   std::ranges::sort(samples);
-  const auto at = [&](size_t quarters) { return samples[(samples.size() - 1) * quarters / 4]; };
+  const auto at = [&](int number) { return detail::quartile_of(samples, number); };
   Sampled s{at(2), at(1), at(3)};
   s.is_disturbed =
       s.spread() > kFarApart || samples.back() > kFarOff * s.median || samples.front() * kFarOff < s.median;

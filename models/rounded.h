@@ -20,13 +20,15 @@ class RoundedParameters {
   RoundedParameters(const RoundedParameters&) = delete;
   RoundedParameters& operator=(const RoundedParameters&) = delete;
 
-  /// Rounds those parameters anew that something has written without their copies, as reading a checkpoint does.
+  /// Rounds those parameters anew that something has written without their copies, as reading a checkpoint does. Not
+  /// those that no pass has used so far, once there was a pass.
   void refresh();
-  /// The copy of a parameter, which counts as used from then on. An empty tensor for one of another network.
+  /// The copy of a parameter, which counts as used from then on. An empty tensor for one of another network, and, while
+  /// a step is captured, for one that refresh() would have to round.
   Tensor of(const Tensor& parameter);
-  /// What a gradient is asked for, in the order of the network's parameters: the copy of one that was used, the
-  /// parameter itself elsewhere.
-  TensorList trainable() const;
+  /// The gradients of a pass's loss, in the order of the network's parameters: of those whose copies it used, the
+  /// copies'. Throws if it used both a parameter and its copy, and if it used neither.
+  TensorList gradients(const Tensor& loss);
   /// The copies that were used, in the order of the network's parameters; empty tensors elsewhere.
   TensorList used() const;
 
@@ -36,7 +38,11 @@ class RoundedParameters {
     bool is_used = false;
     uint32_t ahead = 0;  // by how many writes the parameter is ahead of a copy that is up to date
   };
+  bool is_stale(size_t i) const;
+  void round(size_t i);
+
   const Network& network_;
+  bool has_passed_ = false;   // the parameters that passes use as bf16 are known
   std::vector<Copy> copies_;  // of each parameter
   std::unordered_map<const detail::Value*, size_t> number_;
 };

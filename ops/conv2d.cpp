@@ -58,9 +58,10 @@ constexpr char kName[] = "conv2d";
 // y = relu(conv2d(x, w, b)) on a device: one pass makes of dy what is left behind the ReLU, and sums it for the bias.
 Tensor record_relu_bias(Tensor y, const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dParams& q) {
   const Tensor none;
+  SavedTensor result(y, kName);  // before y moves on
   return record_joint<3>(
       std::move(y), {&x, &w, &b},
-      [q, y = SavedTensor(y, kName), x = SavedTensor(w.requires_grad() ? x : none, kName),
+      [q, y = std::move(result), x = SavedTensor(w.requires_grad() ? x : none, kName),
        w = SavedTensor(x.requires_grad() ? w : none, kName), of_x = x.spec(), of_w = w.spec(),
        of_b = b.spec()](const Tensor& dy, const Needs<3>& needs) -> std::array<Tensor, 3> {
         Tensor dz, db;

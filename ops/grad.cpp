@@ -6,6 +6,7 @@
 
 #include "dispatch/gate.h"
 #include "kernels/accumulate.h"
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 
@@ -121,6 +122,12 @@ class Finals {
 };
 
 // Runs nodes in descending order of their sequence numbers, by a heap: then a node's gradient is complete in its turn.
+// f16 is for keeping numbers: gradients of what is cast to it add up in f32.
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != DType::kF16) return add(a, b);
+  return to(add(to(a, DType::kF32), to(b, DType::kF32)), DType::kF16);
+}
+
 class Engine final : public detail::GradientSink {
  public:
   Engine(std::span<const Tensor> xs, const GradOptions& options)
@@ -211,11 +218,11 @@ class Engine final : public detail::GradientSink {
     if (!own.gradient) {
       own.gradient = std::move(gradient.value);
       own.edge = std::move(gradient.node);
-    } else if (!create_graph && own.gradient->is_private()) {
+    } else if (!create_graph && own.gradient->is_private() && own.gradient->spec.dtype != DType::kF16) {
       const detail::In in[2] = {{own.gradient.get()}, {gradient.value.get()}};
       update<Accumulate>({}, in, Writes{0, 1});
     } else {
-      Tensor total = plumb::add(Tensor(std::move(own.gradient), std::move(own.edge)), gradient);
+      Tensor total = sum_of(Tensor(std::move(own.gradient), std::move(own.edge)), gradient);
       own.gradient = std::move(total.value);
       own.edge = std::move(total.node);
     }

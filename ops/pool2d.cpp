@@ -1,5 +1,6 @@
 #include "ops/pool2d.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "dispatch/gate.h"
@@ -24,6 +25,17 @@ int64_t output_extent(const char* op, const char* dimension, int64_t extent, int
               "{}: a kernel of {} does not fit into {} elements of x and padding {} and {} along {}", op, kernel,
               extent, before, after, dimension);
   return (extent + before + after - kernel) / stride + 1;
+}
+
+// Canonical parameters of the same pooling: where there is a single window the stride has no effect, and no kernel sees
+// one that is larger than the image.
+Pool2dParams smallest(Pool2dParams p, const Shape& x, const Shape& y) {
+  for (int i = 0; i < 2; ++i) {
+    if (y[2 + i] != 1) continue;
+    const int64_t room = x[2 + i] + p.padding[2 * i] + p.padding[2 * i + 1] - p.kernel[i];
+    p.stride[i] = static_cast<int32_t>(std::min<int64_t>(p.stride[i], std::max<int64_t>(room + 1, p.kernel[i])));
+  }
+  return p;
 }
 
 Tensor max_backward(const Tensor& dy, const Tensor& index, const Pool2dParams& p, const TensorSpec& x);
@@ -59,8 +71,8 @@ TensorSpec pool2d_output(const char* op, const Pool2dParams& params, const Tenso
 
 Tensor max_pool2d(const Tensor& x, const Pool2dParams& params) {
   PLUMB_CHECK(x, "max_pool2d: x is an empty tensor");
-  const Pool2dParams p = with_stride(params);
-  const TensorSpec spec = pool2d_output("max_pool2d", p, x.spec());
+  const TensorSpec spec = pool2d_output("max_pool2d", params, x.spec());
+  const Pool2dParams p = smallest(with_stride(params), x.shape(), spec.shape);
   PLUMB_CHECK(int64_t{p.kernel[0]} * p.kernel[1] <= std::numeric_limits<int32_t>::max(),
               "max_pool2d: a kernel of {} x {} has more places than an i32 counts; pool rows first, then columns",
               p.kernel[0], p.kernel[1]);
@@ -75,8 +87,9 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dParams& params) {
   PLUMB_CHECK(x, "avg_pool2d: x is an empty tensor");
   PLUMB_CHECK(params.count_include_pad == 0 || params.count_include_pad == 1,
               "avg_pool2d: count_include_pad is {}; use 0 or 1", params.count_include_pad);
-  const Pool2dParams p = with_stride(params);
-  return record(run<AvgPool2dForward>(p, {x}, pool2d_output("avg_pool2d", p, x.spec())),
+  const TensorSpec spec = pool2d_output("avg_pool2d", params, x.spec());
+  const Pool2dParams p = smallest(with_stride(params), x.shape(), spec.shape);
+  return record(run<AvgPool2dForward>(p, {x}, spec),
                 wrt(x, [p, s = x.spec()](const Tensor& dy) { return avg_backward(dy, p, s); }));
 }
 

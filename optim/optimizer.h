@@ -26,7 +26,7 @@ class Optimizer {
   void step(std::span<const Tensor> gradients, std::span<const Tensor> copies);
 
   /// A scalar of the parameters' dtype, f32 for bf16 ones. Kernels read it when they run: a captured step follows it.
-  Tensor& learning_rate() { return rate_; }
+  Tensor learning_rate() const { return rate_; }
   /// Throws unless rate is a finite number of at least 0.
   void set_learning_rate(double rate);
   /// How many steps were done, those of programs that replay a captured one included. Counted on the host: nothing is

@@ -69,7 +69,8 @@ Checkpoint described(const TensorFileReader& reader) {
 void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Checkpoint& c) {
   std::error_code error;
   fs::create_directories(folder, error);
-  PLUMB_CHECK(fs::is_directory(folder, error), "the folder {} for checkpoints cannot be made: {}", folder.string(),
+  std::error_code hidden;  // of looking, which may forget why it was not made
+  PLUMB_CHECK(fs::is_directory(folder, hidden), "the folder {} for checkpoints cannot be made: {}", folder.string(),
               error.message());
   Texts texts{{"format", std::string(models::kCheckpointFormat)},
               {"version", std::string(models::kCheckpointVersion)},
@@ -101,7 +102,8 @@ Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::Named
   const TensorFileReader reader = open(folder);
   const Checkpoint checkpoint = described(reader);
   std::map<std::string_view, Tensor> wanted;
-  for (const auto& [name, tensor] : state) wanted[name] = tensor;
+  for (const auto& [name, tensor] : state)
+    PLUMB_CHECK(wanted.emplace(name, tensor).second, "load_checkpoint: two tensors are called {}", in_quotes(name));
   for (const auto& e : reader.entries()) {
     const auto it = wanted.find(e.name);
     PLUMB_CHECK(it != wanted.end(), "the checkpoint {} has tensor {}, which this run lacks", reader.file(),

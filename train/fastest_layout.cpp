@@ -37,6 +37,7 @@ class SavedBuffers {
 // the network unchanged.
 double time_of_layout(const models::Network& network, Layout layout, DType dtype, int64_t batch, double others) {
   constexpr double kFarBehind = 1.5;
+  const DeviceScope on(network.device());
   const Shape& in = network.input();
   const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
   Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
@@ -55,6 +56,13 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   return best;
 }
 
+// Its name is the user's choice: two networks may have one.
+std::string described(const models::Network& network) {
+  std::string parameters;
+  for (const models::NamedTensor& p : network.parameters()) parameters += message("{} {} ", p.name, p.tensor.spec());
+  return message("{} {} {}", network.name(), network.input(), std::hash<std::string>()(parameters));
+}
+
 bool is_gpu(Device device) { return !device.is_cpu() && runtime_of(device).properties().is_gpu(); }
 
 }  // namespace
@@ -67,10 +75,11 @@ Layout usual_layout(Device device, DType dtype) {
 
 Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch) {
   const Device device = network.device();
-  const std::string work = message("layout of {} batch {} {} on {} math {} threads {} search {} among {} of {} kernels",
-                                   network.name(), batch, dtype, device, static_cast<int>(detail::ctx.policy.math),
-                                   threads(), static_cast<int>(detail::ctx.policy.search),
-                                   algorithm_name(detail::ctx.policy.algorithm), detail::ctx.policy.kernels);
+  const std::string work =
+      message("layout of {} batch {} {} on {} math {} threads {} search {} among {} of {} kernels within {} bytes",
+              described(network), batch, dtype, device, static_cast<int>(detail::ctx.policy.math), threads(),
+              static_cast<int>(detail::ctx.policy.search), algorithm_name(detail::ctx.policy.algorithm),
+              detail::ctx.policy.kernels, workspace_limit(device));
   const auto is_layout = [](const std::string& name) {
     return std::ranges::any_of(kPublicLayouts, [&](Layout l) { return to_string(l) == name; });
   };

@@ -8,10 +8,11 @@
 
 namespace plumb::training {
 
-/// f(x...), for which backward keeps only x and computes f again: the gradients have the same bits, and less memory is
-/// in use. f must make no random choice and write to nothing, since it runs twice. It must get its tensors as
-/// arguments: tensors that it captures get no gradients. Throws if a gradient of the gradient is asked for. Source:
-/// Chen, Xu, Zhang, Guestrin: Training deep nets with sublinear memory cost (2016).
+/// f(x...), for which backward keeps only x and computes f again: less memory is in use, and the gradients have the
+/// same bits, unless an x is used several times in f and outside of it too: then its gradients are added in another
+/// order. f must make no random choice and write to nothing, since it runs twice. It must get its tensors as arguments:
+/// tensors that it captures get no gradients. Throws if a gradient of the gradient is asked for. Source: Chen, Xu,
+/// Zhang, Guestrin: Training deep nets with sublinear memory cost (2016).
 template <class F, class... T>
 Tensor recomputed(F f, const T&... x) {
   constexpr size_t kCount = sizeof...(x);
@@ -25,7 +26,9 @@ Tensor recomputed(F f, const T&... x) {
       again[i] = kept[i]().detached();
       if (needs[i]) wanted.push_back(again[i].require_grad());
     }
-    const TensorList found = grad(std::apply(f, again), wanted, dy);
+    const Tensor y = std::apply(f, again);
+    if (!y.requires_grad()) return dx;  // f uses none of them
+    const TensorList found = grad(y, wanted, dy, {.allow_unused = true});
     for (size_t i = 0, next = 0; i < kCount; ++i) {
       if (needs[i]) dx[i] = found[next++];
     }

@@ -23,8 +23,8 @@ TensorList forward_backward(const models::Network& network, const models::Forwar
   const Tensor logits = to(network.forward(images, pass), DType::kF32);
   const Tensor loss = cross_entropy(logits, labels);
   TensorList result{loss.detached(), argmax(logits, {1})};
-  const TensorList wanted = pass.rounded ? pass.rounded->trainable() : network.trainable();
-  for (Tensor& g : grad(loss, wanted)) result.push_back(std::move(g));
+  for (Tensor& g : pass.rounded ? pass.rounded->gradients(loss) : grad(loss, network.trainable()))
+    result.push_back(std::move(g));
   return result;
 }
 

@@ -14,8 +14,8 @@ inline constexpr StepMode kStepModes[] = {StepMode::kEager, StepMode::kCaptured}
 const char* to_string(StepMode m);
 
 /// The network's forward pass, loss and gradients for a batch: {loss, predictions, gradients...}. The loss is the mean
-/// cross entropy, f32; the predictions are i64 (N); the gradients are those of pass.rounded->trainable(), if there is
-/// one, else of the network's parameters. Reads no results, so on a device it does not wait.
+/// cross entropy, f32; the predictions are i64 (N); the gradients are those of RoundedParameters::gradients, if the
+/// pass has some, else of the network's parameters. Reads no results, so on a device it does not wait.
 TensorList forward_backward(const models::Network& network, const models::ForwardContext& pass, const Tensor& images,
                             const Tensor& labels);
 

@@ -50,6 +50,7 @@ std::vector<std::string> library_versions() {
 
 std::string machine_signature() {
   std::string text = cpu_model() + cpu_isa() + " " + version() + " " + cpu::simd::kIsa;
+  text += message(" {}", static_cast<int>(dnnl_get_effective_cpu_isa()));  // which ONEDNN_MAX_CPU_ISA may lower
   for (const std::string& v : library_versions()) text += v;
   return std::to_string(std::hash<std::string>()(text));
 }

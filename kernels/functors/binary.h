@@ -157,7 +157,7 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, 
   }
   template <class T>
   constexpr T backward_b(T dy, T a, T b) const {
-    return a > T(0) ? dy * math::pow(a, b) * math::log(a) : T(0);
+    return a <= T(0) ? T(0) : dy * math::pow(a, b) * math::log(a);
   }
   /// b a^(b - 1) near b = 0, which is b / a: 0 there, but its derivative by b is 1 / a.
   template <class T>

@@ -238,7 +238,7 @@ template <class T>
 PLUMB_HOST_DEVICE Dual<T> pow(Dual<T> x, Dual<T> y) {
   const T p = pow(x.v, y.v);
   const T by_base = y.v == T(0) ? T(0) : y.v * pow(x.v, y.v - T(1));
-  const T by_exponent = x.v > T(0) ? p * log(x.v) : T(0);
+  const T by_exponent = x.v <= T(0) ? T(0) : p * log(x.v);
   return {p, by_base * x.d + (y.d == T(0) ? T(0) : by_exponent * y.d)};
 }
 

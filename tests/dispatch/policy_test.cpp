@@ -20,6 +20,7 @@ TEST(Policy, AlgorithmsHaveOneNumberEach) {
   const uint16_t own = register_algorithm("winogard");
   EXPECT_EQ(algorithm_id("winogard"), own);
   EXPECT_EQ(algorithm_name(algorithm_id("winograd")), "winograd");  // a family
+  EXPECT_TRUE(test::refused([] { algorithm_id("wino"); }, "algorithm \"wino\" is unknown")) << "no family's name";
 }
 
 TEST(Policy, WhatMeansNothingIsRefused) {

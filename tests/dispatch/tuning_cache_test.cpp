@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "dispatch/gate.h"
@@ -109,6 +113,39 @@ TEST_F(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
   ASSERT_EQ(lines().size(), 2u);
   EXPECT_EQ(lines()[1], line);
   EXPECT_EQ(chosen_by_child(), 3);
+}
+
+// Processes that begin a file together, each with a result of its own.
+TEST_F(ChoicesOnDisk, AreAllThereWhoeverBeganTheFile) {
+  const auto old = std::getenv("PLUMB_CACHE") ? std::optional<std::string>(std::getenv("PLUMB_CACHE")) : std::nullopt;
+  ::setenv("PLUMB_CACHE", folder_.c_str(), 1);
+  constexpr int kProcesses = 6;
+  for (int again = 0; again < 40; ++again) {
+    fs::remove_all(folder_);
+    if (again % 2) {
+      fs::create_directories(folder_);
+      std::ofstream(file_) << "plumbline measured on " << machine_signature() << "\na line that was cut off";
+    }
+    int start[2];
+    ASSERT_EQ(::pipe(start), 0);
+    std::vector<pid_t> children;
+    for (int n = 0; n < kProcesses; ++n) {
+      if (const pid_t child = ::fork()) {
+        children.push_back(child);
+        continue;
+      }
+      ::close(start[1]);
+      char c;
+      while (::read(start[0], &c, 1) > 0) {  // until all are there
+      }
+      detail::keep_tuned(Device(), "key " + std::to_string(n), "fast");
+      std::_Exit(0);
+    }
+    ::close(start[0]), ::close(start[1]);
+    for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+    ASSERT_EQ(lines().size(), 1u + kProcesses) << again;
+  }
+  old ? ::setenv("PLUMB_CACHE", old->c_str(), 1) : ::unsetenv("PLUMB_CACHE");
 }
 
 TEST(ChoicesOfAProcess, DISABLED_ChildOfManyKeys) {

@@ -7,6 +7,7 @@
 #include "data/synthetic.h"
 #include "dispatch/gate.h"
 #include "dispatch/policy.h"
+#include "dispatch/timing.h"
 #include "kernels/cuda/launch.h"
 #include "models/network.h"
 #include "ops/convert.h"
@@ -39,6 +40,7 @@ class ScriptedTest : public testing::Test {
   ~ScriptedTest() override {
     script_.fail_from = script_.fault_at = test::ScriptedRuntime::kNever;
     script_.holds_events = false;
+    script_.replays = test::ScriptedRuntime::kNever;
   }
   const Device device_ = scripted().device;
   test::ScriptedRuntime& script_ = *scripted().runtime;
@@ -159,6 +161,17 @@ TEST_F(ScriptedTest, ACandidateThatTakesTheDeviceAlongIsMeasuredOnce) {
   choose();
   EXPECT_EQ(std::ranges::count(script_.log, "launch test:harmful"), 0);
   EXPECT_EQ(std::ranges::count(script_.log, "launch test:harmless"), 1);
+  policy.kernels = KernelSet::kVendor;  // nor by whoever has another choice
+  const PolicyScope vendors(policy);
+  EXPECT_NO_THROW(choose());
+  EXPECT_EQ(std::ranges::count(script_.log, "launch test:harmful"), 0);
+}
+
+TEST_F(ScriptedTest, AWayThatFailsInTheMiddleIsPassedOver) {
+  const auto way = [&](int64_t replays) { return [this, replays](Runtime::Stream) { script_.replays = replays; }; };
+  constexpr int64_t kEndless = test::ScriptedRuntime::kNever;
+  EXPECT_EQ(detail::fastest_of(device_, {way(10), way(kEndless)}).index, 1u);
+  EXPECT_TRUE(test::refused([&] { detail::fastest_of(device_, {way(10), way(12)}); }, "a replay fails"));
 }
 
 }  // namespace

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "core/runtime.h"
 #include "data/synthetic.h"
+#include "graph/program.h"
 #include "kernels/cuda/emulator/runtime.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
+#include "train/fastest_layout.h"
 #include "train/profile.h"
 
 namespace plumb::training {
@@ -25,10 +29,21 @@ TEST(EmulatedTrainerTest, AllThatItMakesIsOnTheNetworksDevice) {
     const DeviceScope on(kDevice);
     network = models::make_network("lenet");
   }
+  EXPECT_NO_THROW(fastest_layout(*network, DType::kF32, 4));
   auto optimizer = optim::make(optim::Kind::kAdam, network->trainable(), {});
   Trainer trainer(std::move(network), std::move(optimizer), mnist, mnist, {.batch = 4});
   for (const auto& [name, tensor] : trainer.state()) EXPECT_EQ(tensor.device(), kDevice) << name;
   EXPECT_NO_THROW(trainer.run_epoch(0));
+}
+
+TEST(EmulatedTrainerTest, AFunctionIsCapturedOnItsOwnDevice) {
+  std::optional<StaticFunction> next;
+  {
+    const DeviceScope on(kDevice);
+    next.emplace([](std::span<const Tensor> in) { return in[0] + full(Shape{1}, 1, DType::kF32); });
+  }
+  const Tensor x = full(Shape{2}, 3, DType::kF32);
+  EXPECT_EQ((*next)({x})[0].at({1}), 4);
 }
 
 // Each device has a clock of its own.

@@ -42,6 +42,12 @@ TEST(InTurnTest, AMedianAndItsQuartiles) {
   EXPECT_TRUE(sampled({1, 1, 1, 1, 2.1}).is_disturbed) << "a single one far off";
   EXPECT_TRUE(sampled({1, 1, 1, 1, 0.4}).is_disturbed);
   EXPECT_TRUE(sampled({1, 1.25, 1, 1.25, 1.1}).is_disturbed) << "quartiles far apart";
+  // Slow ones count as fast ones do, whatever the number of rounds.
+  const Sampled slow = sampled({1, 1, 1, 1, 1, 1.5, 1.5}), fast = sampled({1, 1, 1, 1, 1, 0.5, 0.5});
+  EXPECT_EQ(slow.upper_quartile, 1.25);
+  EXPECT_EQ(fast.lower_quartile, 0.75);
+  EXPECT_TRUE(slow.is_disturbed && fast.is_disturbed);
+  EXPECT_EQ(sampled({1, 2}).median, 1.5);
 }
 
 TEST(InTurnTest, WhatWasDisturbedIsMeasuredAgain) {

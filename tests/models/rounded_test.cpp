@@ -4,8 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "models/layers.h"
 #include "ops/convert.h"
+#include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "optim/make.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
@@ -92,16 +97,61 @@ TEST(RoundedParametersTest, OnlyWhatALayerRoundsIsUsed) {
   RoundedParameters rounded(*p.network);
   ForwardContext context;
   context.rounded = &rounded;
-  p.network->forward(images_of(*p.network, 1, 1), context);
-  const TensorList used = rounded.used(), trainable = rounded.trainable();
+  const Tensor logits = p.network->forward(images_of(*p.network, 1, 1), context);
+  const TensorList gradients = rounded.gradients(sum(to(logits, DType::kF32))), used = rounded.used();
   const auto& named = p.network->parameters();
   for (size_t i = 0; i < named.size(); ++i) {
     const bool is_of_batch_norm = named[i].name.find("bn") != std::string::npos;
     const bool is_used = static_cast<bool>(used[i]);
     EXPECT_EQ(is_used, !is_of_batch_norm) << named[i].name;
-    EXPECT_EQ(trainable[i].dtype(), is_used ? DType::kBf16 : DType::kF32) << named[i].name;
+    EXPECT_EQ(gradients[i].dtype(), is_used ? DType::kBf16 : DType::kF32) << named[i].name;
   }
   EXPECT_FALSE(rounded.of(Pair("resnet20").network->trainable()[0])) << "a parameter of another network";
+}
+
+// Whatever was used so far: before any pass, and after one that went wrong half-way.
+TEST(RoundedParametersTest, WhatWasWrittenBeforeItsFirstUseIsRoundedToo) {
+  Pair p("lenet");
+  RoundedParameters rounded(*p.network);
+  ForwardContext keeps, rounds;
+  keeps.rounded = &rounded;
+  const Tensor images = images_of(*p.network, 1, 1);
+  for (int times = 0; times < 2; ++times) {
+    for (const Tensor& each : p.network->trainable()) {
+      Tensor w = each.detached();
+      w.copy_from(uniform(w.spec(), -0.1, 0.1, static_cast<uint64_t>(times)));
+    }
+    if (times == 1) rounded.of(p.network->trainable()[0]);
+    rounded.refresh();
+    EXPECT_TRUE(bitwise_equal(p.network->forward(images, keeps).detached(), p.network->forward(images, rounds)));
+  }
+}
+
+// A layer that a pass uses in both dtypes.
+class Twofold final : public Network {
+ public:
+  Twofold() : Network("twofold", Shape{1, 2, 2}, 3) {
+    ParameterMaker maker(1);
+    fc_ = Linear(maker, "fc", 4, 3);
+    finish(std::move(maker));
+  }
+  Tensor forward(const Tensor& images, const ForwardContext& context) const override {
+    const Tensor x = reshape(images, Shape{images.shape()[0], 4});
+    return to(fc_(x, context), DType::kF32) + fc_(to(x, DType::kF32), context);
+  }
+
+ private:
+  Linear fc_;
+};
+
+TEST(RoundedParametersTest, RefusesAParameterThatHasTwoGradients) {
+  const Twofold network;
+  RoundedParameters rounded(network);
+  ForwardContext context;
+  context.rounded = &rounded;
+  const Tensor images = to(images_of(network, 2, 1), Layout::kNchw), labels = full(Shape{2}, 1, DType::kI64);
+  EXPECT_TRUE(test::refused([&] { training::forward_backward(network, context, images, labels); },
+                            "twofold: its parameter number 0 is used in bf16 and in f32 in one pass"));
 }
 
 }  // namespace

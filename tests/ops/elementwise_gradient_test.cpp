@@ -69,5 +69,13 @@ TEST(ElementwiseGradient, MixedDerivativesOfAPowerAtExponentZero) {
   EXPECT_TRUE(test::equal(grad(sum(by_b), {a})[0], Tensor::from({2.0, 0.25, 0.0}, {3})));
 }
 
+TEST(ElementwiseGradient, ANanBelowAnExponentIsOneInItsGradient) {
+  const Tensor a = Tensor::from({std::nan(""), -1.0}, {2}), b = Tensor::from({2.0, 2.0}, {2}).require_grad();
+  const Tensor by_b = grad(sum(pow(a, b)), {b}, {.create_graph = true})[0];
+  EXPECT_TRUE(std::isnan(by_b.at({0})));
+  EXPECT_EQ(by_b.at({1}), 0);
+  EXPECT_TRUE(std::isnan(grad(sum(by_b), {b})[0].at({0})));
+}
+
 }  // namespace
 }  // namespace plumb

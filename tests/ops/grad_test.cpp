@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
@@ -142,6 +143,19 @@ TEST(Grad, GradientsAddUpInTheOrderInWhichBackwardReachesThem) {
 
   const Tensor big = x * 1e8, one = x * 1.0, negative = x * -1e8;
   EXPECT_EQ(values(grad(sum(big + one + negative), {x})[0]), (Values{0}));  // (-1e8 + 1) + 1e8
+}
+
+// No op computes in f16, and yet its gradients add up.
+TEST(Grad, WhatIsCastToF16MayBeUsedTwice) {
+  const Tensor x = leaf({1, 2});
+  for (const bool again : {false, true}) {
+    const Tensor h = to(x, DType::kF16);
+    const Tensor dx = grad(sum(to(h, DType::kF32) * to(h, DType::kF32)), {x}, {.create_graph = again})[0];
+    EXPECT_EQ(values(dx), (Values{2, 4}));
+    if (again) {
+      EXPECT_EQ(values(grad(sum(dx), {x})[0]), (Values{2, 2}));
+    }
+  }
 }
 
 TEST(Grad, AccumulatesInPlaceWhenNobodyElseLooks) {

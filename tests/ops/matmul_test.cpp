@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "dispatch/kernel_cache.h"
+#include "ops/fill.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
 
@@ -116,6 +117,15 @@ TEST(Matmul, PackedPanelsAreCutAnywhere) {
   set_threads(2);
   check({650, 8210, 1}, {}, {}, false, false);  // more rows than are few, more columns than are packed at once
   set_threads(before);
+}
+
+// One running sum of these in f32 is off by some thousandths.
+TEST(Matmul, LongDepthsStayAccurate) {
+  constexpr int64_t kDepth = 401408;
+  const PolicyScope packed({.algorithm = algorithm_id("packed_gemm")});
+  const Tensor y = matmul(full(Shape{16, kDepth}, 0.3f, DType::kF32), full(Shape{kDepth, 16}, 0.7f, DType::kF32));
+  const double expected = static_cast<double>(0.3f) * static_cast<double>(0.7f) * kDepth;
+  EXPECT_NEAR(y.at({3, 5}) / expected, 1, 1e-4);
 }
 
 }  // namespace

@@ -130,6 +130,30 @@ TEST(Pool2d, WindowsMayBeAsLargeAsTheirPadding) {
   EXPECT_EQ(mean.shape(), y.shape());
 }
 
+// Their gradients take the time of the image, not of the stride.
+TEST(Pool2d, StridesMayBeLargerThanTheImage) {
+  constexpr int32_t kHuge = 2147483647;
+  const Tensor x = test::small_integers(TensorSpec(Shape{1, 1, 64, 64}), 1).require_grad();
+  const auto same = [&](const Pool2dParams& huge, const Pool2dParams& small) {
+    for (const auto pool : {max_pool2d, avg_pool2d}) {
+      const Tensor a = pool(x, huge), b = pool(x, small);
+      EXPECT_TRUE(test::equal(a, b));
+      EXPECT_TRUE(test::equal(grad(sum(a), {x})[0], grad(sum(b), {x})[0]));
+    }
+  };
+  same({.kernel = 2, .stride = {2, kHuge}}, {.kernel = 2, .stride = {2, 64}});
+  same({.kernel = {1, 66}, .stride = {1, 1 << 28}, .padding = {0, 0, 65, 65}},
+       {.kernel = {1, 66}, .stride = {1, 129}, .padding = {0, 0, 65, 65}});
+  // A window ends in the first column, and one begins in the last.
+  const auto two = [](int32_t kernel) {
+    return Pool2dParams{.kernel = {1, kernel},
+                        .stride = {1, kernel + 62},
+                        .padding = {0, 0, kernel - 1, kernel - 1},
+                        .count_include_pad = 0};
+  };
+  same(two(1 << 28), two(64));
+}
+
 TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {
   const TensorSpec x({1, 1, 9, 9});
   const auto y = [&](const Pool2dParams& p) { return pool2d_output("max_pool2d", p, x).shape; };

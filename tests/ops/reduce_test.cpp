@@ -9,6 +9,7 @@
 #include "dispatch/gate.h"
 #include "dispatch/policy.h"
 #include "kernels/reduce.h"
+#include "kernels/threads.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
@@ -102,8 +103,28 @@ TEST(Reduce, LongSumsStayAccurate) {
   EXPECT_NEAR(sum(x).item(), 1e5, 0.1);
   const Tensor columns = Tensor::from<float>(tenths, TensorSpec(Shape{500000, 2}));
   EXPECT_NEAR(sum(columns, {0}).at({1}), 5e4, 0.5);
+  const Tensor more = full(Shape{8000000, 4}, 0.1f, DType::kF32);
+  EXPECT_NEAR(sum(more, {0}).at({3}), 8e5, 1);
   const Tensor ones = to(Tensor::from<float>(std::vector<float>(4096, 1.0f), TensorSpec(Shape{4096})), DType::kBf16);
   EXPECT_EQ(sum(ones).item(), 4096);  // where bf16 itself cannot count beyond 256
+}
+
+// Rows side by side are folded by vectors, and those that are left over one by one: which those are is no thread's
+// choice.
+TEST(Reduce, TheSignOfAMaximumOfZerosIsTheSameForAnyNumberOfThreads) {
+  Tensor x = full(Shape{1500, 32}, -1, DType::kF32);
+  for (size_t row = 0; row < 1500; ++row) {
+    x.mutable_data<float>()[32 * row + 1] = 0.0f;
+    x.mutable_data<float>()[32 * row + 16] = -0.0f;
+  }
+  const int before = threads();
+  set_threads(1);
+  const Tensor expected = max(x, {1});
+  for (const int n : {2, 3, 7}) {
+    set_threads(n);
+    EXPECT_TRUE(test::bitwise_equal(max(x, {1}), expected)) << n << " threads";
+  }
+  set_threads(before);
 }
 
 TEST(Reduce, NanWins) {

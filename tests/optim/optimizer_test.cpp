@@ -34,7 +34,8 @@ TEST(OptimizerTest, FollowsItsLearningRateTensor) {
   sgd.step(g);
   EXPECT_EQ(test::to_doubles(w[0]), (std::vector{0.25, 2.75}));
 
-  sgd.learning_rate().mutable_data<double>()[0] = 0;
+  Tensor rate = sgd.learning_rate();
+  rate.mutable_data<double>()[0] = 0;
   sgd.step(g);
   EXPECT_EQ(test::to_doubles(w[0]), (std::vector{0.25, 2.75}));
   EXPECT_EQ(sgd.steps(), 3);

@@ -13,6 +13,10 @@ namespace {
 struct Event final : RuntimeEvent {
   mutable bool is_done = false;
 };
+struct Graph final : RuntimeGraph {
+  explicit Graph(int64_t replays) : left(replays) {}
+  mutable int64_t left;
+};
 
 }  // namespace
 
@@ -35,6 +39,12 @@ void ScriptedRuntime::release(void* block, size_t) noexcept {
 std::unique_ptr<RuntimeEvent> ScriptedRuntime::make_event() { return std::make_unique<Event>(); }
 void ScriptedRuntime::record(RuntimeEvent& e, Stream) { static_cast<Event&>(e).is_done = !holds_events; }
 bool ScriptedRuntime::is_done(const RuntimeEvent& e) { return static_cast<const Event&>(e).is_done; }
+
+std::unique_ptr<RuntimeGraph> ScriptedRuntime::end_capture() { return std::make_unique<Graph>(replays); }
+void ScriptedRuntime::do_replay(const RuntimeGraph& g, Stream) {
+  log.push_back("replay");
+  PLUMB_CHECK(static_cast<const Graph&>(g).left-- > 0, "a replay fails");
+}
 
 void ScriptedRuntime::do_copy(void* to, const void* from, size_t bytes, Direction d, Stream) {
   log.push_back(d == Direction::kToDevice ? "copy to_device"

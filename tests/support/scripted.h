@@ -18,6 +18,7 @@ class ScriptedRuntime final : public Runtime {
   int64_t fail_from = kNever;  ///< from this allocation on (0 is the next), there is no memory
   int64_t fault_at = kNever;   ///< this launch (0 is the next) fails; the next wait reports it
   bool holds_events = false;   ///< events are done only after a wait for them
+  int64_t replays = kNever;    ///< of each graph that is captured from now on; one more fails
   /// The calls so far: "allocate", "launch plumb:softmax", "copy to_device", "wait", "wait_for".
   std::vector<std::string> log;
   int64_t live_blocks = 0;
@@ -31,14 +32,14 @@ class ScriptedRuntime final : public Runtime {
   bool is_done(const RuntimeEvent&) override;
   double seconds_between(const RuntimeEvent&, const RuntimeEvent&) override { return 0; }
   Stream begin_capture() override { return nullptr; }
-  std::unique_ptr<RuntimeGraph> end_capture() override { return std::make_unique<RuntimeGraph>(); }
+  std::unique_ptr<RuntimeGraph> end_capture() override;
 
  protected:
   void do_copy(void* to, const void* from, size_t bytes, Direction, Stream) override;
   void do_launch(const KernelCall&, Stream) override;
   void do_wait(Stream) override;
   void do_wait_for(const RuntimeEvent&) override;
-  void do_replay(const RuntimeGraph&, Stream) override { log.push_back("replay"); }
+  void do_replay(const RuntimeGraph&, Stream) override;
 
  private:
   std::string fault_;

@@ -122,6 +122,9 @@ TEST_F(CheckpointTest, RefusesAnotherState) {
   into.push_back({"optimizer.m", into[0].tensor});
   EXPECT_TRUE(refuses(into, "lacks tensor \"optimizer.m\""));
   into = state(9);
+  into.push_back(into[0]);
+  EXPECT_TRUE(refuses(into, "two tensors are called"));
+  into = state(9);
   into.pop_back();
   EXPECT_TRUE(refuses(into, "has tensor \"generator\", which this run lacks"));
   for (const TensorSpec& other : {TensorSpec(Shape{4, 3, 4}), TensorSpec(Shape{4, 3, 2, 2}, DType::kF64),
@@ -189,8 +192,8 @@ TEST_F(CheckpointTest, TheOldOneStaysWholeWhenTheDiskIsFull) {
 
 TEST_F(CheckpointTest, RefusesFoldersThatCannotBeMade) {
   std::ofstream(root_ / "file") << "in the way";
-  EXPECT_TRUE(
-      refused([&] { save_checkpoint(root_ / "file", state(1), saved_); }, "the folder " + (root_ / "file").string()));
+  EXPECT_TRUE(refused([&] { save_checkpoint(root_ / "file", state(1), saved_); },
+                      "the folder " + (root_ / "file").string() + " for checkpoints cannot be made: Not a directory"));
   EXPECT_TRUE(
       refused([&] { save_checkpoint(root_ / "file" / "x", state(1), saved_); }, "cannot be made: Not a directory"));
 }

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 #include <map>
 #include <thread>
 
+#include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
@@ -16,9 +18,10 @@ namespace {
 // A network of one linear layer that is slow in all layouts but one, and counts its forward passes.
 class SlowOutside final : public models::Network {
  public:
-  SlowOutside(std::string name, Layout fast) : Network(std::move(name), Shape{3, 4, 4}, 2), fast_(fast) {
+  SlowOutside(std::string name, Layout fast, int64_t channels = 3)
+      : Network(std::move(name), Shape{channels, 4, 4}, 2), fast_(fast) {
     models::ParameterMaker made;
-    w_ = made.weight("weight", Shape{2, 3}, 3, 2);
+    w_ = made.weight("weight", Shape{2, channels}, channels, 2);
     finish(std::move(made));
   }
   Tensor forward(const Tensor& x, const models::ForwardContext&) const override {
@@ -62,6 +65,17 @@ TEST(FastestLayoutTest, IsMeasuredOnceForABatchAndASetOfKernels) {
   const PolicyScope vendor({.kernels = KernelSet::kVendor});
   fastest_layout(network, DType::kF32, 8);
   EXPECT_NE(network.passes, before);
+}
+
+TEST(FastestLayoutTest, IsANetworksAndNotANames) {
+  const SlowOutside one("of one name", Layout::kNhwc), other("of one name", Layout::kChwn, 5);
+  EXPECT_EQ(fastest_layout(one, DType::kF32, 8), Layout::kNhwc);
+  EXPECT_EQ(fastest_layout(other, DType::kF32, 8), Layout::kChwn);
+  const auto passes = one.passes;
+  set_workspace_limit(1 << 30);
+  fastest_layout(one, DType::kF32, 8);
+  set_workspace_limit(std::numeric_limits<size_t>::max());
+  EXPECT_NE(one.passes, passes) << "with other kernels to choose from";
 }
 
 }  // namespace

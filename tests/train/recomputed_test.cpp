@@ -30,6 +30,15 @@ TEST(RecomputedTest, ComputesOnlyWhatIsNeeded) {
   EXPECT_TRUE(test::bitwise_equal(got[0], grad(sum(block(x, w)), {w})[0]));
 }
 
+TEST(RecomputedTest, WhatTheBlockDoesNotUseHasNoGradient) {
+  const Tensor x = uniform(Shape{4}, -1, 1, 1).require_grad(), b = uniform(Shape{4}, -1, 1, 2).require_grad();
+  const auto first = [](const Tensor& t, const Tensor&) { return t * t; };
+  const TensorList expected = grad(sum(x * x + b), {x, b}), got = grad(sum(recomputed(first, x, b) + b), {x, b});
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(test::bitwise_equal(got[i], expected[i]));
+  const auto neither = [](const Tensor& t) { return t.detached(); };
+  EXPECT_TRUE(test::bitwise_equal(grad(sum(recomputed(neither, x) + b), {b})[0], expected[1]));
+}
+
 TEST(RecomputedTest, RefusesSecondDerivatives) {
   const Tensor x = uniform(Shape{2}, -1, 1, 1).require_grad();
   const Tensor y = sum(recomputed([](const Tensor& t) { return t * t; }, x));

@@ -18,7 +18,8 @@ struct Target {
   bool first, last, relu;
 };
 
-// The sums of a block of R rows and V vectors.
+// The sums of a block of R rows and V vectors. They start from nothing in each part of the depth, and what the parts
+// before gave is added at the end: a sum over a long depth is one of short sums, and keeps its last digits.
 template <int R, int V>
 struct Sums {
   Vec of[R][V];
@@ -26,9 +27,9 @@ struct Sums {
   explicit Sums(const Target& to) {
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) {
-      const Vec start = to.bias ? simd::load(to.bias + v * kLanes) : Vec{};
+      const Vec start = to.first && to.bias ? simd::load(to.bias + v * kLanes) : Vec{};
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) of[r][v] = to.first ? start : simd::load(to.c + to.at[r] + v * kLanes);
+      for (int r = 0; r < R; ++r) of[r][v] = start;
     }
   }
   // Adds the products of elements of a, element(r) of row r, and a row of b.
@@ -44,11 +45,19 @@ struct Sums {
       for (int v = 0; v < V; ++v) of[r][v] += x * row[v];
     }
   }
-  void put(const Target& to) const {
+  void put(const Target& to) {
+    if (!to.first) add_to(to);
     to.relu&& to.last ? put(to, [](Vec y) { return simd::relu(y); }) : put(to, [](Vec y) { return y; });
   }
 
  private:
+  void add_to(const Target& to) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) of[r][v] += simd::load(to.c + to.at[r] + v * kLanes);
+    }
+  }
   template <class Done>
   void put(const Target& to, const Done& done) const {
 #pragma GCC unroll 16

@@ -168,9 +168,8 @@ void backward_columns(const Plan& plan, const Launch& l, int64_t begin, int64_t 
         const Run<Columns<1>, 1, true> run{n};
         store_in_turn(dx + to, sum_of(run, first), sum_of(run, first + 1), run);
       } else {
-        for (int64_t phase = 0; phase < g.SW; ++phase) {
-          const int64_t iw = first + phase - g.left;
-          if (iw < 0 || iw >= g.IW) continue;
+        const int64_t phases = std::min(g.SW, g.IW + g.left - first);  // up to the end of x
+        for (int64_t phase = std::max<int64_t>(0, g.left - first); phase < phases; ++phase) {
           const Vec sum = sum_of(Run<Columns<1>, 1, false>{n}, first + phase);
           for (int64_t j = 0; j < n; ++j) dx[to + phase + j * g.SW] = static_cast<typename Rule::Element>(sum[j]);
         }

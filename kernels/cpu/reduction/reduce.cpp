@@ -60,8 +60,9 @@ class RunsKernel final : public Kernel {
     const auto write = [&](int64_t o, Total t) {
       store(y + offset_of(plan_.kept, o, &Axis::y_stride), static_cast<Compute<T>>(t / static_cast<Total>(divisor_)));
     };
-    parallel_for(plan_.outputs * pieces_, grain, [&](int64_t begin, int64_t end) {
-      if (runs_ == 1 && run_ <= Op::kShortest && plan_.kept.size() == 1) return short_runs(x, y, begin, end);
+    const bool is_short = runs_ == 1 && run_ <= Op::kShortest && plan_.kept.size() == 1;
+    parallel_for(plan_.outputs * pieces_, grain, is_short ? kSide : 1, [&](int64_t begin, int64_t end) {
+      if (is_short) return short_runs(x, y, begin, end);
       for (int64_t i = begin; i < end; ++i) {
         if (pieces_ == 1) {
           write(i, piece(x + offset_of(plan_.kept, i, &Axis::x_stride), 0));
@@ -82,8 +83,7 @@ class RunsKernel final : public Kernel {
   using Total = typename Op::Total;
   static constexpr int64_t kPiece = 32768;
 
-  // The outputs [begin, end), each of one short run. Where a thread begins changes no sum: all are added in the same
-  // order.
+  // The outputs [begin, end), each of one short run: kSide together, and what is left at the end of all one by one.
   void short_runs(const T* x, T* y, int64_t begin, int64_t end) const {
     const int64_t step = plan_.kept[0].x_stride, y_step = plan_.kept[0].y_stride;
     const auto divisor = static_cast<Total>(divisor_);
@@ -137,17 +137,17 @@ class RowsKernel final : public Kernel {
     units_ = plan_.outputs / std::max<int64_t>(width_, 1) * tiles_;
     const int64_t rows_in_piece = std::max<int64_t>(16, 65536 / std::max<int64_t>(tile_, 1));
     pieces_ = std::clamp<int64_t>(ceil_div(plan_.terms, rows_in_piece), 1, 64);
-    if (pieces_ > 1) info().workspace_bytes = static_cast<size_t>(units_ * pieces_ * tile_) * sizeof(C);
+    if (pieces_ > 1) info().workspace_bytes = static_cast<size_t>(units_ * pieces_ * tile_) * sizeof(Total);
   }
   void run(const Launch& l) const override {
     const auto* x = static_cast<const T*>(l.in[0]);
     auto* y = static_cast<T*>(l.out[0]);
-    auto* partial = static_cast<C*>(l.workspace);
+    auto* partial = static_cast<Total*>(l.workspace);
     const int64_t work = std::max<int64_t>(plan_.terms * tile_ / pieces_, 1);
     parallel_for(units_ * pieces_, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        C sums[kTile];
-        C* total = pieces_ == 1 ? sums : partial + i * tile_;
+        Total sums[kTile];
+        Total* total = pieces_ == 1 ? sums : partial + i * tile_;
         add_rows(x, i / pieces_, piece(plan_.terms, i % pieces_, pieces_), total);
         if (pieces_ == 1) put(y, i, total);
       }
@@ -156,10 +156,10 @@ class RowsKernel final : public Kernel {
     const int64_t pieces_work = std::max<int64_t>(tile_ * pieces_, 1);
     parallel_for(units_, std::max<int64_t>(1, kGrain / pieces_work), [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        C* first = partial + unit * pieces_ * tile_;
+        Total* first = partial + unit * pieces_ * tile_;
         for (int64_t p = 1; p < pieces_; ++p) {
-          const C* row = first + p * tile_;
-          for (int64_t j = 0; j < columns_of(unit); ++j) first[j] = Op::combine(first[j], row[j]);
+          const Total* row = first + p * tile_;
+          for (int64_t j = 0; j < columns_of(unit); ++j) first[j] = Op::total(first[j], row[j]);
         }
         put(y, unit, first);
       }
@@ -168,12 +168,13 @@ class RowsKernel final : public Kernel {
 
  private:
   using C = Compute<T>;
+  using Total = typename Op::Total;
   static constexpr int64_t kTile = 2048, kGrain = 16384;
 
   int64_t columns_of(int64_t unit) const { return std::min(tile_, width_ - unit % tiles_ * tile_); }
   std::span<const Axis> outer() const { return std::span(plan_.kept).subspan(1); }
   // Few rows at a time, so that long sums do not lose their last digits.
-  void add_rows(const T* x, int64_t unit, Range rows, C* total) const {
+  void add_rows(const T* x, int64_t unit, Range rows, Total* total) const {
     constexpr int64_t kFew = 64;
     const int64_t n = columns_of(unit);
     const T* from = x + offset_of(outer(), unit / tiles_, &Axis::x_stride) + unit % tiles_ * tile_;
@@ -194,14 +195,14 @@ class RowsKernel final : public Kernel {
         const T* const row = next();
         for (int64_t j = 0; j < n; ++j) few[j] = Op::combine(few[j], load(row + j));
       }
-      for (int64_t j = 0; j < n; ++j) total[j] = Op::combine(total[j], few[j]);
+      for (int64_t j = 0; j < n; ++j) total[j] = Op::total(total[j], static_cast<Total>(few[j]));
     }
   }
-  void put(T* y, int64_t unit, const C* total) const {
+  void put(T* y, int64_t unit, const Total* total) const {
     const int64_t step = plan_.kept[0].y_stride;
     T* to = y + offset_of(outer(), unit / tiles_, &Axis::y_stride) + unit % tiles_ * tile_ * step;
     for (int64_t j = 0; j < columns_of(unit); ++j)
-      store(to + j * step, static_cast<C>(total[j] / static_cast<C>(divisor_)));
+      store(to + j * step, static_cast<C>(total[j] / static_cast<Total>(divisor_)));
   }
 
   ReducePlan plan_;
