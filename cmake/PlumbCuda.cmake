@@ -10,8 +10,11 @@ set(PLUMB_CUDA_ARCHITECTURES "80;90" CACHE STRING
 function(plumb_find_cuda missing)
   # scripts/setup --cuda leaves a toolkit here, unless there is one.
   set(brought ${PROJECT_SOURCE_DIR}/build/deps/cuda)
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS ${brought}/bin/nvcc)
-    set(CMAKE_CUDA_COMPILER ${brought}/bin/nvcc CACHE FILEPATH "CUDA compiler")
+  if(NOT CMAKE_CUDA_COMPILER)
+    unset(CMAKE_CUDA_COMPILER CACHE)  # that there was none before
+    if(NOT DEFINED ENV{CUDACXX} AND EXISTS ${brought}/bin/nvcc)
+      set(CMAKE_CUDA_COMPILER ${brought}/bin/nvcc CACHE FILEPATH "CUDA compiler")
+    endif()
   endif()
   include(CheckLanguage)
   check_language(CUDA)

@@ -33,7 +33,9 @@ install(FILES ${PLUMB_GENERATED_INCLUDE}/plumbline.h DESTINATION ${CMAKE_INSTALL
 # With all that the README and its pages link to, in the same folders. Of the results, the reports without their numbers.
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  FILES_MATCHING PATTERN *.md PATTERN *.cpp PATTERN snake.* REGEX "own_model/CMakeLists.txt$")
+  FILES_MATCHING PATTERN *.md PATTERN *.cpp PATTERN *.html PATTERN *.svg PATTERN snake.* REGEX "own_model/CMakeLists.txt$")
+
+install(FILES bench/compare/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/compare)
 
 if(TARGET plumb)
   set_target_properties(plumb PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)  # a oneDNN outside of the system's folders

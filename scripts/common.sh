@@ -37,11 +37,16 @@ clang_format_14() {
   return 1
 }
 
-# cuda_toolkit: the folder of a CUDA toolkit that will do, 12.4 or newer with cuDNN 9.8 or a newer 9: the one that scripts/setup
-# --cuda leaves, that of CUDACXX, or the one on the path, as CMake finds it. Fails without one.
+# known_libraries: those that programs find, one a line; ldconfig is not on everybody's path.
+known_libraries() { PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null || true; }
+
+# cuda_toolkit: the folder of a CUDA toolkit that will do, 12.4 or newer with cuDNN 9.8 or a newer 9: that of CUDACXX, if it is
+# set; else the one that scripts/setup --cuda leaves, or the one on the path, as CMake finds it. Fails without one.
 cuda_toolkit() {
   local compiler folder release header
-  for compiler in build/deps/cuda/bin/nvcc "${CUDACXX:-}" nvcc; do
+  local all=(build/deps/cuda/bin/nvcc nvcc)
+  if [ "${CUDACXX:-}" ]; then all=("$CUDACXX"); fi
+  for compiler in "${all[@]}"; do
     compiler=$(type -P "$compiler") || continue
     folder=$(cd "$(dirname "$(realpath "$compiler")")/.." && pwd)
     release=$("$compiler" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')

@@ -24,4 +24,7 @@ if(TARGET plumb_app)
   plumb_add_tests(plumb_test_emulated_app emulated emulated/app/command_test.cpp emulated/app/command.cpp)
   set_property(SOURCE emulated/app/command.cpp APPEND PROPERTY COMPILE_DEFINITIONS PLUMB_COMMAND="$<TARGET_FILE:plumb_on_emulator>")
   add_dependencies(plumb_test_emulated_app plumb_on_emulator)
+  add_test(NAME emulated.gpu_probe COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/emulated/gpu_probe.sh $<TARGET_FILE:plumb_on_emulator>
+    ${PROJECT_SOURCE_DIR}/scripts/gpu_suite)
+  set_tests_properties(emulated.gpu_probe PROPERTIES LABELS emulated TIMEOUT 300 ${PLUMB_TEST_ENVIRONMENT})
 endif()

@@ -35,10 +35,19 @@ class BadInput(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
+    """Says what is wrong in one sentence, and takes whole words alone, as the script does."""
+
+    def __init__(self, *words, **settings):
+        super().__init__(*words, allow_abbrev=False, **settings)
 
     def error(self, message):
         raise BadInput(f"{message}; --help lists what there is")
+
+
+def seen_from_the_caller(path):
+    """A path of the command line: the script runs the program in the repository, and its user is elsewhere."""
+    folder = pathlib.Path(os.environ.get("PLUMB_CALLER", "."))
+    return pathlib.Path(path) if folder.resolve() == pathlib.Path.cwd() else folder / path
 
 
 def some_of(words, known, option):
@@ -58,6 +67,7 @@ def common(parser):
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of every side; default all processors")
     parser.add_argument("--programs", action="append", default=[], metavar="ENGINE=PATH", help=argparse.SUPPRESS)
     parser.add_argument("--tcmalloc", help=argparse.SUPPRESS)
+    parser.add_argument("--judge", action="store_true", help=argparse.SUPPRESS)  # say what is wrong with the other words, and do nothing
     return parser
 
 
@@ -67,6 +77,7 @@ def engines_of(a):
     programs = {k: v for k, v in (p.split("=", 1) for p in a.programs) if pathlib.Path(v).exists()}
     for word in getattr(a, "python", ()):
         framework, _, path = word.partition("=")
+        path = str(seen_from_the_caller(path))
         if framework not in FRAMEWORKS or not os.access(path, os.X_OK):
             raise BadInput(f"--python {word}: use FRAMEWORK=PATH, of {', '.join(FRAMEWORKS)}, PATH being a Python that can be run")
         programs[framework] = path
@@ -134,8 +145,8 @@ def measure(words):
                              "with --full all in the rows that the quick comparison has")
     parser.add_argument("--dtypes", nargs="+", metavar="DTYPE", default=[],
                         help="f32, bf16; default f32, and with --full both where the processor computes in bf16")
-    parser.add_argument("--shapes", type=pathlib.Path, help="a file of lines like those of bench/problems.txt, for the ops")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare"), help="where records and page go")
+    parser.add_argument("--shapes", type=seen_from_the_caller, help="a file of lines like those of bench/problems.txt, for the ops")
+    parser.add_argument("--out", type=seen_from_the_caller, default=pathlib.Path("build/compare"), help="where records and page go")
     a = parser.parse_args(words)
     engines = engines_of(a)
     known = dict.fromkeys((*FRAMEWORKS, *engines.programs))  # a test brings frameworks of its own
@@ -150,6 +161,8 @@ def measure(words):
         raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
     if a.shapes:
         read_table(a.shapes)  # refused now, not after the roofs
+    if a.judge:
+        return 0
     check_plumbline(engines)
     console, start = Console(stderr=True), time.monotonic()
     store = Store(a.out / "records.jsonl")
@@ -176,8 +189,8 @@ def foreseen_minutes(bench, names):
 
 def report(words):
     parser = Parser(f"{PROGRAM} report", description="The page of the records of one machine or several.")
-    parser.add_argument("records", nargs="+", type=pathlib.Path, help="files of records, or folders with a records.jsonl")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/compare/report.html"))
+    parser.add_argument("records", nargs="+", type=seen_from_the_caller, help="files of records, or folders with a records.jsonl")
+    parser.add_argument("--out", type=seen_from_the_caller, default=pathlib.Path("build/compare/report.html"))
     a = parser.parse_args(words)
     records = [r for path in a.records for r in read(file_of(path))]
     if not records:
@@ -193,8 +206,8 @@ def file_of(path):
 
 def compare(words):
     parser = Parser(f"{PROGRAM} diff", description="Whether the rows of B are slower than those of A; the exit status is 1 if one is.")
-    parser.add_argument("a", type=pathlib.Path)
-    parser.add_argument("b", type=pathlib.Path)
+    parser.add_argument("a", type=seen_from_the_caller)
+    parser.add_argument("b", type=seen_from_the_caller)
     a = parser.parse_args(words)
     rows = diff.diff(read(file_of(a.a)), read(file_of(a.b)))
     if not rows:
@@ -206,8 +219,8 @@ def compare(words):
 def tabulate(words):
     parser = Parser(f"{PROGRAM} tables", description="Writes the tables of records into a page of Markdown, between its marks, and the picture that "
                                                      "the page shows of them.")
-    parser.add_argument("page", type=pathlib.Path, help="with <!-- results FOLDER --> and <!-- end of results --> for each folder, or the same of headline")
-    parser.add_argument("folders", type=pathlib.Path, nargs="+", help="with a records.jsonl each")
+    parser.add_argument("page", type=seen_from_the_caller, help="with <!-- results FOLDER --> and <!-- end of results --> for each folder, or the same of headline")
+    parser.add_argument("folders", type=seen_from_the_caller, nargs="+", help="with a records.jsonl each")
     parser.add_argument("--check", action="store_true", help="change nothing; the exit status is 1 if something would change")
     a = parser.parse_args(words)
     try:
@@ -235,8 +248,11 @@ def check(words):
     parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=[], help="whose ledger is audited as well as Plumbline's")
     a = parser.parse_args(words)
     engines = engines_of(a)
+    names = some_of(a.frameworks, FRAMEWORKS, "--frameworks")
+    if a.judge:
+        return 0
     check_plumbline(engines)
-    variants = [Variant(n, USUAL_MODE[n]) for n in ("plumbline", *some_of(a.frameworks, FRAMEWORKS, "--frameworks"))]
+    variants = [Variant(n, USUAL_MODE[n]) for n in ("plumbline", *names)]
     for name in ("fake", "another"):
         engines.programs[name], engines.modules[name] = sys.executable, "fake"
     findings = audit(engines, described(engines), a.broken)

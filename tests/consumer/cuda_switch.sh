@@ -7,7 +7,7 @@ shift 3
 common=("$@" "-DPLUMBLINE_SOURCE=$source")
 switch=$(dirname "$0")/cuda
 rm -rf "$work"
-failures=0
+failures=0 has_toolkit=0
 
 # fail WHAT: notes a failure, and shows what the last configuring said.
 fail() {
@@ -52,6 +52,7 @@ accepts OFF -DPLUMB_CUDA=EMULATED
 accepts "($toolkit|OFF)" -DPLUMB_CUDA=AUTO
 if grep -q 'CUDA toolkit [0-9]' <<<"$text"; then
   accepts "$toolkit" -DPLUMB_CUDA=ON
+  has_toolkit=1
 elif grep -q 'CUDA compiler - NOTFOUND' <<<"$text"; then
   refuses "$missing" -DPLUMB_CUDA=ON
 fi
@@ -67,4 +68,10 @@ refuses "$missing" -DPLUMB_CUDA=ON -DCMAKE_CUDA_COMPILER=/nowhere/nvcc
 export CUDACXX=/nowhere/nvcc
 accepts OFF -DPLUMB_CUDA=AUTO
 refuses "$missing" -DPLUMB_CUDA=ON
+# In the same folder, one that has come since is taken.
+if [ $has_toolkit = 1 ]; then
+  unset CUDACXX
+  text=$("$cmake" -S "$switch" -B "$work/${switch##*/}" "${common[@]}" -DPLUMB_CUDA=ON 2>&1 | tr -s '[:space:]' ' ')
+  grep -Eq "CUDA toolkit $toolkit " <<<"$text" || fail "the second configuring should find a toolkit"
+fi
 exit $failures

@@ -176,12 +176,19 @@ accepts_without "--ccache, and there it is" "^apt-get" setup --ccache
 remove ccache
 
 fetched="pip download .*--require-hashes .*-r scripts/clang-format.txt\$"
-ready_machine && stub git 'echo a.cpp'
+ready_machine && stub git '[[ $* = *--deleted* ]] || echo a.cpp'
 accepts_calling "--format" "$fetched" setup --format
 check "--format" never_called "^apt-get"
 check "--format" [ "$(cd "$repo/build/deps/clang-format" && echo *)" = clang-format ]
 accepts_without "--format, and there it is" "$fetched" setup --format
 accepts_calling "format by what was fetched" "^clang-format -i a.cpp\$" format
+stub git '[[ $* = *--deleted* ]] && echo b.cpp || printf "%s\n" a.cpp b.cpp'
+accepts_calling "format where a file is deleted" "^clang-format --dry-run a.cpp\$" format --check
+mv "$repo/build/deps/clang-format/clang-format" "$work/formats"
+printf '#!%s\n[ "$1" != --version ] || exec echo "clang-format version 14.0.6"\necho "cannot"; exit 1\n' "$REAL_BASH" \
+  >"$repo/build/deps/clang-format/clang-format" && chmod +x "$repo/build/deps/clang-format/clang-format"
+refuses "a clang-format that fails" "clang-format failed: cannot" format --check
+mv "$work/formats" "$repo/build/deps/clang-format/clang-format"
 for name in clang-format clang-format-14; do
   ready_machine && clang_format $name 14.0.6
   accepts_without "--format with $name" "pip" setup --format
@@ -270,7 +277,7 @@ check "no network" [ -z "$(builds)" ]
 # ---- the whole
 # accepts_ci WHAT SAID DATA: says this, and tests on this folder of data.
 accepts_ci() {
-  ready_machine && stub git 'echo a.cpp' && stub xz ''
+  ready_machine && stub git '[[ $* = *--deleted* ]] || echo a.cpp' && stub xz ''
   stub ctest 'echo "tested on ${PLUMB_DATA:-none}" >>"$WORK/called"'
   accepts "$1" ../.ci/run
   check "$1" says "$2"

@@ -195,3 +195,20 @@ def test_bad_input_is_one_sentence_and_status_2(words, sentence, compare):
     done = compare(*words)
     assert done.returncode == 2 and done.stderr.startswith("compare: ") and sentence in done.stderr, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_paths_of_the_command_line_are_seen_from_where_the_user_is(compare, monkeypatch, tmp_path):
+    monkeypatch.setenv("PLUMB_CALLER", str(tmp_path))
+    said = compare("report", "there", "--out", "page.html").stderr
+    assert str(tmp_path / "there") in said
+    shapes = tmp_path / "shapes.txt"
+    shapes.write_text("no shape\n")
+    assert str(shapes) in compare("--only", "ops", "--shapes", "shapes.txt", "--judge").stderr
+
+
+def test_words_are_judged_without_anything_to_run(compare):
+    assert compare("--dtypes", "f16", "--judge").returncode == 2
+    assert compare("--framework", "torch", "--judge").returncode == 2  # the script takes whole words alone
+    for words in ([], ["--only", "ops", "--dtypes", "f32"], ["audit", "--frameworks", "torch"]):
+        done = compare(*words, "--judge")
+        assert done.returncode == 0 and not done.stdout + done.stderr
