@@ -90,7 +90,7 @@ class Bench:
         seconds = 0.2
         for v in variants:
             own = step if v.engine == "plumbline" else 3 * step
-            samples = plan.samples * (plan.rounds + plan.warm_up) + 2
+            samples = (plan.samples * plan.least_calls + plan.warm_calls) * (plan.rounds + plan.warm_up) + 2
             start = (4 if alone else 0.2) + (30 if v.mode.startswith(("compile", "reduce_overhead", "xla")) else 0) * (1 if problem.kind == "network" else 0.1)
             seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
             seconds += start + (2 + plan.logged) * own if is_logged(v, plan) else 0

@@ -49,7 +49,7 @@ def record(bench, engine, convention, version, **rest):
 
 def run(bench):
     for engine in ("plumbline", *bench.frameworks):
-        if any(r["experiment"] == NAME and r["subject"].get("id") == f"{NAME}.{engine}" for r in bench.store.records):
+        if bench.store.has(NAME, f"{NAME}.{engine}", (), bench.environment, bench.engines.has):  # whatever conventions it answered for
             continue
         if bench.foresees([10.0]):  # it starts, and answers
             continue
@@ -60,7 +60,7 @@ def run(bench):
             for convention, found in asked(bench.engines, engine, version).items():
                 bench.store.add(record(bench, engine, convention, version[0], status="measured", defaults=found))
         except Refused as refusal:
-            bench.store.add(record(bench, engine, "defaults", (version or [None])[0], status="not_available", reason=str(refusal)))
+            bench.store.add(record(bench, engine, "defaults", (version or [None])[0], status="not_available", reason=str(refusal), refusal=refusal.kind))
 
 
 def name_of(r):
@@ -111,7 +111,8 @@ def report(records):
         if key not in nearest or len(differences(a, b)) < len(differences(nearest[key][0], b)):
             nearest[key] = (a, b)
     sentences = [comparable(a, b) for a, b in nearest.values()]
-    sentences += [f"{r['engine']['name']} did not answer: {r['reason']}" for r in records if r["status"] != "measured"]
+    silent = {r["engine"]["name"]: r["reason"] for r in records if r["status"] != "measured"}  # an engine that is asked again may answer then
+    sentences += [f"{name} did not answer: {reason}" for name, reason in silent.items() if all(r["engine"]["name"] != name for r in answered)]
     table = Table("Defaults", ["item", *(name_of(r) for r in answered)], rows, "Marked: what differs from the first that has one. Bounds "
                   "and deviations of weights are in units of 1 / sqrt(n), n being the inputs of an output.")
     return Further(verdict=sentences, tables=[table] if answered else [])

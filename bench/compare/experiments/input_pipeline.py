@@ -5,11 +5,12 @@ import dataclasses
 from ..measuring import machine
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
-from ..problems.inputs import input_problem
+from ..problems.inputs import IMAGES, input_problem
 from ..report import verdict
 from ..report.further import Further, Table
 
 NAME = "input_pipeline"
+BATCH = 250
 COMPARES = False
 SHOWS = ("Images as bytes are cropped, flipped and normalised, and a network is trained on them, by each engine's own loader: "
          "Plumbline's has threads, PyTorch's DataLoader processes, TensorFlow's tf.data threads. One after the other takes as long as both "
@@ -19,14 +20,19 @@ SHOWS = ("Images as bytes are cropped, flipped and normalised, and a network is 
 WAYS = {"augment": "augmentation alone", "step": "training alone", "after": "one after the other", "overlapped": "overlapped"}
 
 
+# A sample is whole epochs, and long beside what a loader has made ahead while the others had their turn, which is used up before.
+EPOCH = IMAGES // BATCH
+PLAN = Plan(rounds=3, samples=1, least_s=0.25, least_calls=EPOCH, warm_calls=EPOCH)
+
+
 def run(bench):
     # A loader's threads and processes would have the one processor of the thread that starts them.
     bench = dataclasses.replace(bench, engines=bench.engines.with_settings(OMP_PROC_BIND="false"),
                                 environment={**bench.environment, "openmp": machine.UNBOUND})
     variants = [Variant("plumbline", f"best auto {way}") for way in WAYS]
     variants += [Variant(f, way) for f in bench.frameworks for way in (WAYS if f != "jax" else ("overlapped",))]
-    networks, plan = ("alexnet", "vgg16") if bench.full else ("alexnet",), Plan(rounds=5 if bench.full else 3, samples=2, least_s=0.0)
-    bench.measure_all(NAME, [input_problem(network, 250) for network in networks], lambda problem: variants, plan)
+    networks, plan = (("alexnet", "vgg16"), dataclasses.replace(PLAN, rounds=5)) if bench.full else (("alexnet",), PLAN)
+    bench.measure_all(NAME, [input_problem(network, BATCH) for network in networks], lambda problem: variants, plan)
 
 
 def report(records):

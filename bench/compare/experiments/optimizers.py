@@ -50,14 +50,23 @@ def report(records):
                   [[f"{optimizer} {problem}", *(f"{passes(r[e]):.1f}" if e in r else "–" for e in engines)]
                    for (optimizer, problem), r in rows.items()],
                   f"Bytes: {', '.join(f'{ARRAYS[o]} arrays of the parameters for {o}' for o in ARRAYS)}, each moved once.")
-    sentences = []
-    for engine in sorted({r["engine"]["name"] for r in measured}):
-        modes = [e for e in engines if e.split()[0] == engine]
-        paired = [r for r in rows.values() if all(m in r for m in modes)]
-        if not paired:
-            continue
-        means = {m.partition(" ")[2]: verdict.geometric_mean([passes(r[m]) for r in paired]) for m in modes}
-        ordered = sorted(means.items(), key=lambda m: m[1])
-        count = f"{len(paired)} update{'s' if len(paired) > 1 else ''} that all have"
-        sentences.append(f"{engine}, {count}: " + ", ".join(f"{mode} takes {mean:.1f} times the floor" for mode, mean in ordered))
-    return Further(verdict=sentences, tables=[table] if rows else [])
+    asked = sorted({(r["engine"]["name"], r["subject"]["attributes"]["convention"]) for r in measured})
+    return Further(verdict=[s for pair in asked if (s := sentence(*pair, measured))], tables=[table] if rows else [])
+
+
+def sentence(engine, convention, measured):
+    """What each way of an engine takes by one convention's formulas, over the updates that have them all; None if there is no such update."""
+    rows, ways = {}, {}
+    for r in measured:
+        if (r["engine"]["name"], r["subject"]["attributes"]["convention"]) == (engine, convention):
+            way = verdict.label(r).partition(" ")[2]
+            rows.setdefault(f"{r['subject']['name']} {r['subject']['problem']}", {})[way] = passes(r)
+            ways[way] = None
+    paired = [r for r in rows.values() if r.keys() == ways.keys()]
+    if not paired:
+        return None
+    means = sorted((verdict.geometric_mean([r[way] for r in paired]), way) for way in ways)
+    count = f"{len(paired)} update{'s' if len(paired) > 1 else ''} that all have"
+    text = f"{engine}, {convention}'s formulas, {count}: " + ", ".join(f"{way} takes {mean:.1f} times the floor" for mean, way in means)
+    lacking = [f"{name}, without {' and '.join(w for w in ways if w not in r)}" for name, r in rows.items() if r.keys() != ways.keys()]
+    return text + (f"; left out: {'; '.join(lacking)}" if lacking else "")

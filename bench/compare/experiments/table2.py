@@ -2,6 +2,7 @@
 
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
+from ..measuring.statistics import ratio_of
 from ..problems.networks import network_problem
 from ..published import IMAGES, claims, epochs
 from ..report import verdict
@@ -72,9 +73,10 @@ def sentences(rows):
     """What the document says of its two frameworks, beside what they do here."""
     for network, title in (("alexnet", "AlexNet"), ("vgg16", "VGG16")):
         both = [r.frameworks for r in rows if r.subject["name"] == network and {"torch", "tensorflow"} <= r.frameworks.keys()]
+        both = [f for f in both if verdict.turn_of(f["torch"]) == verdict.turn_of(f["tensorflow"])]
         said = claims.framework_ratios(epochs()).loc[title]
         text = f"{title}: the document's PyTorch takes {said['mean']:.2f} ({said['min']:.2f}–{said['max']:.2f}) times as long as its TensorFlow"
         if both:
-            ratios = [f["torch"]["median_s"] / f["tensorflow"]["median_s"] for f in both]
+            ratios = [ratio_of(f["tensorflow"]["rounds_s"], f["torch"]["rounds_s"]).value for f in both]
             text += f"; here, each in its fastest mode, {sum(ratios) / len(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}), in {len(ratios)} cells"
         yield text + "."

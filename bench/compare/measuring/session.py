@@ -32,6 +32,8 @@ class Plan:
     rounds: int = 5
     samples: int = 3       # a round
     least_s: float = 0.002  # a sample
+    least_calls: int = 1   # a sample
+    warm_calls: int = 0    # at the begin of each turn, before anything else: what was made ahead meanwhile is used up
     warm_up: int = 1       # rounds that are thrown away
     warm_s: float = 0.003  # of short samples, at the begin of each turn, at least: threads and processors wake up, caches forget the others
     patience: int = 1      # times as many rounds, while any side's quartiles are too far apart
@@ -118,7 +120,10 @@ class Session:
         return inputs, expected
 
     def make_inputs(self, problem, inputs):
-        tensors = {n: {"shape": list(t.shape), "low": t.low, "high": t.high, "classes": t.classes} for n, t in problem.inputs.items()}
+        # Every side of an op in bf16 rounds what it is given: the reference has the rounded numbers too, or the largest were another one.
+        rounded = {n for n, t in problem.inputs.items() if t.classes == 0} if problem.kind == "op" and problem.dtype == "bf16" else set()
+        tensors = {n: {"shape": list(t.shape), "low": t.low, "high": t.high, "classes": t.classes, "rounded": n in rounded - set(problem.f32_inputs)}
+                   for n, t in problem.inputs.items()}
         request = {"file": str(inputs), "seed": 1, "inputs": tensors}
         if problem.kind == "network":
             request["network"], request["initial"] = problem.op, problem.initial
@@ -162,7 +167,8 @@ class Session:
         if self.last_turn_s > LONG:
             self.wait_for_sleep()
         before, start = Moment(), time.perf_counter()
-        reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s, warm_s=warm_s)
+        reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s, least_calls=plan.least_calls,
+                           warm_s=warm_s, warm_calls=plan.warm_calls)
         seconds, after = time.perf_counter() - start, Moment()
         found.ran_s += seconds
         self.last_turn_s = seconds

@@ -83,9 +83,10 @@ void Job::wait() const {
   if (runtime_) runtime_->wait(runtime_->stream());
 }
 
-json Job::run(int samples, double least_s, double warm_s) {
-  warm_up(warm_s);
-  if (calls_ == 0) calls_ = calls_for(least_s);
+json Job::run(const json& request) {
+  warm_up(request.value("warm_s", 0.0), request.value("warm_calls", 0));
+  if (calls_ == 0) calls_ = calls_for(request["least_s"], request.value("least_calls", 1));
+  const int samples = request["samples"];
   std::vector<double> times;
   times.reserve(static_cast<size_t>(samples));
   const double fault_s = fault_.took_s(), began = monotonic_s();
@@ -125,7 +126,9 @@ void Job::step() {
 }
 
 // As workers/serve.py says.
-void Job::warm_up(double warm_s) {
+void Job::warm_up(double warm_s, int warm_calls) {
+  for (int i = 0; i < warm_calls; ++i) step();
+  wait();
   constexpr double kMostWarm = 8;
   const double least = least_s_;
   const detail::Stopwatch watch;
@@ -148,9 +151,9 @@ double Job::seconds_of_calls() {
   });
 }
 
-int Job::calls_for(double least_s) {
+int Job::calls_for(double least_s, int least_calls) {
   constexpr int kMost = 1 << 20;
-  for (calls_ = 1; least_s > 0 && seconds_of_calls() < least_s && calls_ < kMost;) calls_ *= 2;
+  for (calls_ = least_calls; least_s > 0 && seconds_of_calls() < least_s && calls_ < kMost;) calls_ *= 2;
   return calls_;
 }
 

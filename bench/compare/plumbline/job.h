@@ -35,7 +35,7 @@ class Job {
   /// Waits until the device has done all that it was told; the host has done it already.
   void wait() const;
 
-  nlohmann::json run(int samples, double least_s, double warm_s);
+  nlohmann::json run(const nlohmann::json& request);
   /// An epoch of a training (epochs.h).
   nlohmann::json epoch(const nlohmann::json& request);
   /// Those of a training's first steps.
@@ -43,9 +43,9 @@ class Job {
 
  private:
   void step();
-  void warm_up(double warm_s);
+  void warm_up(double warm_s, int warm_calls);
   double seconds_of_calls();
-  int calls_for(double least_s);
+  int calls_for(double least_s, int least_calls);
 
   std::unique_ptr<Work> work_;
   Device device_;

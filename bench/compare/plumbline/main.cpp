@@ -67,7 +67,7 @@ class Worker {
       return json::object();
     }
     Job& job = *jobs_.at(name);
-    if (what == "run") return job.run(request["samples"], request["least_s"], request.value("warm_s", 0.0));
+    if (what == "run") return job.run(request);
     if (what == "epoch") return job.epoch(request);
     if (what == "losses") return job.losses(request["steps"]);
     fail("there is no request {}", what);

@@ -51,6 +51,7 @@ void make_inputs(const nlohmann::json& request) {
     tensors[name] = classes > 0  ? uniform(TensorSpec(shape, DType::kI64), 0, static_cast<double>(classes - 1), seed)
                     : low < high ? uniform(TensorSpec(shape), low, high, seed)
                                  : full(TensorSpec(shape), low);
+    if (t.value("rounded", false)) tensors[name] = to(tensors[name], DType::kBf16);
   }
   write_tensors(request["file"], tensors);
 }

@@ -55,8 +55,10 @@ class OpWork final : public Work {
     program_.emplace(capture([this] { return work(); }));
   }
 
+  // What has a gradient is another in each step of a training: no pack of it is kept from one to the next.
   void step() override {
     const PolicyScope policy(policy_);
+    for (const Tensor& x : wanted_) x.value->bump_version();
     if (program_) {
       program_->run();
     } else {

@@ -45,6 +45,7 @@ class Problem:
     learning_rate: float = 0.01
     initial: str = "pytorch"  # whose distribution a network's first weights have: pytorch, keras or tensorflow1
     about: tuple = ()    # further (name, value) that tell this work from other
+    miscounted: tuple = (0.0, 0.0)  # flops of a step, and bytes, that were counted beside when records were first kept: the id has them still
     steps: int = 1       # of a call; how often it reads the loss is the engine's mode ("reads=1"), otherwise in every step
 
     def with_(self, **changes):
@@ -72,5 +73,8 @@ class Problem:
 
     def id(self):
         """Sixteen digits that two problems share only if they are the same."""
-        text = json.dumps([self.to_worker(), self.subject()], sort_keys=True)
+        subject = self.subject()
+        subject["flops"] += self.steps * self.miscounted[0]
+        subject["bytes"] += self.miscounted[1]
+        text = json.dumps([self.to_worker(), subject], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -8,6 +8,7 @@ class Builder:
 
     def __init__(self, image):
         self.nodes, self.flops, self.elements = [], 0, 0  # of one image: arithmetic, and all outputs together
+        self.first_flops = 0  # of these, of the layer that reads the images
         self.weights, self.statistics, self.f32 = {}, {}, []  # what is trained; what is updated; of both, what is f32 in any dtype
         self.first = {}  # the weights that are to begin as one number
         self.x, self.shape = "images", image
@@ -17,6 +18,10 @@ class Builder:
         self.nodes.append({"op": op, "inputs": {"x": self.x, **inputs}, "output": name, "attributes": attributes or {}})
         self.x, self.shape = name, y or self.shape
         self.elements += math.prod(self.shape)
+
+    def compute(self, flops):
+        self.flops += flops
+        self.first_flops += flops if self.x == "images" else 0
 
     def here(self):
         """A place to come back to, by `back_to`."""
@@ -32,7 +37,7 @@ class Builder:
     def conv2d(self, name, channels, kernel, stride=1, padding=0, bias=True):
         c, *image = self.shape
         y = (channels, *((n + 2 * padding - kernel) // stride + 1 for n in image))
-        self.flops += 2 * math.prod(y) * c * kernel * kernel
+        self.compute(2 * math.prod(y) * c * kernel * kernel)
         weights = {"w": self.weight(name + ".weight", (channels, c, kernel, kernel))}
         if bias:
             weights["b"] = self.weight(name + ".bias", (channels,))
@@ -51,7 +56,7 @@ class Builder:
         self.call("batch_norm", attributes={"epsilon": 1e-5, "momentum": 0.1, "train": train}, **tensors)
 
     def linear(self, name, out):
-        self.flops += 2 * self.shape[0] * out
+        self.compute(2 * self.shape[0] * out)
         self.call("linear", (out,), w=self.weight(name + ".weight", (out, self.shape[0])), b=self.weight(name + ".bias", (out,)))
 
     def relu(self):

@@ -9,7 +9,9 @@ TABLE = pathlib.Path(__file__).resolve().parents[2] / "problems.txt"
 POSITIVE = {"log", "sqrt", "div"}  # their inputs stay away from 0
 ONE = ("relu", "gelu", "gelu_tanh", "silu", "softplus", "sigmoid", "tanh", "exp", "log", "sqrt", "square", "abs")
 TWO = ("add", "mul", "div", "maximum")
+PICKING = {"slice", "index_select"}  # they read no more than they write, and their gradient is as large as their input
 SIZE = {"f32": 4, "bf16": 2}
+I64 = 8  # bytes of an index, a label, or the place of the largest
 
 
 def numbers(text):
@@ -80,9 +82,12 @@ def op_problem(op, name, inputs, attributes, y, flops=0.0, gradients=None, kind_
     tensors = dict(inputs)
     if gradients and kind_of_dy:
         tensors["dy"] = Tensor(tuple(y))
-    moved = sum(t.count for t in inputs.values()) + math.prod(y)
+    whole, own = (sum(t.count for t in inputs.values() if bool(t.classes) == is_whole) for is_whole in (True, False))
+    written = math.prod(y) * (I64 if op == "argmax" else SIZE["f32"])
+    moved = float(SIZE["f32"] * (math.prod(y) if op in PICKING else own) + I64 * whole + written)
+    before = 4.0 * (whole + own + math.prod(y))
     return Problem("op", op, name, "forward", (node,), tensors, "y", gradients, batch=next(iter(inputs.values())).shape[0],
-                   flops=float(flops), bytes=4.0 * moved)
+                   flops=float(flops), bytes=moved, miscounted=(0.0, before - moved))
 
 
 def conv2d(name, x, w, text):
@@ -189,8 +194,20 @@ def variants(problem, directions, dtypes):
         for direction in directions:
             if direction == "forward" or problem.gradients:
                 runs = 1 if direction == "forward" else 1 + len(product_gradients(problem))
-                yield problem.with_(direction=direction, dtype=dtype, flops=problem.flops * runs,
-                                    bytes=problem.bytes * SIZE[dtype] / 4 * (1 if direction == "forward" else 2))
+                moved = bytes_of(problem, direction, dtype)
+                before = (problem.bytes + problem.miscounted[1]) * SIZE[dtype] / 4 * (1 if direction == "forward" else 2)
+                yield problem.with_(direction=direction, dtype=dtype, flops=problem.flops * runs, bytes=moved, miscounted=(0.0, before - moved))
+
+
+def bytes_of(problem, direction, dtype):
+    """What the forward problem in f32 moves in another direction and dtype. Backward moves as much again, the gradients in the place of what they
+    are of, except where only a part of the input was read: the gradient is written whole."""
+    tensors = problem.inputs
+    whole = problem.bytes - 4 * tensors["x"].count if problem.op == "argmax" else I64 * sum(t.count for t in tensors.values() if t.classes)
+    own = back = (problem.bytes - whole) / 4
+    if problem.op in PICKING:
+        back = tensors["x"].count + tensors["dy"].count
+    return SIZE[dtype] * own + whole + (SIZE[dtype] * back + whole if direction != "forward" else 0.0)
 
 
 def product_gradients(problem):

@@ -6,7 +6,7 @@
     python check_ops.py ops.json
 
 Times are the fastest iteration of all repetitions and files: on a machine that others use, the one that repeats.
-The exit status is 1 if an exception has no cause in the file of causes.
+The exit status is 1 if an exception has no cause in the file of causes, and 2 if a file cannot be read.
 """
 
 import argparse
@@ -121,11 +121,22 @@ def print_groups(title, found, worst):
 
 def read_causes(file):
     """[(regular expression, cause)] from lines "expression<tab>cause"; # begins a comment."""
+    try:
+        lines = pathlib.Path(file).read_text().splitlines()
+    except OSError as e:
+        refuse(f"{file}: {e.strerror}")
+    except UnicodeDecodeError:
+        refuse(f"{file} is not text")
     causes = []
-    for line in pathlib.Path(file).read_text().splitlines():
+    for number, line in enumerate(lines, 1):
         if line.strip() and not line.startswith("#"):
-            pattern, cause = line.split("\t", 1)
-            causes.append((re.compile(pattern), cause.strip()))
+            pattern, tab, cause = line.partition("\t")
+            if not tab:
+                refuse(f"{file}, line {number}: there is no tab between an expression and its cause")
+            try:
+                causes.append((re.compile(pattern), cause.strip()))
+            except (re.error, OverflowError) as e:
+                refuse(f"{file}, line {number}: {pattern} is no regular expression: {e}")
     return causes
 
 
@@ -145,6 +156,7 @@ def main():
     parser.add_argument("files", nargs="+", help="JSON files of plumb_bench_ops")
     parser.add_argument("--causes", default=pathlib.Path(__file__).with_name("causes.txt"), help="expression<tab>cause, a line each")
     args = parser.parse_args()
+    causes = read_causes(args.causes)  # refused now, not after half of the report
     raw, floor = verdicts(read_rows(args.files))
     if raw:
         print_groups(f"time / raw_same, at most {MOST_OF_RAW} (below {SHORT_US} us: at most {MOST_ABOVE_US} us more)", raw, max)
@@ -153,7 +165,7 @@ def main():
     exceptions = sorted((v for v in raw if not v.good), key=lambda v: -v.ratio)
     exceptions += sorted((v for v in floor if not v.good), key=lambda v: v.ratio)
     print(f"\n{len(exceptions)} exceptions of {len(raw) + len(floor)} rows")
-    unexplained = print_exceptions(exceptions, read_causes(args.causes))
+    unexplained = print_exceptions(exceptions, causes)
     if unexplained:
         print(f"\n{unexplained} exceptions have no known cause")
     sys.exit(1 if unexplained else 0)

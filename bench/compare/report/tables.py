@@ -1,7 +1,8 @@
 """Tables in a page of Markdown, between <!-- results FOLDER'S NAME --> and <!-- end of results -->: training
-steps, one line a run, with the fastest and the leanest mode of the frameworks beside Plumbline, whatever the spread of their samples.
-headline.py has another kind."""
+steps, a line for each work of a run, with the fastest and the leanest mode of the frameworks beside Plumbline, whatever the spread of their
+samples. headline.py has another kind."""
 
+import collections
 import re
 
 from . import headline, verdict
@@ -33,30 +34,37 @@ def times(theirs, ours):
     return f"{theirs['median_s'] / ours['median_s']:.2f}"
 
 
-def runs_of(records):
-    """{run's id: its training steps}, in the order of the file."""
+def works_of(records):
+    """{(run's id, subject's id): its training steps}, in the order of the file."""
     found = {}
     for r in records:
         if r["experiment"] == "train" and r["status"] == "measured":
-            found.setdefault(r["run"]["id"], []).append(r)
+            found.setdefault((r["run"]["id"], r["subject"]["id"]), []).append(r)
     return found
 
 
-def line(run, records, link):
+def lines(records, link):
+    """Those of the table. What a run measured is named where that is more than one work."""
+    works = works_of(records)
+    count = collections.Counter(run for run, _ in works)
+    return [line(run, verdict.name_of(own[0]["subject"]) if count[run] > 1 else "", own, link) for (run, _), own in works.items()]
+
+
+def line(run, work, records, link):
     ours, theirs = [r for r in records if verdict.is_ours(r)], [r for r in records if not verdict.is_ours(r)]
     if not ours or not theirs:
-        raise NoPlace(f"the run {run} has no training step of Plumbline beside one of a framework, which a line of the table needs")
+        raise NoPlace(f"the run {run} has no training step of Plumbline beside one of a framework{work and f' in {work}'}, which a line of the table needs")
     own, fastest, leanest = ours[0], verdict.fastest(theirs), min(theirs, key=megabytes)
     modes = ", ".join(dict.fromkeys(r["engine"]["mode"] for r in theirs))
     others = "; ".join(f"{r['engine']['mode']} {times(fastest, r)}" for r in ours[1:])
     memory = f"{megabytes(own):.0f} of {megabytes(leanest):.0f}: {megabytes(own) / megabytes(leanest):.2f}"
-    return (f"| [{run}]({link}) | {spread(own)} | {verdict.label(fastest)}: {spread(fastest)} | {modes} | **{times(fastest, own)}** | "
+    return (f"| [{run}]({link}){work and f': {work}'} | {spread(own)} | {verdict.label(fastest)}: {spread(fastest)} | {modes} | **{times(fastest, own)}** | "
             f"{others} | {memory} |\n")
 
 
 def filled(text, folder, records, link):
     """The page's text with what it has a place for: the table of a folder's runs, or its headline. `link` is where its names lead."""
-    tables = {"results": lambda: HEAD + "".join(line(run, own, link) for run, own in runs_of(records).items()),
+    tables = {"results": lambda: HEAD + "".join(lines(records, link)),
               "headline": lambda: headline.table(records)}
     places = 0
     for kind, table in tables.items():

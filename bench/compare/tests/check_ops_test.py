@@ -36,6 +36,15 @@ def main():
         expect(check(report(conv2d={"measured": 10.2, "raw_same": 10})), 0, "0 exceptions of 1 rows")  # less than 0.3 us more
         expect(check("{"), 2, "report.json is not a whole report")
         expect(check(report()), 2, "there are no rows")
+        for spoilt, words in (("^slow/\tit is slow\n\n^relu/ it is slow\n", "causes.txt, line 3: there is no tab"),
+                              ("# comment\n^(slow/\tit is slow\n", "causes.txt, line 2: ^(slow/ is no regular expression"),
+                              ("^slow/\tit is slow \xff\n", "causes.txt is not text"), (None, "causes.txt: No such file")):
+            causes.write_bytes(spoilt.encode("latin-1")) if spoilt else causes.unlink()
+            for rows in (report(relu=good), report(relu=slow)):
+                refused = check(rows)
+                expect(refused, 2, words)
+                if refused.stdout or refused.stderr.count("\n") != 1:
+                    sys.exit(f"more than one sentence:\n{refused.stdout}{refused.stderr}")
 
 
 if __name__ == "__main__":

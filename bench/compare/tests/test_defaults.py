@@ -1,12 +1,15 @@
 """Defaults: Plumbline's conventions are what they are said to be, and what differs is named."""
 
+import dataclasses
 import json
+import sys
 
 import pytest
 from rich.console import Console
 
 from compare.experiments import defaults
 from compare.experiments.bench import Bench
+from compare.measuring.engines import Engines
 from compare.records import Store, check
 from compare.report.page import page
 from compare.report.verdict import ten_lines
@@ -37,6 +40,23 @@ def test_every_engine_answers_or_says_why_not(records):
     assert absent["reason"] == "jax is not installed"
     for r in records:
         check(json.loads(json.dumps(r)), "here")
+
+
+def test_who_was_not_there_is_asked_again_when_it_is_and_each_machine_is_asked(worker_program, tmp_path):
+    engines = Engines({"plumbline": worker_program}, threads=1)
+    bench = Bench(engines, ("fake",), Store(tmp_path / "records.jsonl"), RUN, ENVIRONMENT, Console())
+    elsewhere = dataclasses.replace(bench, environment={**ENVIRONMENT, "processor": "another"})
+
+    def added(bench):
+        before = len(bench.store.records)
+        defaults.run(bench)
+        return [(r["engine"]["name"], r["status"]) for r in bench.store.records[before:]]
+    of_ours = [("plumbline", "measured")] * 3
+    assert added(bench) == added(elsewhere) == [*of_ours, ("fake", "not_available")]
+    assert "fake did not answer: fake is not installed" in defaults.report(bench.store.records[:4]).verdict
+    engines.programs["fake"] = sys.executable
+    assert added(bench) == [("fake", "measured")] and added(bench) == []
+    assert not any("did not answer" in sentence for sentence in defaults.report(bench.store.records).verdict)
 
 
 @pytest.mark.parametrize("mode, expected", [

@@ -145,7 +145,7 @@ class Queue:
 def test_a_sample_ends_when_the_device_is_done():
     queue = Queue(0.002)
     job = serve.Job(queue, queue, None)
-    reply = job.run(samples=3, least_s=0.004, warm_s=0.001)
+    reply = job.run({"samples": 3, "least_s": 0.004, "warm_s": 0.001})
     assert queue.queued == 0 and reply["calls"] == 2
     assert all(0.002 <= s < 0.01 for s in reply["samples_s"]), reply["samples_s"]
 
@@ -169,7 +169,7 @@ def test_a_turn_begins_when_the_processors_are_awake():
     job = serve.Job(waking, waking, None)
     for slow in (0, 4):
         waking.slow = slow
-        reply = job.run(samples=2, least_s=0.0, warm_s=0.003)
+        reply = job.run({"samples": 2, "least_s": 0.0, "warm_s": 0.003})
     assert max(reply["samples_s"]) < 0.002, reply["samples_s"]
 
 

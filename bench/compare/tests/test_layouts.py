@@ -129,3 +129,16 @@ def test_the_algorithms_of_small_shapes(bench):
     assert len(often) == 2 and all(r["implementation"] for r in often)
     algorithms.run(bench, processes=2)
     assert len([r for r in bench.store.records if r["subject"]["problem"] == "asked often, tiny"]) == 2, "nothing is measured again"
+
+
+def test_processes_of_another_machine_and_refused_ones_are_not_counted(bench):
+    (problem,) = [p.with_(name=algorithms.MANY + p.name) for p in algorithms.forward_problems(bench) if p.name == "tiny"]
+    algorithms.ask_often(bench, problem, 1)
+    (here,) = bench.store.records
+    assert here["status"] == "measured"
+    elsewhere = {**here, "environment": {**ENVIRONMENT, "processor": "another"}}
+    refused = {k: v for k, v in here.items() if k not in ("rounds_s", "median_s")} | {"status": "not_available", "reason": "died", "refusal": "died"}
+    for known, asked in (([elsewhere], 2), ([refused], 2), ([elsewhere, refused, here], 1), ([here, here], 0)):
+        bench.store.records[:] = known
+        algorithms.ask_often(bench, problem, 2)
+        assert len(bench.store.records) - len(known) == asked, known

@@ -65,3 +65,24 @@ def test_the_report_is_in_passes(session):
     (table,) = optimizers.report(records).tables
     expected = records[1]["median_s"] / (problem.bytes / 10e9)
     assert table.rows[0][0] == "rmsprop small.pytorch" and table.rows[0][2] == f"{expected:.1f}"
+
+
+def found(engine, mode, passes, convention, optimizer="sgd"):
+    """A record that takes so many times as long as copying its bytes."""
+    subject = {"id": f"{optimizer} {convention}", "kind": "op", "name": optimizer, "problem": f"vgg16.{convention}", "attributes": {"convention": convention}}
+    return {"experiment": optimizers.NAME, "run": RUN, "subject": subject, "engine": {"name": engine, "mode": mode}, "environment": ENVIRONMENT,
+            "status": "measured", "median_s": 1e-3 * passes, "roof_share": 1 / passes, "correctness": {"agrees": True}, "trust": {"trusted": True, "reasons": []}}
+
+
+def test_a_framework_has_a_sentence_for_each_convention_in_which_it_has_ways():
+    keras = [found("tensorflow", mode, passes, "keras") for mode, passes in (("chain", 4), ("function", 3), ("xla", 2))]
+    assert optimizers.report([*keras, found("tensorflow", "per_tensor", 5, "tensorflow1")]).verdict == [
+        "tensorflow, keras's formulas, 1 update that all have: xla takes 2.0 times the floor, function takes 3.0 times the floor, chain takes 4.0 times the floor",
+        "tensorflow, tensorflow1's formulas, 1 update that all have: per_tensor takes 5.0 times the floor"]
+
+
+def test_an_update_that_lacks_a_way_is_named_as_left_out():
+    adam = [found("torch", mode, passes, "pytorch", "adam") for mode, passes in (("chain", 4), ("foreach", 3), ("fused", 2))]
+    (sentence,) = optimizers.report(adam + [found("torch", mode, 9, "pytorch", "rmsprop") for mode in ("chain", "foreach")]).verdict
+    assert sentence.startswith("torch, pytorch's formulas, 1 update that all have: fused takes 2.0 times the floor, foreach takes 3.0 times")
+    assert sentence.endswith("; left out: rmsprop vgg16.pytorch, without fused")

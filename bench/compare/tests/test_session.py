@@ -129,6 +129,17 @@ def test_every_op_of_the_catalogue_agrees_with_its_reference(lasting, problem):
             assert found.agreement["agrees"], found.agreement["reason"]
 
 
+LARGEST = [("pool2d", "p", [(8, 64, 32, 32)], {"kernel": "2", "stride": "2"}), ("tensor", "t2", [(512, 256)], {})]
+
+
+@pytest.mark.parametrize("problem", [p for p in catalogue.forward_problems(LARGEST) if p.op in ("max_pool2d", "argmax")], ids=lambda p: p.op)
+def test_the_largest_of_bf16_is_the_same_for_all(lasting, problem):
+    """Of numbers that are alike when they are rounded, and of many."""
+    for p in catalogue.variants(problem, ("forward", "forward_backward"), ("bf16",)):
+        (found,) = lasting.measure(p, [Variant("plumbline", "best nhwc" if p.op == "max_pool2d" else "best")], ONCE)
+        assert found.refusal is None and found.agreement["agrees"], found.agreement
+
+
 CONVOLUTIONS = [("conv2d", "3x3", [(2, 16, 7, 9), (8, 16, 3, 3)], {"padding": "1x0x2x1"}), ("conv2d", "first", [(2, 3, 9, 9), (8, 3, 3, 3)], {"stride": "2"}),
                 ("conv2d", "1x1", [(2, 16, 7, 7), (32, 16, 1, 1)], {}), ("conv2d", "depthwise", [(2, 16, 7, 7), (16, 1, 3, 3)], {"groups": "16"})]
 

@@ -100,6 +100,26 @@ def test_a_picture_that_is_not_of_the_records_is_found_and_put_right(headlined, 
     assert tables(page, folder) == 0 and picture.read_bytes() == right and page.read_text() == text
 
 
+def test_each_work_of_a_run_has_a_line_of_its_own(tmp_path):
+    def of(batch, ours, theirs):
+        subject = {**row("plumbline", "best auto", 1.0)["subject"], "id": f"work {batch}", "batch": batch}
+        return [{**row(*side), "subject": subject, "memory": {"process": 1e6}} for side in (("plumbline", "best auto", ours), ("torch", "eager", theirs))]
+    folder, page = tmp_path / "here", tmp_path / "page.md"
+    folder.mkdir()
+    page.write_text("<!-- results here -->\n<!-- end of results -->\n")
+
+    def lines(records):
+        (folder / "records.jsonl").write_text("".join(json.dumps(recorded(r)) + "\n" for r in records))
+        assert tables(page, folder) == 0
+        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.read_text().splitlines() if line.startswith("| [")]
+    first, second = lines(of(32, 1.0, 3.0) + of(1, 0.1, 0.2))
+    assert (first[0], first[4]) == ("[a](here/report.html): n train, f32, batch 32", "**3.00**")
+    assert (second[0], second[4]) == ("[a](here/report.html): n train, f32, batch 1", "**2.00**")
+    assert [line[0] for line in lines(of(32, 1.0, 3.0))] == ["[a](here/report.html)"]
+    with pytest.raises(NoPlace, match="^the run a has no training step of Plumbline beside one of a framework in n train, f32, batch 1, which"):
+        lines(of(32, 1.0, 3.0) + of(1, 0.1, 0.2)[:1])
+
+
 def test_the_pages_of_the_records_are_there():
     for folder in RESULTS.iterdir():
         text = (folder / "report.html").read_text()

@@ -94,6 +94,15 @@ def test_the_whole_way(session):
     assert "own logs" in html and theirs["reason"] in html and ours["rows"][0]["implementation"] in html
 
 
+@pytest.mark.parametrize("direction, packs", [("forward", False), ("forward_backward", True)])
+def test_filters_are_packed_once_for_inference_and_in_each_step_of_a_training(session, direction, packs):
+    line = ("conv2d", "3x3", [(4, 16, 12, 12), (32, 16, 3, 3)], {"padding": "1"})
+    (problem,) = (p.with_(direction=direction) for p in catalogue.forward_problems([line]))
+    (found,) = session.measure(problem, [Variant("plumbline", "vendor nhwc")], Plan(rounds=1, samples=1, logged=3))
+    reorders = [r.calls for r in found.vendor_log.rows if r.primitive == "reorder"]
+    assert all(calls >= 1 for calls in reorders) and bool(reorders) == packs, found.vendor_log.rows
+
+
 def test_compiled_modes_are_left_out_where_a_plan_says_so(session):
     quick, full = Plan(logged=2, logs_compiled=False), Plan(logged=2)
     jax, usual, other = Variant("jax", "jit"), Variant("torch", "eager"), Variant("torch", "eager", "tcmalloc")

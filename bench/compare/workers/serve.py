@@ -2,7 +2,8 @@
 
     {"do": "prepare", "job": NAME, "problem": {...}, "mode": MODE, "inputs": FILE, "results": FILE, "inject": {...}}
                               -> {"first_s": seconds of the first step}     the results are written to FILE
-    {"do": "run", "job": NAME, "samples": N, "least_s": S, "warm_s": how long before the samples, at least}
+    {"do": "run", "job": NAME, "samples": N, "least_s": S, "least_calls": in a sample, "warm_s": how long before the samples, at least,
+     "warm_calls": before that}
                               -> {"samples_s": [...], "calls": calls a sample, "fault_s": what an injected cost took in a call, ...}
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
@@ -126,10 +127,11 @@ class Job:
             found.append(float(self.work.y))
         return {"losses": found}
 
-    def run(self, samples, least_s, warm_s):
-        self.warm_up(warm_s)
+    def run(self, request):
+        self.warm_up(request.get("warm_s", 0.0), request.get("warm_calls", 0))
         if not self.calls:
-            self.calls = self.calls_for(least_s)
+            self.calls = self.calls_for(request["least_s"], request.get("least_calls", 1))
+        samples = request["samples"]
         before, times, fault_s, began = counters(), [], self.fault_s(), time.monotonic()
         for _ in range(samples):
             times.append(self.seconds_of(self.calls) / self.calls)
@@ -139,10 +141,13 @@ class Job:
                 "peak_bytes": peak_bytes(), "memory": self.framework.memory() if device.NAME == "cuda" else {},
                 **{key: (after[key] - before[key]) / calls for key in after}}
 
-    def warm_up(self, warm_s):
+    def warm_up(self, warm_s, warm_calls):
         """Threads wake up, and caches forget the others. Processors of a virtual machine that wake may share one of the host's for some
         milliseconds, so that threads which wait for each other take many times as long: it goes on while a step takes more than twice the
         least so far, and when there is none yet, though not for ever."""
+        for _ in range(warm_calls):
+            self.step()
+        self.wait()
         least, seconds = self.least_s, 0.0
         start = now = time.perf_counter()
         while now - start < warm_s or (now - start < MOST_WARM * warm_s and seconds > 2 * least):
@@ -161,9 +166,8 @@ class Job:
         self.wait()
         return time.perf_counter() - start
 
-    def calls_for(self, least_s):
-        """Doubles the calls until they take long enough; one where any is."""
-        calls = 1
+    def calls_for(self, least_s, calls):
+        """Doubles the calls until they take long enough."""
         while least_s > 0:
             if self.seconds_of(calls) >= least_s or calls >= 1 << 20:
                 break
@@ -232,7 +236,7 @@ def answer(framework, jobs, request):
         jobs[request["job"]], reply = prepare(framework, request)
         return reply
     if request["do"] == "run":
-        return jobs[request["job"]].run(request["samples"], request["least_s"], request.get("warm_s", 0.0))
+        return jobs[request["job"]].run(request)
     if request["do"] == "epoch":
         return jobs[request["job"]].epoch(request)
     if request["do"] == "losses":

@@ -142,6 +142,7 @@ class Work:
         return self.run(self.values)
 
     def step(self):
+        self.y = None  # whose memory the next call may have
         self.y = self.run(self.values)
         if self.is_network:
             self.y = float(self.y)

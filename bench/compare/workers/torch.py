@@ -130,6 +130,7 @@ class Work:
         return loss
 
     def step(self):
+        self.y = self.dxs = None  # whose memory the next call may have
         if self.problem["direction"] == "forward":
             with torch.no_grad():
                 self.y = self.function()

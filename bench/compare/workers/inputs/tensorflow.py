@@ -17,6 +17,16 @@ def augmented(x, label):
     return normalised(tf.image.random_flip_left_right(x)), label
 
 
+def options_of(mode):
+    """Unless told otherwise, tf.data makes one step of map and batch, which works up to 16 batches ahead, in the others' turns too, and
+    puts a prefetch behind what has none: nothing would come one after the other."""
+    options = tf.data.Options()
+    options.experimental_optimization.map_and_batch_fusion = False
+    options.experimental_optimization.inject_prefetch = False
+    options.autotune.enabled = mode != "after"
+    return options
+
+
 class Pipeline(Common):
     def __init__(self, framework, problem, tensors, mode):
         pixels, labels, step, values = split(problem, tensors)
@@ -26,6 +36,7 @@ class Pipeline(Common):
         data = data.map(augmented, num_parallel_calls=parallel).batch(problem["batch"], drop_remainder=True)
         if mode == "overlapped":
             data = data.prefetch(2)
+        data = data.with_options(options_of(mode))
         work = None if mode == "augment" else framework.Work(step, values, "function")
         first = normalised(pixels[:problem["batch"]]).numpy().transpose(0, 3, 1, 2)
         super().__init__(work, iter(data), mode, first)

@@ -32,7 +32,7 @@ def batch_norm(t, a):
                 t[name] = (1 - a["momentum"]) * t[name] + a["momentum"] * value
     else:
         mean, var = t["running_mean"], t["running_var"]
-    return (x - mean) * (jax.lax.rsqrt(var + a["epsilon"]) * t["w"]) + t["b"]
+    return ((x - mean) * (jax.lax.rsqrt(var + a["epsilon"]) * t["w"]) + t["b"]).astype(t["x"].dtype)
 
 
 def linear(t, a):
