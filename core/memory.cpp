@@ -115,7 +115,7 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
   bool is_cut = false;  // from the piece that was preallocated
   const auto take = [&]() -> void* {
     lock();
-    void* block = slab_ ? slab_->get(block_bytes) : nullptr;
+    void* block = slab_ ? slab_->get(detail::aligned(block_bytes)) : nullptr;  // so that the next is aligned
     is_cut = block != nullptr;
     const bool asks = !block && static_cast<int64_t>(block_bytes) <= limit_ - stats_.reserved_bytes;
     if (asks) stats_.reserved_bytes += static_cast<int64_t>(block_bytes);  // at once: two threads would both find room
@@ -204,7 +204,7 @@ void Allocator::trim() {
       void* const block = taken(noted);
       if (slab_ && slab_->holds(block)) {
         lock();
-        slab_->put(block, bytes_of_bin(bin));
+        slab_->put(block, detail::aligned(bytes_of_bin(bin)));
         unlock();
         continue;
       }
@@ -226,6 +226,7 @@ void Allocator::set_limit(size_t bytes) {
 void Allocator::preallocate(size_t bytes) {
   if (!keeps_blocks()) return;
   PLUMB_CHECK(!slab_, "preallocate: {} bytes are preallocated already; this is done once", slab_->bytes());
+  PLUMB_CHECK(bytes <= size_t{1} << 62, "preallocate: {} bytes are more than a machine has", bytes);
   const size_t whole = detail::aligned(bytes);
   lock();
   const int64_t taken = stats_.reserved_bytes, limit = limit_;

@@ -18,9 +18,10 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 class Printer {
  public:
   explicit Printer(const Tensor& x) : x_(x), strides_(strides_of(x.spec())), is_short_(x.numel() > kMostElements) {
-    visit(0, 0, [this](int64_t offset) { width_ = std::max(width_, number(offset).size()); });
+    if (x.numel() > 0) visit(0, 0, [this](int64_t offset) { width_ = std::max(width_, number(offset).size()); });
   }
   std::string text() const {
+    if (x_.numel() == 0) return "[]";
     std::string out;
     print(out, 0, 0);
     return out;
@@ -44,8 +45,10 @@ class Printer {
       if constexpr (std::is_integral_v<T>) {
         return std::to_string(v);
       } else {
+        const auto wide = static_cast<double>(static_cast<Wide<T>>(v));
+        if (wide != wide) return "nan";  // some have a sign, which is no news
         char text[32];
-        std::snprintf(text, sizeof text, "%.6g", static_cast<double>(static_cast<Wide<T>>(v)));
+        std::snprintf(text, sizeof text, "%.6g", wide);
         return text;
       }
     });

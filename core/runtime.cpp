@@ -25,10 +25,11 @@ constinit std::atomic<Runtime*> known[kMost] = {};  // what is in the table, for
 
 // Under the lock.
 void look(Table& t) {
-  if (std::exchange(t.has_looked, true) || !detail::has_cuda_kernels()) return;
+  if (t.has_looked || !detail::has_cuda_kernels()) return;
   t.why_none.clear();
   t.all = detail::make_runtimes(t.why_none);
   for (size_t i = 0; i < t.all.size(); ++i) known[i] = t.all[i].get();
+  t.has_looked = true;
 }
 
 [[gnu::noinline, gnu::cold]] Runtime& find(Device d) {

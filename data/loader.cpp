@@ -199,7 +199,7 @@ void Loader::start_epoch(int64_t epoch) {
               "loader: the size of {} has changed since the loader was made", data_->name);
   {
     std::unique_lock lock(mutex_);
-    claimed_ = batches_;
+    claimed_ = handed_out_ = batches_;  // at its end, should anything below throw
     finished_.wait(lock, [&] { return busy_ == 0; });
     epoch_ = epoch;
     if (options_.shuffle) shuffle(order_, options_.seed, epoch);

@@ -1,6 +1,7 @@
 #include "data/synthetic.h"
 
 #include <algorithm>
+#include <new>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -13,6 +14,8 @@ constexpr int64_t kKnots = 5;
 constexpr int32_t kNoise = 80;             // noise is 0 ... kNoise
 constexpr int32_t kSignal = 255 - kNoise;  // patterns are 0 ... kSignal, so that no sum needs to be clipped
 constexpr int64_t kOne = 256;              // the unit of positions between two knots
+
+constexpr int64_t kMostClasses = int64_t{1} << 32;  // which a random number of 32 bits reaches
 
 // Where pixel i of `extent` stands: after which knot, and how far.
 struct Place {
@@ -40,8 +43,16 @@ void fill_noise(std::vector<uint8_t>& out, uint64_t seed, uint64_t stream) {
 
 // Patterns are kept half done: interpolated along x, as kKnots rows of `width` for each class and channel.
 std::vector<uint16_t> make_patterns(const SyntheticSpec& spec, int64_t width) {
-  const auto rows = static_cast<size_t>(spec.classes * spec.image[0] * kKnots);
-  std::vector<uint16_t> patterns(rows * static_cast<size_t>(width));
+  PLUMB_CHECK(spec.classes <= kMostClasses, "synthetic: {} classes were asked for; use at most {}", spec.classes,
+              kMostClasses);
+  const Shape shape{spec.classes, spec.image[0], kKnots, width};
+  std::vector<uint16_t> patterns;
+  try {
+    patterns.resize(static_cast<size_t>(shape.numel()));
+  } catch (const std::bad_alloc&) {
+    fail("synthetic: out of memory for the patterns of {} classes of images of shape {}", spec.classes, spec.image);
+  }
+  const auto rows = static_cast<size_t>(shape.numel() / width);
   for (size_t row = 0; row < rows; ++row) {
     uint32_t knots[kKnots + 3];
     for (uint32_t block = 0; block < 2; ++block) {

@@ -176,6 +176,23 @@ TEST_F(AllocatorTest, BlocksAreCutFromWhatIsPreallocated) {
   EXPECT_EQ(memory_.stats().system_allocations, 1);
 }
 
+TEST_F(AllocatorTest, BlocksCutFromThePreallocatedAreAlignedWhateverTheirSizes) {
+  constexpr size_t kAll = 1 << 20;
+  if (!kCaching) return;
+  EXPECT_TRUE(test::refused([&] { memory_.preallocate(SIZE_MAX); }, "are more than a machine has"));
+  memory_.preallocate(kAll);
+  std::vector<std::pair<void*, size_t>> held;
+  for (const size_t bytes : {300, 600, 300, 350, 800, 300}) held.emplace_back(memory_.get(bytes, kClass), bytes);
+  for (const auto& [block, bytes] : held) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % kAlignment, 0u) << bytes;
+    memory_.put(block, bytes, kClass);
+  }
+  memory_.trim();
+  void* const whole = memory_.get(kAll, kClass);
+  memory_.put(whole, kAll, kClass);
+  EXPECT_EQ(memory_.stats().system_allocations, 1);
+}
+
 TEST_F(AllocatorTest, ThreadsShareIt) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

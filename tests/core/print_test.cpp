@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "ops/convert.h"
@@ -27,7 +28,9 @@ TEST(Print, ShowsTheSpecAndTheElementsInLogicalOrder) {
   EXPECT_EQ(printed(to(images, Layout::kNhwc)).substr(22), printed(images).substr(22));
   EXPECT_EQ(printed(full(Shape{}, 2, DType::kBf16)), "bf16 () nchw\n2");
   EXPECT_EQ(printed(Tensor::from({int64_t{1} << 60}, {1})), "i64 (1) nchw\n[1152921504606846976]");
-  EXPECT_EQ(printed(zeros({2, 0})), "f32 (2, 0) nchw\n[[],\n []]");
+  EXPECT_EQ(printed(zeros({2, 0})), "f32 (2, 0) nchw\n[]");
+  EXPECT_EQ(printed(zeros({int64_t{1} << 40, 0})), "f32 (1099511627776, 0) nchw\n[]");
+  EXPECT_EQ(printed(Tensor::from({-std::nanf(""), 1.0f}, {2})), "f32 (2) nchw\n[nan,   1]");
 }
 
 TEST(Print, ShowsTheEndsOfLongDimensions) {

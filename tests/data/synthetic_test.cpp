@@ -1,4 +1,5 @@
 #include "data/synthetic.h"
+#include "tests/support/compare.h"
 
 #include <gtest/gtest.h>
 
@@ -121,6 +122,14 @@ TEST(Synthetic, ClassesCanBeTold) {
     right += static_cast<int64_t>(nearest) == test.labels[static_cast<size_t>(i)];
   }
   EXPECT_GT(right, 270);
+}
+
+TEST(Synthetic, MoreClassesThanThereIsMemoryForAreRefused) {
+  EXPECT_TRUE(test::refused(
+      [] {
+        synthetic({.image = {8, 32, 32}, .classes = int64_t{1} << 61, .count = 1});
+      },
+      "synthetic: 2305843009213693952 classes were asked for; use at most 4294967296"));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class ScriptedTest : public testing::Test {
  protected:
   ~ScriptedTest() override {
     script_.fail_from = script_.fault_at = test::ScriptedRuntime::kNever;
-    script_.holds_events = false;
+    script_.holds_events = script_.fails_to_wait = false;
     script_.replays = test::ScriptedRuntime::kNever;
   }
   const Device device_ = scripted().device;
@@ -148,6 +148,22 @@ TEST_F(ScriptedTest, StagingIsWrittenAgainOnlyAfterItsCopy) {
     EXPECT_EQ(std::ranges::count(script_.log, "copy to_device"), i + 1);
     EXPECT_EQ(std::ranges::count(script_.log, "wait_for"), i);  // for the batch before
   }
+}
+
+TEST_F(ScriptedTest, AnEpochThatCannotBeginIsOver) {
+  const datasets::Dataset set = datasets::synthetic({.image = {3, 8, 6}, .classes = 10, .count = 40});
+  script_.holds_events = true;
+  datasets::Loader loader(set, {.batch = 10, .workers = 1, .device = device_});
+  datasets::Batch batch;
+  loader.start_epoch(0);
+  ASSERT_TRUE(loader.next(batch));
+  ASSERT_TRUE(loader.next(batch));
+  script_.fails_to_wait = true;
+  EXPECT_TRUE(test::refused([&] { loader.start_epoch(1); }, "a wait fails"));
+  script_.fails_to_wait = false;
+  EXPECT_FALSE(loader.next(batch));
+  loader.start_epoch(1);
+  EXPECT_TRUE(loader.next(batch));
 }
 
 TEST_F(ScriptedTest, ACandidateThatTakesTheDeviceAlongIsMeasuredOnce) {

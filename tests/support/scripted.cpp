@@ -69,6 +69,7 @@ void ScriptedRuntime::do_wait(Stream) {
 
 void ScriptedRuntime::do_wait_for(const RuntimeEvent& e) {
   log.push_back("wait_for");
+  PLUMB_CHECK(!fails_to_wait, "a wait fails");
   static_cast<const Event&>(e).is_done = true;
 }
 

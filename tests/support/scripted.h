@@ -18,6 +18,7 @@ class ScriptedRuntime final : public Runtime {
   int64_t fail_from = kNever;  ///< from this allocation on (0 is the next), there is no memory
   int64_t fault_at = kNever;   ///< this launch (0 is the next) fails; the next wait reports it
   bool holds_events = false;   ///< events are done only after a wait for them
+  bool fails_to_wait = false;  ///< for an event
   int64_t replays = kNever;    ///< of each graph that is captured from now on; one more fails
   /// The calls so far: "allocate", "launch plumb:softmax", "copy to_device", "wait", "wait_for".
   std::vector<std::string> log;
