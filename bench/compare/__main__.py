@@ -77,7 +77,7 @@ def engines_of(a):
     programs = {k: v for k, v in (p.split("=", 1) for p in a.programs) if pathlib.Path(v).exists()}
     for word in getattr(a, "python", ()):
         framework, _, path = word.partition("=")
-        path = str(seen_from_the_caller(path))
+        path = path and str(seen_from_the_caller(path))
         if framework not in FRAMEWORKS or not os.access(path, os.X_OK):
             raise BadInput(f"--python {word}: use FRAMEWORK=PATH, of {', '.join(FRAMEWORKS)}, PATH being a Python that can be run")
         programs[framework] = path

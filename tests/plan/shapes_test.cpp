@@ -12,6 +12,7 @@
 #include "dispatch/policy.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
+#include "kernels/linear.h"
 #include "kernels/pool2d.h"
 #include "ops/conv2d.h"
 #include "ops/pool2d.h"
@@ -128,6 +129,19 @@ TEST(PlannedShapesTest, OtherDtypesAndEmptyTensorsAreLeftToOurKernels) {
 }
 
 // Those of NHWC are compiled at run time: for f32 there is none of the average's gradient.
+TEST(PlannedShapesTest, ProductsWithSidesBeyond32BitsAreOurs) {
+  const int64_t n = (int64_t{1} << 31) + 64;
+  const auto of = [](int64_t rows) {
+    const TensorSpec x(Shape{rows, 1}), w(Shape{1, 1});
+    std::set<std::string> names;
+    const Candidates offered = candidates<LinearForward>({}, {x, w}, {x});
+    for (const auto& c : offered.all()) names.insert(c.algorithm);
+    return names;
+  };
+  EXPECT_EQ(of(64), (std::set<std::string>{"cublaslt", "gemm"}));
+  EXPECT_EQ(of(n), (std::set<std::string>{"gemm"}));
+}
+
 TEST(PlannedShapesTest, PoolingHasPlans) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const int64_t counts_padding : {0, 1}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
@@ -229,6 +230,7 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   if (!runtime.properties().is_gpu()) return;
   if (dtype != DType::kF32 && dtype != DType::kF64 && dtype != DType::kBf16) return;
   if (p.d.rows == 0 || p.d.columns == 0 || p.depth == 0 || p.count == 0) return;  // matrices have no extents of 0
+  if (std::max({p.d.rows, p.d.columns, p.depth, p.count}) > INT32_MAX) return;  // its extents are 32 bits; ours are not
   if (p.gives_mask && p.d.rows % 128 != 0) return;  // it does not say what it writes past the end of a row
   if (!runtime.is_present()) {
     candidates.add(Provider::kCublasLt, "cublaslt", [=] { return unknown_kernel(device); });
