@@ -9,6 +9,7 @@
 
 #include "core/runtime.h"
 #include "dispatch/attempts.h"
+#include "dispatch/described.h"
 #include "dispatch/machine.h"
 #include "dispatch/policy.h"
 #include "dispatch/timing.h"
@@ -34,31 +35,6 @@ size_t workspace_limit(Device device) {
 
 namespace detail {
 namespace {
-
-// The work itself, whatever may be chosen for it.
-std::string work_of(const PreparedKernel& p) {
-  std::string text = p.kind->name;
-  constexpr char digits[] = "0123456789abcdef";
-  for (size_t i = 0; i < (p.kind->tunes_alike ? 0 : p.kind->param_words); ++i) {
-    text += i ? '.' : ' ';
-    for (int shift = 60; shift >= 0; shift -= 4) text += digits[(p.params[i] >> shift) & 15];
-  }
-  for (const TensorSpec& s : p.in()) text += " " + to_string(s);
-  text += " ->";
-  for (const TensorSpec& s : p.out()) text += " " + to_string(s);
-  const Device d = p.policy.device;
-  text += d.is_cpu() ? message(" threads {}", threads_of(p.policy)) : " on " + runtime_of(d).properties().name;
-  return text + message(" math {}", static_cast<int>(p.policy.math));
-}
-
-std::string describe(const PreparedKernel& p, KernelSet kernels) {
-  std::string text = work_of(p);
-  if (kernels == KernelSet::kVendor) text += " of the vendor";
-  if (p.policy.algorithm) text += message(" among {}", algorithm_name(p.policy.algorithm));
-  if (limit_of_workspace != kNoLimit) text += message(" within {} bytes", limit_of_workspace.load());
-  return text;
-}
-std::string describe(const PreparedKernel& p) { return describe(p, p.policy.kernels); }
 
 struct Made {
   std::string algorithm;

@@ -53,17 +53,6 @@ struct OnlyRandom {
         "random", [] { return writes(1); }, false);
   }
 };
-// One whose making fails, beside one that can be made, or alone.
-struct Failing {
-  static constexpr char kName[] = "failing";
-  struct Params {
-    int64_t has_other = 0;
-  };
-  static void cpu(const Problem<Params>& p, Candidates& c) {
-    c.add("broken", []() -> std::unique_ptr<Kernel> { fail("broken: it cannot be built"); });
-    if (p.params.has_other) c.add("whole", [] { return writes(1); });
-  }
-};
 struct Nothing {
   static constexpr char kName[] = "nothing";
   using Params = NoParams;
@@ -243,20 +232,6 @@ TEST(Select, MeasuringFindsTheFastestAndRemembersIt) {
   const auto known = choices_about("several 0000000000000064");
   ASSERT_EQ(known.size(), 1u);
   EXPECT_EQ(known.begin()->second, "fast");
-}
-
-TEST(Select, MeasuringGoesOnWithoutWhatCannotBeMade) {
-  const PolicyScope measured({.search = Search::kMeasured});
-  EXPECT_EQ(prepare<Failing>({1}, {}, {kOne})->kernel->info().algorithm, "whole");
-  EXPECT_TRUE(refused([] { prepare<Failing>({0}, {}, {kOne}); }, "broken: it cannot be built"));
-}
-
-TEST(Select, NamesTheWayOutWhereNothingIsDeterministic) {
-  const PolicyScope deterministic({.search = Search::kDeterministic});
-  EXPECT_TRUE(refused([] { prepare<OnlyRandom>({}, {}, {kOne}); },
-                      "only_random: no deterministic kernel on cpu takes this problem; without Search::kDeterministic "
-                      "random does"));
-  EXPECT_TRUE(refused([] { prepare<Nothing>({}, {}, {kOne}); }, "nothing: no kernel on cpu takes this problem"));
 }
 
 // Beside the work under way there may be no room for another copy of its operands.

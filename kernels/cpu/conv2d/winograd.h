@@ -7,8 +7,8 @@ namespace plumb::cpu {
 
 /// y (N, OC, OH, OW) from {x, w} or {x, w, b} by F(m x m, 3x3), m = 2 or 4: f32, x and y NHWC, w plain (OC, IC, 3, 3),
 /// stride, dilation and groups 1, any channels and any padding; adds b and applies params.activation. Wants w packed.
-/// The order of each sum is the same for every number of threads. Numbers are finite: an infinity or a NaN in x makes NaNs
-/// of its whole tile, as sums of both signs of it. Null if it does not apply.
+/// The order of each sum is the same for every number of threads. Numbers are finite: an infinity or a NaN in x makes
+/// NaNs of its whole tile. Null if it does not apply.
 std::unique_ptr<Kernel> winograd_forward(const Problem<Conv2dParams>& p, int m);
 
 /// dx from {dy, w}: the forward kernel on dy, with w rotated by 180 degrees and its channels swapped; or the adjoint of
