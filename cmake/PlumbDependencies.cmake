@@ -7,12 +7,13 @@ macro(plumb_require package)  # a macro: find_package sets variables
 endmacro()
 plumb_require(Threads)
 plumb_require(OpenMP COMPONENTS CXX)
-set(named_dnnl "${dnnl_DIR}")
-plumb_require(dnnl CONFIG)
-if(named_dnnl AND NOT dnnl_DIR STREQUAL named_dnnl)  # CMake looks elsewhere, without a word
-  unset(dnnl_DIR CACHE)
-  message(FATAL_ERROR "dnnl_DIR=${named_dnnl} has no oneDNN; scripts/setup --onednn3 fetches the one of the preset onednn3")
+if(dnnl_DIR AND NOT EXISTS "${dnnl_DIR}/dnnl-config.cmake" AND NOT EXISTS "${dnnl_DIR}/dnnlConfig.cmake")
+  set(nowhere ${dnnl_DIR})
+  unset(dnnl_DIR CACHE)  # CMake would look elsewhere without a word
+  message(FATAL_ERROR "dnnl_DIR=${nowhere} has no oneDNN; scripts/setup --onednn3 fetches the one of the preset onednn3. To "
+    "look elsewhere, configure again without it")
 endif()
+plumb_require(dnnl CONFIG)
 plumb_require(Eigen3 3.4 CONFIG)
 plumb_require(nlohmann_json 3.9 CONFIG)
 if(dnnl_VERSION VERSION_LESS 2.6)

@@ -1,7 +1,7 @@
 #include "data/synthetic.h"
 
 #include <algorithm>
-#include <new>
+#include <exception>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -49,7 +49,7 @@ std::vector<uint16_t> make_patterns(const SyntheticSpec& spec, int64_t width) {
   std::vector<uint16_t> patterns;
   try {
     patterns.resize(static_cast<size_t>(shape.numel()));
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {  // bad_alloc, or a length_error
     fail("synthetic: out of memory for the patterns of {} classes of images of shape {}", spec.classes, spec.image);
   }
   const auto rows = static_cast<size_t>(shape.numel() / width);

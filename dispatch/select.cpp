@@ -192,7 +192,7 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
   best = std::move(made[fastest_one.value_or(0)]);
   made.clear();
   memory_of(p.policy.device).trim();
-  if (fastest_one) keep_tuned(p.policy.device, work, best.algorithm);
+  if (fastest_one && !error) keep_tuned(p.policy.device, work, best.algorithm);  // else another time may tell more
   return best;
 }
 

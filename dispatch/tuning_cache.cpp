@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -120,14 +121,16 @@ void append_to_file(Device device, const std::string& work, const std::string& a
   fs::create_directories(file.parent_path(), ignored);
   if (!fs::exists(file, ignored)) {
     const fs::path titled = file.string() + message(".{}", ::getpid());
-    if (write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n"))
-      std::ignore = ::link(titled.c_str(), file.c_str());
+    const bool is_titled = write_all(titled, O_CREAT | O_EXCL, title_of(device) + "\n");
+    // Some file systems have no links: there, of two that are first the second one's file stays.
+    if (is_titled && ::link(titled.c_str(), file.c_str()) != 0 && errno != EEXIST) fs::rename(titled, file, ignored);
     fs::remove(titled, ignored);
   }
   const int fd = ::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return;
-  ::flock(fd, LOCK_EX);  // until it is closed
-  mend_end(fd);
+  bool is_alone = false;  // until it is closed; a process that has stopped while it was is not waited for
+  for (int tries = 0; tries < 500 && !(is_alone = ::flock(fd, LOCK_EX | LOCK_NB) == 0); ++tries) ::usleep(1000);
+  if (is_alone) mend_end(fd);
   const std::string line = work + "\t" + algorithm + "\n";
   std::ignore = ::write(fd, line.data(), line.size());
   ::close(fd);

@@ -68,6 +68,7 @@ TensorList RoundedParameters::gradients(const Tensor& loss) {
                 "train it without RoundedParameters",
                 network_.name(), i);
     PLUMB_CHECK(of_copy || found[i], "{}: the loss does not depend on its parameter number {}", network_.name(), i);
+    copies_[i].is_used = static_cast<bool>(of_copy);  // by this pass, whatever others did
     gradients.push_back(of_copy ? of_copy : found[i]);
   }
   return gradients;

@@ -121,13 +121,13 @@ class Finals {
   PoolVector<Due> due_;
 };
 
-// Runs nodes in descending order of their sequence numbers, by a heap: then a node's gradient is complete in its turn.
 // f16 is for keeping numbers: gradients of what is cast to it add up in f32.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   if (a.dtype() != DType::kF16) return add(a, b);
   return to(add(to(a, DType::kF32), to(b, DType::kF32)), DType::kF16);
 }
 
+// Runs nodes in descending order of their sequence numbers, by a heap: then a node's gradient is complete in its turn.
 class Engine final : public detail::GradientSink {
  public:
   Engine(std::span<const Tensor> xs, const GradOptions& options)

@@ -28,7 +28,7 @@ int64_t output_extent(const char* op, const char* dimension, int64_t extent, int
 }
 
 // Canonical parameters of the same pooling: where there is a single window the stride has no effect, and no kernel sees
-// one that is larger than the image.
+// one that is larger than the padded image and the window.
 Pool2dParams smallest(Pool2dParams p, const Shape& x, const Shape& y) {
   for (int i = 0; i < 2; ++i) {
     if (y[2 + i] != 1) continue;

@@ -20,6 +20,7 @@ from .measuring.engines import DEVICES, FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
 from .measuring.session import Session
 from .measuring.worker import Refused
+from .paths import seen_from_the_caller
 from .problems.catalogue import BadTable, read_table
 from .problems.networks import NETWORKS
 from .records import BadRecord, Store, read
@@ -42,12 +43,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         raise BadInput(f"{message}; --help lists what there is")
-
-
-def seen_from_the_caller(path):
-    """A path of the command line: the script runs the program in the repository, and its user is elsewhere."""
-    folder = pathlib.Path(os.environ.get("PLUMB_CALLER", "."))
-    return pathlib.Path(path) if folder.resolve() == pathlib.Path.cwd() else folder / path
 
 
 def some_of(words, known, option):

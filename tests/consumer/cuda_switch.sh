@@ -5,6 +5,7 @@ set -uo pipefail
 cmake=$1 source=$2 work=$3
 shift 3
 common=("$@" "-DPLUMBLINE_SOURCE=$source")
+own_compiler=${CUDACXX-}
 switch=$(dirname "$0")/cuda
 rm -rf "$work"
 failures=0 has_toolkit=0
@@ -70,8 +71,10 @@ accepts OFF -DPLUMB_CUDA=AUTO
 refuses "$missing" -DPLUMB_CUDA=ON
 # In the same folder, one that has come since is taken.
 if [ $has_toolkit = 1 ]; then
-  unset CUDACXX
-  text=$("$cmake" -S "$switch" -B "$work/${switch##*/}" "${common[@]}" -DPLUMB_CUDA=ON 2>&1 | tr -s '[:space:]' ' ')
+  if [ "$own_compiler" ]; then export CUDACXX=$own_compiler; else unset CUDACXX; fi
+  unnamed=()
+  for word in "${common[@]}"; do [[ $word = -DCMAKE_CUDA_COMPILER=* ]] || unnamed+=("$word"); done
+  text=$("$cmake" -S "$switch" -B "$work/${switch##*/}" "${unnamed[@]}" -DPLUMB_CUDA=ON 2>&1 | tr -s '[:space:]' ' ')
   grep -Eq "CUDA toolkit $toolkit " <<<"$text" || fail "the second configuring should find a toolkit"
 fi
 exit $failures

@@ -128,7 +128,6 @@ TEST(PlannedShapesTest, OtherDtypesAndEmptyTensorsAreLeftToOurKernels) {
   EXPECT_EQ(plans<Conv2dForward>({}, {none, f32}, conv2d_output({}, none, f32)), 0);
 }
 
-// Those of NHWC are compiled at run time: for f32 there is none of the average's gradient.
 TEST(PlannedShapesTest, ProductsWithSidesBeyond32BitsAreOurs) {
   const int64_t n = (int64_t{1} << 31) + 64;
   const auto of = [](int64_t rows) {
@@ -142,6 +141,7 @@ TEST(PlannedShapesTest, ProductsWithSidesBeyond32BitsAreOurs) {
   EXPECT_EQ(of(n), (std::set<std::string>{"gemm"}));
 }
 
+// Those of NHWC are compiled at run time: for f32 there is none of the average's gradient.
 TEST(PlannedShapesTest, PoolingHasPlans) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     for (const int64_t counts_padding : {0, 1}) {

@@ -9,8 +9,8 @@ from ..problems import catalogue
 NAME = "ops"
 SHOWS = ("How long one op takes from Python, warm, beside the same op in Plumbline: vendor with the vendor's kernels alone, best with the "
          "fastest known. Every side has the same tensors, each framework is at its best layout, and nothing was timed before its output "
-         "and its gradients agreed. What has a gradient counts as new in each call, as in training, and a pack of it is made again; forward "
-         "is as in inference, where Plumbline keeps the packs of filters.")
+         "and its gradients agreed. Since 2026-11-28 what has a gradient counts as new in each call, as in training, and a pack of it is "
+         "made again; forward is as in inference, where Plumbline keeps the packs of filters.")
 
 # A shape of each kind of layer, large and small, for the quick comparison.
 QUICK = [("conv2d", "alexnet.conv2"), ("conv2d", "vgg16.conv1_2"), ("conv2d", "vgg16.conv3_2"), ("conv2d", "resnet50.res4b_branch2a"),

@@ -71,10 +71,19 @@ class Problem:
         normalised = self.kind == "network" and any(node["op"] == "batch_norm" for node in self.nodes)
         return "normalised network" if normalised else self.kind
 
+    def since(self):
+        """What is done otherwise since the first records of such a problem: those are not of the same work."""
+        if self.direction == "input":
+            yield "a sample is whole epochs"
+        if self.kind == "op" and self.dtype == "bf16":
+            yield "inputs are rounded for the reference, too"
+        if self.kind == "op" and self.direction == "forward_backward" and "w" in self.gradients:
+            yield "weights are packed in each call"
+
     def id(self):
         """Sixteen digits that two problems share only if they are the same."""
         subject = self.subject()
         subject["flops"] += self.steps * self.miscounted[0]
         subject["bytes"] += self.miscounted[1]
-        text = json.dumps([self.to_worker(), subject], sort_keys=True)
+        text = json.dumps([self.to_worker(), subject, *self.since()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -201,6 +201,7 @@ def test_paths_of_the_command_line_are_seen_from_where_the_user_is(compare, monk
     monkeypatch.setenv("PLUMB_CALLER", str(tmp_path))
     said = compare("report", "there", "--out", "page.html").stderr
     assert str(tmp_path / "there") in said
+    assert str(tmp_path / "r.csv") in compare("import", "huggingface", "r.csv").stderr
     shapes = tmp_path / "shapes.txt"
     shapes.write_text("no shape\n")
     assert str(shapes) in compare("--only", "ops", "--shapes", "shapes.txt", "--judge").stderr

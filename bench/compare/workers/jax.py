@@ -126,13 +126,14 @@ class Work:
         return y
 
     def step(self):
+        self.result = None  # whose memory the next call may have
         if self.is_network:
             y = self.train()
         else:
             self.result = self.run(self.wanted, self.state, self.statistics, self.rest, self.dy)
         if device.NAME == "cpu":  # a GPU is waited for at the end of a sample, as the other sides wait for it
             jax.block_until_ready(self.result)
-            self.result = None  # whose memory the next call may have
+            self.result = None
         if self.is_network:
             self.y = float(y)
 

@@ -6,6 +6,7 @@ import inspect
 import pathlib
 import textwrap
 
+from ...paths import seen_from_the_caller
 from .. import Store
 from . import FORMATS
 from .source import Source
@@ -28,8 +29,8 @@ def describe():
 def add_arguments(parser):
     parser.description, parser.formatter_class = describe(), argparse.RawDescriptionHelpFormatter
     parser.add_argument("format", metavar="FORMAT", choices=[*FORMATS, PUBLISHED], help=f"{', '.join(FORMATS)} or {PUBLISHED}")
-    parser.add_argument("files", nargs="*", metavar="FILE", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, metavar="RECORDS", default=pathlib.Path("build/compare/imported.jsonl"),
+    parser.add_argument("files", nargs="*", metavar="FILE", type=seen_from_the_caller)
+    parser.add_argument("--out", type=seen_from_the_caller, metavar="RECORDS", default=pathlib.Path("build/compare/imported.jsonl"),
                         help="the file of records to add to; default %(default)s. What it has already, it gets no second time")
     parser.add_argument("--engine", metavar="NAME", help="what was measured, where the file does not say it")
     parser.add_argument("--machine", metavar="TEXT", help="the processor or device it was measured on, where the file does not say it")
