@@ -168,8 +168,12 @@ def measure(words):
         EXPERIMENTS[name].run(bench)
     write(a.out / "report.html", page(store.records))
     console.print(f"measured in {(time.monotonic() - start) / 60:.1f} minutes; the page is {a.out / 'report.html'}", highlight=False)
-    print("\n".join(verdict.ten_lines(store.records, names)))
+    say_verdict(store.records, names)
     return 0
+
+
+def say_verdict(records, names):
+    print("\n".join(verdict.ten_lines(records, names)) or "no two sides did the same work in these records: there is no verdict, and the page has the rows")
 
 
 def foreseen_minutes(bench, names):
@@ -191,7 +195,7 @@ def report(words):
     if not records:
         raise BadInput(f"there is no whole record in {' or '.join(str(path) for path in a.records)}")
     write(a.out, page(records))
-    print("\n".join(verdict.ten_lines(records, EXPERIMENTS)))
+    say_verdict(records, EXPERIMENTS)
     return 0
 
 

@@ -213,3 +213,10 @@ def test_words_are_judged_without_anything_to_run(compare):
     for words in ([], ["--only", "ops", "--dtypes", "f32"], ["audit", "--frameworks", "torch"]):
         done = compare(*words, "--judge")
         assert done.returncode == 0 and not done.stdout + done.stderr
+
+
+def test_records_of_one_side_have_no_verdict_and_say_so(measured, tmp_path, compare):
+    ours = [line for line in (measured[0] / "records.jsonl").read_text().splitlines() if json.loads(line)["engine"]["name"] == "plumbline"]
+    (tmp_path / "one.jsonl").write_text(ours[0] + "\n" + ours[1][:100])  # and one that an interrupt has cut off
+    done = compare("report", tmp_path / "one.jsonl", "--out", tmp_path / "page.html")
+    assert done.returncode == 0 and done.stdout.startswith("no two sides did the same work in these records")
