@@ -22,8 +22,8 @@ int run(int argc, char** argv) {
   const plumb::app::CommandLine line("plumb: a neutral baseline for deep-learning frameworks", "plumb");
   line.version(versions());
   line.footer(
-      "The fastest kernels are measured once and remembered in $PLUMB_CACHE [~/.cache/plumbline]; \"off\" remembers\n"
-      "nothing. Every subcommand has --help of its own.");
+      "The fastest kernels are measured once and remembered in $PLUMB_CACHE [$XDG_CACHE_HOME/plumbline or\n"
+      "~/.cache/plumbline]; \"off\" remembers nothing. Every subcommand has --help of its own.");
   plumb::app::add_train(line);
   plumb::app::add_eval(line);
   plumb::app::add_info(line);
