@@ -73,8 +73,12 @@ std::vector<Row> rows_of(const Config& c, Layout layout, Device device, const me
 /// A folder that is gone at the end.
 class Folder {
  public:
-  Folder() : path_((fs::temp_directory_path() / "plumb-audit-XXXXXX").string()) {
-    PLUMB_CHECK(mkdtemp(path_.data()), "audit plans: no folder can be made in {}", fs::temp_directory_path().string());
+  Folder() {
+    std::error_code error;
+    const fs::path where = fs::temp_directory_path(error);
+    PLUMB_CHECK(!error, "audit plans: TMPDIR names no folder ({}); name one, or give --processes 0", error.message());
+    path_ = (where / "plumb-audit-XXXXXX").string();
+    PLUMB_CHECK(mkdtemp(path_.data()), "audit plans: no folder can be made in {}", where.string());
   }
   ~Folder() {
     std::error_code ignored;
@@ -250,9 +254,7 @@ void add_audit(const CommandLine& plumb) {
   auto what = std::make_shared<std::string>();
   cmd.add("what", *what, {.text = "plans", .is_required = true});
   add_model_option(cmd, c->model);
-  cmd.add("--on", c->on,
-          {.text = "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it",
-           .is_required = true});
+  add_device_description_option(cmd, c->on);
   add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of the images, [nchw, then nhwc]: "});
   add_dtype_option(cmd, c->precision);
   add_batch_option(cmd, c->batch, "Images of a step");

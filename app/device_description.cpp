@@ -21,6 +21,12 @@ std::vector<std::string> described_devices() {
   return names;
 }
 
+void add_device_description_option(const CommandLine& cmd, std::string& on) {
+  cmd.add("--on", on,
+          {.text = "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it",
+           .is_required = true});
+}
+
 std::string device_description(const std::string& name_or_file) {
   const auto found = builtin_devices().find(name_or_file);
   if (found != builtin_devices().end()) return found->second;
@@ -59,7 +65,9 @@ measure::DeviceRoofs roofs_of(const std::string& description) {
   const auto d = nlohmann::json::parse(description);
   const auto number = [&](const char* key) {
     const double n = d.contains(key) && d[key].is_number() ? d[key].get<double>() : 0.0;
-    PLUMB_CHECK(n > 0, "the description of a device has no \"{}\" above 0; its roofs cannot be told without", key);
+    constexpr double kMost = 1e9;  // beyond any device's, and far from where roofs would not be numbers
+    PLUMB_CHECK(n >= 1 && n <= kMost,
+                "the description of a device has no \"{}\" from 1 to {}; its roofs cannot be told without", key, kMost);
     return n;
   };
   measure::DeviceRoofs r;

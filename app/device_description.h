@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/command/command_line.h"
 #include "measure/device_roofs.h"
 
 namespace plumb::app {
@@ -12,6 +13,8 @@ namespace plumb::app {
 std::string device_description(const std::string& name_or_file);
 /// The names of those that are built in.
 std::vector<std::string> described_devices();
+/// --on, which names one and must be given.
+void add_device_description_option(const command::CommandLine& cmd, std::string& on);
 
 /// The roofs of the device of a description; what is not known of it is 0.
 measure::DeviceRoofs roofs_of(const std::string& description);

@@ -37,7 +37,6 @@ datasets::Normalization normalization(const EvalConfig& c, int64_t channels) {
   if (n.mean.empty()) return normalization_of(c.model);
   check_channels("--mean", n.mean, channels);
   check_channels("--std", n.deviation, channels);
-  for (const double d : n.deviation) PLUMB_CHECK(d > 0, "--std: {} is too small; deviations are above 0", d);
   return n;
 }
 
@@ -89,16 +88,17 @@ void add_eval(const CommandLine& plumb) {
           {.text = "Weights by PyTorch's names: a file of safetensors, or a checkpoint of plumb train or its folder",
            .is_required = true});
   cmd.add("--data", c->data, {.text = "Folder of the data set, or synthetic", .is_required = true});
-  const auto add_numbers = [&](const char* option, std::vector<double>& numbers, const char* about) {
-    const auto take = [&numbers](const std::string& text) {
+  const auto add_numbers = [&](const char* option, std::vector<double>& numbers, auto number, const char* about) {
+    const auto take = [&numbers, number](const std::string& text) {
       refuse_empty(text);
-      for (const std::string& part : between_commas(text)) numbers.push_back(finite_number(part));
+      for (const std::string& part : between_commas(text)) numbers.push_back(number(part));
     };
     cmd.add(option, take, {about});
   };
-  add_numbers("--mean", c->normalization.mean,
+  add_numbers("--mean", c->normalization.mean, finite_number,
               "Mean of each channel, after scaling to [0, 1] [resnets: 0.485,0.456,0.406]");
-  add_numbers("--std", c->normalization.deviation, "Deviation of each channel [resnets: 0.229,0.224,0.225]");
+  add_numbers("--std", c->normalization.deviation, positive_number,
+              "Deviation of each channel [resnets: 0.229,0.224,0.225]");
   add_choice(cmd, "--convention", c->convention, kConventions,
              {"Whose epsilon of batch normalization [the checkpoint's, or pytorch]: "});
   add_batch_option(cmd, c->batch, "Images at once");

@@ -278,9 +278,7 @@ void add_plan(const CommandLine& plumb) {
   const CommandLine cmd = plumb.subcommand("plan", "Plan a training step for a GPU that need not be there");
   auto c = std::make_shared<Config>();
   add_model_option(cmd, c->model);
-  cmd.add("--on", c->on,
-          {.text = "The GPU: " + any_of(described_devices()) + ", or FILE.json, a description as cuDNN writes it",
-           .is_required = true});
+  add_device_description_option(cmd, c->on);
   add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of the images, [nchw beside nhwc]: "});
   add_dtype_option(cmd, c->precision);
   add_batch_option(cmd, c->batch, "Images of a step");

@@ -71,9 +71,14 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
 
 Planning planning_on(const std::string& on, const char* command) {
   const std::string description = device_description(on);
-  const Device device = describe_device(description);
+  const auto [device, roofs] = [&] {
+    try {
+      return std::pair(describe_device(description), roofs_of(description));
+    } catch (const Error& e) {
+      fail("--on {}: {}", on, e.what());
+    }
+  }();
   const char* const driver = open_planning_driver();
-  const measure::DeviceRoofs roofs = roofs_of(description);
   const std::vector<std::string> libraries = device_library_versions(device);
   PLUMB_CHECK(!libraries.empty(),
               "{}: this program was built without cuDNN; build preset cuda (scripts/setup --cuda brings the toolkit)",

@@ -8,6 +8,7 @@ namespace plumb {
 
 enum class DeviceType : uint8_t { kCpu = 0, kCuda = 1 };
 
+/// The host, or a device by its number.
 struct Device {
   DeviceType type = DeviceType::kCpu;
   uint8_t index = 0;

@@ -9,6 +9,7 @@
 
 namespace plumb {
 
+/// The type of an element: floating, of 32, 64, 16 (IEEE) and 16 (bfloat16) bits, or integer.
 enum class DType : uint8_t { kF32, kF64, kF16, kBf16, kI32, kI64, kU8 };
 inline constexpr int kDTypeCount = 7;
 

@@ -1,5 +1,6 @@
 #include "core/file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ namespace fs = std::filesystem;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// A new file beside the one that it is to replace; removed unless it takes its place.
+/// A new file beside the one that it is to replace; gone unless it takes its place. Where the system has files without
+/// a name it is one until it is whole, so that nothing is left even of a process that is killed.
 class AtomicFile {
  public:
   AtomicFile(const fs::path& path, const std::string& called) : file_(called) {
@@ -31,10 +33,14 @@ class AtomicFile {
     check(fs::exists(old) || !fs::is_symlink(path, error), "it is a link to nothing");
     check(!fs::exists(old) || ::access(path.c_str(), W_OK) == 0);
     target_ = fs::weakly_canonical(path, error);
-    for (int n = 0; !stream_; ++n) {  // a name of this run's own, so that each of two writes a whole file
-      aside_ = message("{}.{}.{}.partial", target_, ::getpid(), n);
-      stream_.reset(std::fopen(aside_.c_str(), "wbxe"));
-      check(stream_ || errno == EEXIST);
+    const bool can_be_named = ::access("/proc/self/fd", X_OK) == 0;
+    const std::string where = fs::path(target_).parent_path().string();
+    const int nameless = can_be_named ? ::open(where.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    if (nameless >= 0) {
+      stream_.reset(::fdopen(nameless, "wb"));
+      check(stream_ != nullptr);
+    } else {
+      name([&] { return stream_.reset(std::fopen(aside_.c_str(), "wbxe")), stream_ != nullptr; });
     }
     if (fs::exists(old)) ::fchmod(::fileno(stream_.get()), static_cast<mode_t>(old.permissions()));
     std::setvbuf(stream_.get(), nullptr, _IONBF, 0);  // pieces are large
@@ -49,12 +55,27 @@ class AtomicFile {
   }
   void finish() {
     check(::fsync(::fileno(stream_.get())) == 0);
+    if (aside_.empty()) {
+      const std::string own = message("/proc/self/fd/{}", ::fileno(stream_.get()));
+      name([&] { return ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, aside_.c_str(), AT_SYMLINK_FOLLOW) == 0; });
+    }
     check(std::fclose(stream_.release()) == 0);
     check(std::rename(aside_.c_str(), target_.c_str()) == 0);
     aside_.clear();
   }
 
  private:
+  // A name of this run's own, so that each of two writes a whole file; `take` takes it unless another has.
+  template <class Take>
+  void name(const Take& take) {
+    for (int n = 0;; ++n) {
+      aside_ = message("{}.{}.{}.partial", target_, ::getpid(), n);
+      if (take()) return;
+      const int error = errno;
+      if (error != EEXIST) aside_.clear();
+      check(error == EEXIST, reason(error));
+    }
+  }
   void check(bool good, const std::string& why) const { PLUMB_CHECK(good, "{} cannot be written: {}", file_, why); }
   void check(bool good) const { check(good, good ? "" : reason(errno)); }
 

@@ -26,6 +26,7 @@ inline constexpr int kMemoryClassCount = 7;
 /// "parameter", "gradient", "activation", "state", "workspace", "pack", "input".
 const char* to_string(MemoryClass c);
 
+/// What an allocator has handed out, in bytes of size classes.
 struct MemoryStats {
   using ByClass = std::array<int64_t, kMemoryClassCount>;
   ByClass live_bytes{};            ///< in use now

@@ -210,7 +210,8 @@ class Runtime {
 
 /// The runtime of a device other than the host; throws if there is no such device.
 Runtime& runtime_of(Device d);
-/// The devices of this process other than the host: those of the build, and those added later.
+/// The devices of this process other than the host: those of the build, and those added later. Empty where there is
+/// none.
 std::vector<Device> devices();
 /// Adds a device for the rest of the process.
 Device add_device(std::unique_ptr<Runtime> runtime);

@@ -12,6 +12,7 @@
 
 namespace plumb::datasets {
 
+/// The part of a data set that is trained on, or the part that is kept for the test.
 enum class Split : uint8_t { kTrain, kTest };
 /// "train" or "test".
 const char* to_string(Split s);

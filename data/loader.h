@@ -13,6 +13,7 @@
 
 namespace plumb::datasets {
 
+/// In which order, form and place a loader hands out batches.
 struct LoaderOptions {
   int64_t batch = 128;
   bool shuffle = true;     ///< another order in every epoch; false: the order of the data set

@@ -5,6 +5,7 @@
 
 namespace plumb::datasets {
 
+/// Which synthetic set. synthetic() throws on sizes below 1 and on too many classes.
 struct SyntheticSpec {
   Shape image{3, 32, 32};  ///< (C, H, W)
   int64_t classes = 10;

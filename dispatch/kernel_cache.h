@@ -138,6 +138,7 @@ detail::Ref<PreparedKernel> prepare(const typename K::Params& params, std::initi
 struct CacheStats {
   int64_t kernels = 0, prepared = 0;
 };
+/// Those of this process, over all threads and policies.
 CacheStats cache_stats();
 /// The number of lookups that the calling thread has made; replaying a captured step makes none.
 uint64_t cache_lookups();

@@ -5,6 +5,7 @@
 
 namespace plumb {
 
+/// What becomes of the elements along the reduced dimensions.
 enum class Reduction : int32_t { kSum = 0, kMean = 1, kMax = 2 };
 
 struct ReduceParams {

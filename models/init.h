@@ -24,6 +24,7 @@ void init_weight(Tensor& w, Convention convention, int64_t fan_in, int64_t fan_o
 /// The framework's default for the bias beside a weight. PyTorch: U(-b, b), b = 1 / sqrt(fan_in). The others: 0.
 void init_bias(Tensor& b, Convention convention, int64_t fan_in, uint64_t seed);
 
+/// Every element the same. This and all below throw on tensors that are not floating.
 void constant(Tensor& x, double value);
 /// U[low, high).
 void uniform(Tensor& x, double low, double high, uint64_t seed);
@@ -32,7 +33,9 @@ void normal(Tensor& x, double mean, double deviation, uint64_t seed);
 /// N(0, deviation^2), redrawn outside of two deviations.
 void truncated_normal(Tensor& x, double deviation, uint64_t seed);
 
+/// By what the variance is divided: inputs, outputs, or their mean.
 enum class Fan { kIn, kOut, kAverage };
+/// The shape of what variance_scaling draws.
 enum class Distribution { kUniform, kNormal, kTruncatedNormal };
 /// Numbers with mean 0 and variance scale / fan. Keras calls it VarianceScaling; truncated normals have this variance
 /// after the cut.

@@ -64,12 +64,18 @@ struct BatchNorm2d {
                     const Tensor& addend = {}) const;
 };
 
-// Layers without parameters.
+// Layers without parameters: ops that are rows of the layer table too.
+
+/// max(x, 0) of any shape.
 Tensor relu_layer(const Tensor& x, const ForwardContext& context = {});
 /// The numbers of x must not be negative, as after a ReLU: then zeros around them are as good as nothing.
 Tensor max_pool(const Padded& x, int kernel, const ForwardContext& context = {});
+/// Of x (N, C, H, W), in windows of kernel x kernel that tile it; throws as max_pool2d does.
 Tensor max_pool(const Tensor& x, int kernel, const ForwardContext& context = {});
+/// In training, x with each element zeroed by this probability, from 0 to below 1, the rest scaled by 1 / (1 -
+/// probability); otherwise x. Throws in training if the context has no generator.
 Tensor dropout_layer(const Tensor& x, double probability, const ForwardContext& context = {});
+/// (N, C, H, W) to (N, C H W), in this order whatever the layout.
 Tensor flatten_layer(const Tensor& x, const ForwardContext& context = {});
 
 }  // namespace plumb::models

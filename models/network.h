@@ -11,6 +11,7 @@
 
 namespace plumb::models {
 
+/// A tensor by its name in a file of weights, such as "conv1.weight".
 struct NamedTensor {
   std::string name;
   Tensor tensor;

@@ -65,8 +65,8 @@ Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tens
                     [reduction, s = dy.spec(), x = SavedTensor(logits), t = SavedTensor(labels),
                      stat = statistics](const Tensor& g) {
                       const DeviceScope on(g.device());
-                      const Tensor slope = cross_entropy_backward(ones(s), x(), t(), stat, reduction);
-                      const Tensor product = to(mul(g, slope), s.dtype);
+                      const Tensor slope = cross_entropy_backward(ones(s), to(x(), s.dtype), t(), stat, reduction);
+                      const Tensor product = mul(to(g, s.dtype), slope);  // of bf16, as exact as the loss
                       return reduction == LossReduction::kNone ? sum(product, {1}) : sum(product);
                     }),
                 wrt(logits, [reduction, dy = SavedTensor(dy), x = SavedTensor(logits)](const Tensor& g) {

@@ -5,6 +5,13 @@
 #include "ops/elementwise.h"
 
 namespace plumb {
+namespace {
+
+void check_probability(const char* op, double p) {
+  PLUMB_CHECK(p >= 0 && p < 1, "{}: p is {}; it must be at least 0 and less than 1", op, p);
+}
+
+}  // namespace
 
 Generator::Generator(uint64_t seed) {
   const int64_t start[2] = {static_cast<int64_t>(seed), 0};
@@ -15,7 +22,7 @@ Generator::Generator(uint64_t seed) {
 Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
   PLUMB_CHECK(x, "dropout: x is an empty tensor");
   detail::check_floating("dropout", x.spec());
-  PLUMB_CHECK(p >= 0 && p < 1, "dropout: p is {}; it must be at least 0 and less than 1", p);
+  check_probability("dropout", p);
   if (!train || p == 0) return x;
   PLUMB_CHECK(generator.state && generator.state.spec() == TensorSpec(Shape{2}, DType::kI64),
               "dropout: the generator's state is {}; it must be i64 (2)",
@@ -30,6 +37,7 @@ Tensor dropout(const Tensor& x, double p, Generator& generator, bool train) {
 
 Tensor dropout_backward(const Tensor& dy, const Tensor& mask, double p) {
   PLUMB_CHECK(dy && mask, "dropout_backward: {} is an empty tensor", dy ? "the mask" : "dy");
+  check_probability("dropout_backward", p);
   PLUMB_CHECK(mask.spec() == dy.spec().with(DType::kU8), "dropout_backward: the mask is {}; for dy {} it must be {}",
               mask.spec(), dy.spec(), dy.spec().with(DType::kU8));
   return record(run<DropoutBackward>({p}, {dy, mask}, dy.spec()),

@@ -130,8 +130,8 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
 // Runs nodes in descending order of their sequence numbers, by a heap: then a node's gradient is complete in its turn.
 class Engine final : public detail::GradientSink {
  public:
-  Engine(std::span<const Tensor> xs, const GradOptions& options)
-      : xs_(xs), on_final_(options.on_final), retain_(options.retain_graph || options.create_graph) {
+  Engine(std::span<const Tensor> xs, const GradOptions& options, uint64_t since)
+      : xs_(xs), on_final_(options.on_final), retain_(options.retain_graph || options.create_graph), since_(since) {
     create_graph = options.create_graph;
     uint32_t i = 0;
     for (const Tensor& x : xs_) {
@@ -236,7 +236,7 @@ class Engine final : public detail::GradientSink {
     return true;
   }
   void queue(Gathered& own, size_t place) {
-    if (own.is_queued) return;
+    if (own.is_queued || (own.node->sequence <= since_ && !own.wanted)) return;
     own.is_queued = true;
     heap_.push_back({own.node->sequence, place});
     std::push_heap(heap_.begin(), heap_.end(), earlier);
@@ -245,6 +245,7 @@ class Engine final : public detail::GradientSink {
   std::span<const Tensor> xs_;
   const std::function<void(size_t, const Tensor&)>& on_final_;
   bool retain_;
+  uint64_t since_;
   Places places_;
   PoolVector<PoolVector<Tensor>> outputs_;
   PoolVector<Queued> heap_;
@@ -252,8 +253,11 @@ class Engine final : public detail::GradientSink {
 
 }  // namespace
 
-TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options) {
+static TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, const GradOptions& options,
+                             uint64_t since) {
   PLUMB_CHECK(y, "grad: y is an empty tensor");
+  PLUMB_CHECK(detail::ctx.recorder || !y.value->is_symbolic(),
+              "grad: y {} comes from a captured step; call grad inside of it, and return the gradients", y.spec());
   PLUMB_CHECK(
       y.requires_grad(),
       "grad: y {} was computed without recording, or from nothing that needs a gradient; require_grad() marks "
@@ -264,7 +268,7 @@ TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, G
   const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);
   const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kBackward);
-  TensorList gradients = Engine(xs, options).run(y, options.create_graph ? dy : dy.detached());
+  TensorList gradients = Engine(xs, options, since).run(y, options.create_graph ? dy : dy.detached());
   for (size_t i = 0; i < xs.size(); ++i) {
     PLUMB_CHECK(gradients[i] || options.allow_unused,
                 "grad: y does not depend on x number {} {}; leave it out or pass allow_unused; an x that was copied "
@@ -272,6 +276,14 @@ TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, G
                 i, xs[i].spec());
   }
   return gradients;
+}
+
+TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options) {
+  return run_engine(y, xs, dy, options, 0);
+}
+
+TensorList detail::grad_since(uint64_t since, const Tensor& y, std::span<const Tensor> xs, const Tensor& dy) {
+  return run_engine(y, xs, dy, {.allow_unused = true}, since);
 }
 
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options) {

@@ -7,14 +7,15 @@
 
 namespace plumb {
 
+/// What grad does beside computing gradients.
 struct GradOptions {
   bool create_graph = false;  ///< the gradients can be differentiated again
   bool retain_graph = false;  ///< grad may run through this graph again
   bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor; otherwise that is an error
   /// Called with the index and the gradient of an x as soon as nothing more is added to it, while backward continues:
   /// for sending it to other machines, or for updating a parameter at once. Writes to the gradient show in grad's
-  /// result and, of an intermediate x, in what backward goes on to from it; in no other gradient. Costs a walk over the
-  /// graph in advance. Not called for an x on which y does not depend.
+  /// result and, of an intermediate x but y itself, in what backward goes on to from it; in no other gradient. Costs a
+  /// walk over the graph in advance. Not called for an x on which y does not depend.
   std::function<void(size_t i, const Tensor& gradient)> on_final = {};
 };
 
@@ -32,5 +33,11 @@ inline TensorList grad(const Tensor& y, std::initializer_list<Tensor> xs, GradOp
 inline TensorList grad(const Tensor& y, std::initializer_list<Tensor> xs, const Tensor& dy, GradOptions options = {}) {
   return grad(y, std::span<const Tensor>(xs.begin(), xs.size()), dy, options);
 }
+
+namespace detail {
+/// grad with respect to xs within a graph that ends at what was recorded when the thread's count of nodes was `since`:
+/// what is older, and no x, is neither run through nor released. An x on which y does not depend gets an empty tensor.
+TensorList grad_since(uint64_t since, const Tensor& y, std::span<const Tensor> xs, const Tensor& dy);
+}  // namespace detail
 
 }  // namespace plumb

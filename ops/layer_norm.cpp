@@ -1,5 +1,7 @@
 #include "ops/layer_norm.h"
 
+#include <limits>
+
 #include "dispatch/gate.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -83,7 +85,8 @@ Tensor in_any_layout(const Tensor& x, const Tensor& w, const Tensor& b, const La
 
 TensorSpec layer_norm_statistics(const LayerNormParams& p, const TensorSpec& x) {
   detail::check_floating(kName, x);
-  PLUMB_CHECK(p.epsilon >= 0, "layer_norm: epsilon is {}; it must not be negative", static_cast<double>(p.epsilon));
+  PLUMB_CHECK(p.epsilon >= 0 && p.epsilon < std::numeric_limits<double>::infinity(),
+              "layer_norm: epsilon is {}; it must be a number from 0 on", static_cast<double>(p.epsilon));
   PLUMB_CHECK(p.dims >= 1 && p.dims <= x.rank(),
               "layer_norm: of x {} the last {} dimensions are to be normalised; it has {}", x.shape, p.dims, x.rank());
   Shape of_rows = x.shape;

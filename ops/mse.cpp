@@ -23,7 +23,8 @@ Tensor mse_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
                 wrt(dy, "mse",
                     [x = SavedTensor(x, "mse"), y = SavedTensor(y, "mse"), s = dy.spec()](const Tensor& g) {
                       const DeviceScope on(g.device());
-                      return sum(to(mul(g, mse_backward(ones(s), x(), y())), s.dtype));
+                      const Tensor slope = mse_backward(ones(s), to(x(), s.dtype), to(y(), s.dtype));
+                      return sum(mul(to(g, s.dtype), slope));  // of bf16, as exact as the loss
                     }),
                 wrt(x, "mse", [dy = SavedTensor(dy, "mse")](const Tensor& g) { return spread(g, dy()); }),
                 wrt(y, "mse", [dy = SavedTensor(dy, "mse")](const Tensor& g) { return spread(neg(g), dy()); }));

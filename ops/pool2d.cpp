@@ -96,6 +96,7 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dParams& params) {
 Tensor global_avg_pool2d(const Tensor& x) {
   PLUMB_CHECK(x, "global_avg_pool2d: x is an empty tensor");
   PLUMB_CHECK(x.rank() == 4, "global_avg_pool2d: x {} must have the four dimensions (N, C, H, W)", x.shape());
+  PLUMB_CHECK(x.shape()[2] > 0 && x.shape()[3] > 0, "global_avg_pool2d: x {} has no pixels to average", x.shape());
   return mean(x, {2, 3}, true);
 }
 

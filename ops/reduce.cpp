@@ -38,6 +38,14 @@ Shape dropped_shape(const Shape& x, uint32_t mask) {
   return Shape(std::span<const int64_t>(extents, rank));
 }
 
+// The kernels of all of these are called "reduce": what they do not take is told by the op's name.
+void check_reduces(const char* op, const Tensor& x) {
+  PLUMB_CHECK(x, "{}: x is an empty tensor", op);
+  detail::check_floating(op, x.spec());
+  PLUMB_CHECK(x.dtype() != DType::kF16, "{}: x is {}; f16 is for keeping numbers, convert it with to before computing",
+              op, x.spec());
+}
+
 // Reduces and keeps the reduced dimensions. Pass a row-major layout if they are dropped afterwards.
 Tensor reduce_kept(Reduction what, const Tensor& x, uint32_t mask, Layout layout) {
   return run<Reduce>({what, mask}, {x}, TensorSpec(kept_shape(x.shape(), mask), x.dtype(), layout));
@@ -73,22 +81,19 @@ Tensor max_backward(const Tensor& dy, const Tensor& x, const Tensor& y) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdims) {
-  PLUMB_CHECK(x, "sum: x is an empty tensor");
-  detail::check_floating("sum", x.spec());
+  check_reduces("sum", x);
   return sum_or_mean(Reduction::kSum, x, mask_of("sum", x.spec(), dims), keepdims);
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdims) {
-  PLUMB_CHECK(x, "mean: x is an empty tensor");
-  detail::check_floating("mean", x.spec());
+  check_reduces("mean", x);
   const uint32_t mask = mask_of("mean", x.spec(), dims);
   PLUMB_CHECK(terms(x.shape(), mask) > 0, "mean: x {} has no elements to average", x.shape());
   return sum_or_mean(Reduction::kMean, x, mask, keepdims);
 }
 
 Tensor max(const Tensor& x, const Dims& dims, bool keepdims) {
-  PLUMB_CHECK(x, "max: x is an empty tensor");
-  detail::check_floating("max", x.spec());
+  check_reduces("max", x);
   const uint32_t mask = mask_of("max", x.spec(), dims);
   PLUMB_CHECK(terms(x.shape(), mask) > 0, "max: x {} has no elements to compare", x.shape());
   const Layout layout = keepdims ? x.layout() : Layout::kNchw;
@@ -113,6 +118,7 @@ Tensor argmax(const Tensor& x, const Dims& dims, bool keepdims) {
 Tensor sum_to(const Tensor& x, const TensorSpec& to) {
   PLUMB_CHECK(x, "sum_to: x is an empty tensor");
   if (x.shape() == to.shape) return x;
+  check_reduces("sum_to", x);
   uint32_t mask = 0;
   const int shift = x.rank() - to.rank();
   bool fits = shift >= 0;
@@ -130,8 +136,10 @@ Tensor sum_to(const Tensor& x, const TensorSpec& to) {
 Tensor expand(const Tensor& x, const TensorSpec& to) {
   PLUMB_CHECK(x, "expand: x is an empty tensor");
   PLUMB_CHECK(x.dtype() == to.dtype, "expand: x is {} and the result {}; convert x with to(dtype)", x.spec(), to);
-  PLUMB_CHECK(broadcast_spec("expand", x.spec(), to) == to, "expand: x {} does not broadcast to {}", x.shape(),
-              to.shape);
+  bool fits = x.rank() <= to.rank();
+  for (int d = 1; fits && d <= x.rank(); ++d) fits = x.shape()[-d] == 1 || x.shape()[-d] == to.shape[-d];
+  PLUMB_CHECK(fits, "expand: x {} does not broadcast to {}", x.shape(), to.shape);
+  broadcast_spec("expand", x.spec(), to);  // what layouts it takes
   if (x.shape() == to.shape) return x;
   return record(run<Expand>({}, {x}, to), wrt(x, [s = x.spec()](const Tensor& dy) { return sum_to(dy, s); }));
 }

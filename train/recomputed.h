@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "../core/context.h"
 #include "../ops/grad.h"
 
 namespace plumb::training {
@@ -20,6 +21,7 @@ Tensor recomputed(F f, const T&... x) {
                                                                                  const Needs<kCount>& needs) {
     PLUMB_CHECK(!is_recording(), "recomputed: derivatives beyond the first are not available");
     const EnableGrad on;
+    const uint64_t since = detail::ctx.sequence;  // what f captures is older, and others' to run through
     std::array<Tensor, kCount> again, dx;
     TensorList wanted;
     for (size_t i = 0; i < kCount; ++i) {
@@ -28,7 +30,7 @@ Tensor recomputed(F f, const T&... x) {
     }
     const Tensor y = std::apply(f, again);
     if (!y.requires_grad()) return dx;  // f uses none of them
-    const TensorList found = grad(y, wanted, dy, {.allow_unused = true});
+    const TensorList found = detail::grad_since(since, y, wanted, dy);
     for (size_t i = 0, next = 0; i < kCount; ++i) {
       if (needs[i]) dx[i] = found[next++];
     }

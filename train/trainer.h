@@ -38,6 +38,7 @@ struct EpochResult {
   double loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = 0;
 };
 
+/// Trains a network on one split of a data set and evaluates it on another, epoch by epoch.
 class Trainer {
  public:
   /// The optimizer must be for the network's parameters. Keeps references to both splits. Throws if the splits do not

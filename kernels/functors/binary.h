@@ -97,7 +97,7 @@ struct Div {  // integers: truncated; x / 0 is 0 there
   }
   template <class T>
   constexpr T backward_b(T dy, T a, T b) const {
-    return -(dy / b) * (a / b);  // b b may overflow
+    return -(dy * (a / b)) / b;  // b b may overflow, and dy / b where a is 0
   }
 };
 

@@ -24,13 +24,17 @@ struct Dual {
   friend constexpr Dual operator+(Dual a, Dual b) { return {a.v + b.v, a.d + b.d}; }
   friend constexpr Dual operator-(Dual a, Dual b) { return {a.v - b.v, a.d - b.d}; }
   friend constexpr Dual operator-(Dual a) { return {-a.v, -a.d}; }
-  friend constexpr Dual operator*(Dual a, Dual b) { return {a.v * b.v, a.d * b.v + a.v * b.d}; }
-  friend constexpr Dual operator/(Dual a, Dual b) { return {a.v / b.v, (a.d - a.v / b.v * b.d) / b.v}; }
+  friend constexpr Dual operator*(Dual a, Dual b) { return {a.v * b.v, part(a.d, b.v) + part(b.d, a.v)}; }
+  friend constexpr Dual operator/(Dual a, Dual b) { return {a.v / b.v, (a.d - part(b.d, a.v / b.v)) / b.v}; }
   friend constexpr bool operator<(Dual a, Dual b) { return a.v < b.v; }
   friend constexpr bool operator>(Dual a, Dual b) { return a.v > b.v; }
   friend constexpr bool operator<=(Dual a, Dual b) { return a.v <= b.v; }
   friend constexpr bool operator>=(Dual a, Dual b) { return a.v >= b.v; }
   friend constexpr bool operator==(Dual a, Dual b) { return a.v == b.v; }
+
+ private:
+  // What does not vary has no part in a derivative, be it a factor of infinity, of which 0 times would be NaN.
+  static constexpr T part(T d, T factor) { return d == T(0) ? T(0) : d * factor; }
 };
 
 namespace math {
@@ -152,7 +156,7 @@ PLUMB_HOST_DEVICE inline float tanh(float x) {
   const float near = x + x * s * p;
   const float a = abs(x);
   const float e = exp_below(-2.0f * a), far = 1.0f - 2.0f * e / (1.0f + e);
-  return a < 0.625f ? near : std::copysign(far, x);
+  return std::copysign(a < 0.625f ? near : far, x);  // near is +0 at -0
 }
 PLUMB_HOST_DEVICE inline double erf(double x) { return std::erf(x); }
 /// 2 ulp. An odd polynomial up to 1, and 1 - e^q from there, q a polynomial for log(1 - erf |x|), until that is 1.

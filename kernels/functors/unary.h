@@ -252,7 +252,7 @@ struct DivideInto {  // numerator / x for a constant
   }
   template <class T>
   constexpr T backward(T dy, T x) const {
-    return -(dy / x) * (T(static_cast<double>(numerator)) / x);
+    return -(dy * (T(static_cast<double>(numerator)) / x)) / x;
   }
 };
 

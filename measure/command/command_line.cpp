@@ -29,12 +29,19 @@ std::vector<CLI::Option*> all_options(CLI::App& app) {
 
 std::string sentence(CLI::App& app, const CLI::ParseError& e) {
   for (const CLI::Option* o : all_options(app)) {
-    if (o->get_positional() || o->get_items_expected_max() != 1) continue;
+    if (o->get_positional() || o->get_items_expected_max() > 1) continue;
     if (o->count() > 1) return o->get_name() + " was given " + (o->count() == 2 ? "twice" : "several times");
   }
   std::string what = e.what();
   std::replace(what.begin(), what.end(), '\n', ' ');
   if (dynamic_cast<const CLI::ValidationError*>(&e)) return what;
+  if (what.find("flag override") != what.npos) return what.substr(0, what.find(' ')) + " takes no value";
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) && app.get_subcommands().empty() && !app.get_subcommands({}).empty()) {
+    std::string all;
+    for (const CLI::App* subcommand : app.get_subcommands({}))
+      all += (all.empty() ? "" : ", ") + subcommand->get_name();
+    return detail::in_quotes(app.remaining(true).front()) + " is no subcommand; use " + all + ", or --help";
+  }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&e)) return what.substr(0, what.find(':')) + " needs a value";
   return what + "; --help lists what there is";
 }
@@ -83,7 +90,7 @@ void CommandLine::add_all(const std::string& name, std::vector<std::string>& tex
   add_taken(*app_, name, take, about);
 }
 void CommandLine::add_flag(const std::string& name, bool& value, const std::string& about) const {
-  app_->add_flag(name, value, about);
+  app_->add_flag(name, value, about)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 CommandLine CommandLine::subcommand(const char* name, const char* about) const {
   app_->require_subcommand(0, 1);  // so that the parser names a wrong one

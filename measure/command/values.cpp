@@ -36,7 +36,7 @@ std::vector<std::string> between_commas(const std::string& text) {
   return parts;
 }
 
-double finite_number(const std::string& text) {
+static double number(const std::string& text, bool takes_zero) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = end == text.data() + text.size() && error != std::errc::invalid_argument;
@@ -49,7 +49,16 @@ double finite_number(const std::string& text) {
   PLUMB_CHECK(std::fabs(value) <= kMost, "{} is too large; use at most 3.4e38", in_quotes(text));
   // Decided by digits, since a processor that flushes denormals takes small numbers for 0.
   const bool is_zero = text.find_first_of("123456789") >= text.find_first_of("eE");
-  PLUMB_CHECK(is_zero || std::fabs(value) >= kLeast, "{} is too small; use 0, or at least 1.2e-38", in_quotes(text));
+  PLUMB_CHECK(is_zero || std::fabs(value) >= kLeast, "{} is too small; use {}at least 1.2e-38", in_quotes(text),
+              takes_zero ? "0, or " : "");
+  return value;
+}
+
+double finite_number(const std::string& text) { return number(text, true); }
+
+double positive_number(const std::string& text) {
+  const double value = number(text, false);
+  PLUMB_CHECK(value > 0, "{} is too small; use a number above 0", text);
   return value;
 }
 

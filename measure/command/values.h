@@ -41,7 +41,9 @@ T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = end == text.data() + text.size() && error != std::errc::invalid_argument;
   PLUMB_CHECK(whole, "{} is not a whole number of at least {}", detail::in_quotes(text), least);
-  PLUMB_CHECK(error == std::errc(), "{} does not fit into {} bits", text, 8 * sizeof(T));
+  PLUMB_CHECK(error == std::errc(), "{} is too {}; use {} {}", detail::in_quotes(text),
+              text.starts_with('-') ? "small" : "large", text.starts_with('-') ? "at least" : "at most",
+              text.starts_with('-') ? least : most);
   PLUMB_CHECK(value >= least, "{} is too small; use at least {}", value, least);
   PLUMB_CHECK(value <= most, "{} is too large; use at most {}", value, most);
   return value;
@@ -50,6 +52,8 @@ T whole_number(const std::string& text, T least, T most = std::numeric_limits<T>
 double finite_number(const std::string& text);
 /// The same; throws also if it is negative.
 double nonnegative_number(const std::string& text);
+/// The same; throws also if it is not above 0.
+double positive_number(const std::string& text);
 /// The largest batch, in images: more than any machine could hold.
 inline constexpr int64_t kMostImages = std::numeric_limits<int32_t>::max();
 

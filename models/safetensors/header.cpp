@@ -33,8 +33,10 @@ class HeaderParser final : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t, const string_t& text) override { unexpected(in_quotes(text)); }
   bool number_unsigned(number_unsigned_t v) override {
     if (at_ != At::kNumbers || v > static_cast<uint64_t>(INT64_MAX)) unexpected(std::to_string(v));
-    const size_t most = field_ == "shape" ? kMaxRank : 2;
-    if (count_ == most) refuse(message("the {} of {} has more than {} numbers", field_, what(), most));
+    const bool is_shape = field_ == "shape";
+    PLUMB_CHECK(!is_shape || count_ < kMaxRank, "{}: {} has more than {} dimensions; no tensor here has", file_, what(),
+                kMaxRank);
+    if (!is_shape && count_ == 2) refuse(message("the {} of {} has more than 2 numbers", field_, what()));
     numbers_[count_++] = static_cast<int64_t>(v);
     return true;
   }

@@ -122,7 +122,7 @@ TEST_F(EvalTest, RefusesWhatMakesNoSense) {
       {"--std 0.5", "give both --mean and --std, or neither"},
       {"--mean 0.5,0.5 --std 1,1",
        "--mean has 2 values for images of 1 channels; give one for each, with commas between"},
-      {"--mean 0.5 --std 0", "--std: 0 is too small; deviations are above 0"},
+      {"--mean 0.5 --std 0", "--std: 0 is too small; use a number above 0"},
       {"--mean 0.5 --std -1", "--std: -1 is too small"},
       {"--mean nan --std 1", "--mean: \"nan\" is not a finite number"},
       {"--mean grey --std 1", "--mean: \"grey\" is not a number"},

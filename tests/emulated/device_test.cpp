@@ -24,6 +24,7 @@ const Device kDevice{DeviceType::kCuda, 0};
 
 TEST(DeviceTest, IsCalledWhatItIs) {
   EXPECT_EQ(runtime_of(kDevice).properties().name, "emulated");
+  EXPECT_EQ(devices()[0], kDevice);
   EXPECT_EQ(device_from_string("cuda"), kDevice);
   EXPECT_EQ(device_from_string("cuda:0"), kDevice);
   EXPECT_TRUE(test::refused([] { device_from_string("cuda:7"); }, "\"cuda:7\": this process has"));
@@ -54,6 +55,7 @@ TEST(DeviceTest, MemoryThatIsWrappedIsAligned) {
 
 TEST(DeviceTest, CopiesGoFromAnyDeviceToAny) {
   const Device other = add_device(emulator::make_runtime());
+  EXPECT_EQ(devices().back(), other);
   const Tensor x = test::random_tensor(TensorSpec(Shape{33}), 1);
   Tensor y = Tensor::empty(x.spec(), MemoryClass::kInput, kDevice),
          z = Tensor::empty(x.spec(), MemoryClass::kInput, other), back = Tensor::empty(x.spec());

@@ -150,6 +150,9 @@ TEST(CaptureTest, TensorsOfOneCaptureAreNotForAnother) {
   EXPECT_TRUE(
       test::refused([&] { capture([&] { return TensorList{leaked}; }); }, "from an earlier capture was returned"));
   EXPECT_THROW(capture([&] { return TensorList{leaked, mul(leaked, x)}; }), Error);
+  const Tensor w = Tensor::from<float>({3}, Shape{1}).require_grad();
+  capture([&] { return TensorList{leaked = mul(w, x)}; });
+  EXPECT_TRUE(test::refused([&] { grad(leaked, {w}, x); }, "grad: y f32 (1) nchw comes from a captured step"));
 }
 
 TEST(CaptureTest, ProgramsDoNotRunInsideACapture) {

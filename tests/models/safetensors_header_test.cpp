@@ -92,8 +92,7 @@ TEST_F(SafetensorsHeader, RefusesDTypesThatAreNotOurs) {
 
 TEST_F(SafetensorsHeader, RefusesWrongShapes) {
   EXPECT_TRUE(refuses(one("\"F32\"", "[-1]", "[0,4]"), 4, "the shape of tensor \"w\" has -1, not a whole number"));
-  EXPECT_TRUE(
-      refuses(one("\"F32\"", "[1,1,1,1,1,1,1]", "[0,4]"), 4, "the shape of tensor \"w\" has more than 6 numbers"));
+  EXPECT_TRUE(refuses(one("\"F32\"", "[1,1,1,1,1,1,1]", "[0,4]"), 4, "tensor \"w\" has more than 6 dimensions"));
   for (const std::string shape : {"[9223372036854775807]", "[4294967296,4294967296]", "[4611686018427387904,4]",
                                   "[65536,65536,65536,65536]", "[2305843009213693952,8,0]"}) {
     EXPECT_TRUE(refuses(one("\"F32\"", shape, "[0,4]"), 4, "tensor \"w\": shape (")) << shape;

@@ -1,7 +1,10 @@
 // What is written is read back, and a file is whole or not there.
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "core/random.h"
@@ -146,6 +149,22 @@ TEST_F(SafetensorsSave, RefusesPlacesThatCannotBeWritten) {
   EXPECT_TRUE(refused([&] { save_safetensors(folder_ / "taken", x); }, "taken cannot be written: it is a folder"));
   EXPECT_EQ(content(file_), "old");
   EXPECT_EQ(files(), 2) << "nothing is left beside them";
+}
+
+TEST_F(SafetensorsSave, NothingIsLeftOfAProcessThatIsKilled) {
+  const std::vector<NamedTensor> large{{"w", random_bits(TensorSpec(Shape{100'000}), 1)}};
+  const pid_t child = fork();
+  if (child == 0) {  // the system kills it in the middle, for the size of the file
+    const rlimit most{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &most);
+    std::signal(SIGXFSZ, SIG_DFL);
+    save_safetensors(file_, large);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 TEST_F(SafetensorsSave, LeavesAnotherRunsUnfinishedFileAlone) {

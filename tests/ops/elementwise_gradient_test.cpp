@@ -1,9 +1,12 @@
 // Gradients of elementwise ops where a formula alone does not tell, and what runs for them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
@@ -13,6 +16,7 @@ namespace plumb {
 namespace {
 
 using test::refused;
+using Function = std::function<Tensor(const Tensor&)>;
 
 // The gradient of a is dy itself, and that of b is dy with the other sign: none looks at the operands.
 TEST(ElementwiseGradient, TheGradientsOfADifferenceAreDyAndItsNegative) {
@@ -75,6 +79,31 @@ TEST(ElementwiseGradient, ANanBelowAnExponentIsOneInItsGradient) {
   EXPECT_TRUE(std::isnan(by_b.at({0})));
   EXPECT_EQ(by_b.at({1}), 0);
   EXPECT_TRUE(std::isnan(grad(sum(by_b), {b})[0].at({0})));
+}
+
+// dy / b alone is infinite or b b zero, where the gradient is a number.
+TEST(ElementwiseGradient, OfAQuotientIsANumberWhereItsFactorsAreNone) {
+  const Tensor a = Tensor::from({0.0f, 0.0f, 1e-30f, 1.0f}, {4}),
+               b = Tensor::from({1e-30f, 1e-35f, 1e-10f, 1e-20f}, {4}).require_grad(),
+               dy = Tensor::from({1e10f, 1e5f, 1e30f, 0.0f}, {4});
+  EXPECT_TRUE(test::close(grad(a / b, {b}, dy)[0], Tensor::from({0.0f, 0.0f, -1e20f, 0.0f}, {4}), 1e-6));
+  const Tensor x = Tensor::from({1e-10f}, {1}).require_grad();
+  EXPECT_TRUE(test::close(grad(1e-30 / x, {x}, Tensor::from({1e30f}, {1}))[0], Tensor::from({-1e20f}, {1}), 1e-6));
+}
+
+// What does not vary has no part in a derivative, be it a factor of infinity.
+TEST(ElementwiseGradient, SecondDerivativesOfTheInfiniteAreThoseOfTheFormula) {
+  const auto second = [](const Function& f, float at) {
+    const Tensor x = Tensor::from({at}, {1}).require_grad();
+    return grad(grad(f(x), {x}, ones_like(x), {.create_graph = true})[0], {x}, ones_like(x))[0].item();
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(second([](const Tensor& x) { return square(x); }, kInfinity), 2);
+  EXPECT_EQ(second([](const Tensor& x) { return pow(x, 2); }, -kInfinity), 2);
+  EXPECT_FLOAT_EQ(static_cast<float>(second([](const Tensor& x) { return pow(x, 3); }, 1e20f)), 6e20f);
+  EXPECT_EQ(second([](const Tensor& x) { return exp(x); }, 89), kInfinity);
+  EXPECT_EQ(second([](const Tensor& x) { return sqrt(x); }, kInfinity), 0);
+  EXPECT_EQ(second([](const Tensor& x) { return 1 / x; }, 0), kInfinity);
 }
 
 }  // namespace

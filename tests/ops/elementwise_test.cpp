@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch/policy.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
@@ -245,6 +247,19 @@ TEST(Elementwise, ZeroKeepsItsSignInProducts) {
   EXPECT_TRUE(test::bitwise_equal(-zeros, swapped));
   EXPECT_TRUE(test::bitwise_equal(zeros * -2, swapped));
   EXPECT_TRUE(test::bitwise_equal(2 * zeros, zeros));
+  EXPECT_TRUE(test::bitwise_equal(tanh(zeros), zeros));
+}
+
+// Its primitives are kept by the numbers in them, of which 0 and -0 are equal.
+TEST(Elementwise, TheVendorsResultsDoNotDependOnWhatRanBefore) {
+  const PolicyScope vendor({.search = Search::kMeasured, .kernels = KernelSet::kVendor});
+  const Tensor zeros = full({200000}, -0.0, DType::kF32);
+  for (const double s : {0.0, -0.0, 0.0}) {
+    EXPECT_EQ(std::signbit((zeros - s).at({7})), std::signbit(-0.0 - s)) << s;
+    EXPECT_EQ(std::signbit(affine(zeros, 1.5, s).at({7})), std::signbit(-0.0 + s)) << s;
+    EXPECT_EQ(std::signbit((zeros * s).at({7})), std::signbit(-0.0 * s)) << s;
+    EXPECT_EQ(std::signbit((s / ones_like(zeros)).at({7})), std::signbit(s)) << s;
+  }
 }
 
 // x times 1 / s rounds twice, and 1 / s may be too large.

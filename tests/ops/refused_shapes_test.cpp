@@ -129,7 +129,7 @@ TEST(Refusals, OfSizes) {
       {CALL(max_pool2d(of({1, 1, 4, 4}), {.padding = {0, 0, -1, 0}})), {"padding -1 and 0 along W"}},
       {CALL(avg_pool2d(of({1, 1, 4, 4}), {.count_include_pad = 2})), {"avg_pool2d: count_include_pad is 2"}},
       {CALL(max_pool2d(of({1, 1, 0, 4}), {.padding = 1})), {"max_pool2d: ", "0 elements of x"}},
-      {CALL(global_avg_pool2d(of({2, 3, 0, 4}))), {"(2, 3, 0, 4) has no elements to average"}},
+      {CALL(global_avg_pool2d(of({2, 3, 0, 4}))), {"global_avg_pool2d: x (2, 3, 0, 4) has no pixels to average"}},
       {CALL(norm(of({2, 4}), of({3}))), {"batch_norm: gamma is f32 (3) nchw", "it must be f32 (4)"}},
       {CALL(batch_norm(of({4, 3}), of({3}), of({4}), of({3}), of({3}))), {"batch_norm: beta is f32 (4) nchw"}},
       {CALL(batch_norm(of({4, 3}), of({3}), of({3}), of({3}), of({3}), {}, of({3}))),
@@ -152,7 +152,7 @@ TEST(Refusals, OfSizes) {
       {CALL(layer_norm(of({2, 4}), Tensor(), of({2}))), {"layer_norm: b is f32 (2) nchw", "it must be f32 (4)"}},
       {CALL(layer_norm(of({2, 0}))), {"layer_norm: x (2, 0) has no elements along dimension 1 to take the mean of"}},
       {CALL(layer_norm(of({2, 0, 3}), 2)), {"layer_norm: x (2, 0, 3) has no elements along dimension 1"}},
-      {CALL(layer_norm(of({2, 3}), 1, -1.0)), {"layer_norm: epsilon is -1; it must not be negative"}},
+      {CALL(layer_norm(of({2, 3}), 1, -1.0)), {"layer_norm: epsilon is -1; it must be a number from 0 on"}},
       {CALL(layer_norm(of({2, 3}), 1, std::nan(""))), {"layer_norm: epsilon is nan"}},
       {CALL(norm(of({2, 3}), of({3}), {.momentum = 1.5})), {"batch_norm: momentum is 1.5"}},
       {CALL(norm(of({2, 3}), of({3}), {.epsilon = -1.0})), {"batch_norm: epsilon is -1"}},
@@ -182,7 +182,7 @@ TEST(Refusals, OfSizes) {
       {CALL(dropped(of({3}), 2.0)), {"it must be at least 0 and less than 1"}},
       {CALL(dropped(of({3}), -0.1)), {"it must be at least 0 and less than 1"}},
       {CALL(dropped(of({3}), std::nan(""))), {"it must be at least 0 and less than 1"}},
-      {CALL(expand(of({2}), TensorSpec(Shape{3}))), {"expand: a (2) and b (3)"}},
+      {CALL(expand(of({2}), TensorSpec(Shape{3}))), {"expand: x (2) does not broadcast to (3)"}},
       {CALL(sum_to(of({4}), TensorSpec(Shape{3}))), {"sum_to: x (4)", "(3)"}},
   };
   expect_refused(table);

@@ -93,7 +93,8 @@ TEST(Refusals, OfHalf) {
       {CALL(cross_entropy(of({2, 3}, kF16), labels(2))), {"cross_entropy_forward: no kernel", "f16"}},
       {CALL(dropped(of({4}, kF16), 0.5)), {"dropout_forward: no kernel", "f16"}},
       {CALL(index_add(of({4}, kF16), 0, labels(4), 3)), {"index_add: no kernel", "f16"}},
-      {CALL(sum(of({4}, kF16))), {"reduce: no kernel", "f16"}},
+      {CALL(sum(of({4}, kF16))), {"sum: x is f16 (4) nchw; f16 is for keeping numbers, convert it"}},
+      {CALL(sum_to(of({2, 4}, kF16), TensorSpec(Shape{4}, kF16))), {"sum_to: x is f16 (2, 4)"}},
   };
   expect_refused(table);
 }
@@ -174,6 +175,7 @@ TEST(Refusals, OfGradients) {
        {"cross_entropy_backward: the statistics are f32 (2) nchw", "f32 (2, 2) nchw"}},
       {CALL(unary_backward(functors::Relu{}, of({10}), of({1}))),
        {"relu: dy is f32 (10) nchw and what was kept is f32 (1) nchw; they must be of one spec"}},
+      {CALL(dropout_backward(of({2}), of({2}, kU8), 1.0)), {"dropout_backward: p is 1; it must be at least 0"}},
       {CALL(dropout_backward(of({5}), of({5}), 0.5)), {"dropout_backward: the mask is f32 (5) nchw"}},
       {CALL(dropout_backward(of({2}), of({3}, kU8), 0.5)),
        {"dropout_backward: the mask is u8 (3) nchw", "u8 (2) nchw"}},

@@ -5,6 +5,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "tests/support/compare.h"
@@ -37,6 +38,16 @@ TEST(RecomputedTest, WhatTheBlockDoesNotUseHasNoGradient) {
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(test::bitwise_equal(got[i], expected[i]));
   const auto neither = [](const Tensor& t) { return t.detached(); };
   EXPECT_TRUE(test::bitwise_equal(grad(sum(recomputed(neither, x) + b), {b})[0], expected[1]));
+}
+
+// What a block captures is no business of its backward, though it needs a gradient and has a graph of its own.
+TEST(RecomputedTest, TheGraphOfWhatTheBlockCapturesIsLeftAlone) {
+  const Tensor x = full({3}, 2, DType::kF32).require_grad(), w = full({3}, 3, DType::kF32).require_grad();
+  const Tensor h = x * w;
+  const auto by_h = [&](const Tensor& t) { return t * h; };
+  EXPECT_EQ(grad(sum(recomputed(by_h, h)), {x}, {.retain_graph = true})[0].at({0}), 18);  // h is as good as a number
+  EXPECT_EQ(grad(sum(recomputed(by_h, x)), {x}, {.retain_graph = true})[0].at({0}), 6);
+  EXPECT_EQ(grad(sum(h), {w})[0].at({0}), 2);
 }
 
 TEST(RecomputedTest, RefusesSecondDerivatives) {

@@ -1,5 +1,7 @@
 #include "kernels/cpu/elementwise/onednn.h"
 
+#include <cmath>
+
 #include "core/hash.h"
 #include "kernels/cpu/onednn/primitives.h"
 #include "kernels/cpu/parallel.h"
@@ -18,6 +20,11 @@ struct Attribute {
     return static_cast<float>(member < 0 ? number : static_cast<double>(static_cast<const Real*>(functor)[member]));
   }
 };
+// oneDNN keeps its primitives by these numbers and takes 0 and -0 for one, so that which of them computes is up to what
+// ran before: only -0 as what is added is asked of it, with which x s keeps the sign of 0.
+bool is_asked_of_onednn(const Attribute& a, float value, bool is_added) {
+  return a.member < 0 || value != 0 || (is_added && std::signbit(value));
+}
 constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kOne{1}, kMinusOne{-1};
 constexpr Stage kForward = Stage::kForward, kBackward = Stage::kBackward, kBackwardB = Stage::kBackwardB;
 
@@ -33,15 +40,14 @@ struct Eltwise {
 };
 
 // Functors that are not listed differ from ours in oneDNN 2.6: ReLU, exp, and the gradients of ReLU and abs at NaN;
-// pow, and the gradients of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus and log
-// near small results.
+// pow, and the gradients of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus, silu
+// and log near small results. Its sigmoid is 0 below -86.98, and ours below -87.34: at most 1.7e-38.
 constexpr Eltwise kEltwise[] = {
     {"leaky_relu", kForward, Algorithm::eltwise_relu, Faster::kInBf16, kFirst},
     {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kAlways},
     {"sigmoid", kBackward, Algorithm::eltwise_logistic_use_dst_for_bwd, Faster::kNever},
     {"tanh", kForward, Algorithm::eltwise_tanh, Faster::kInBf16},
     {"tanh", kBackward, Algorithm::eltwise_tanh_use_dst_for_bwd, Faster::kNever},
-    {"silu", kForward, Algorithm::eltwise_swish, Faster::kNever, kOne},
     {"exp", kBackward, Algorithm::eltwise_exp_use_dst_for_bwd, Faster::kNever},
     {"log", kBackward, Algorithm::eltwise_log, Faster::kNever},
     {"sqrt", kForward, Algorithm::eltwise_sqrt, Faster::kNever},
@@ -105,9 +111,9 @@ Offer dnnl_unary(std::string_view functor, Keeps keeps, Stage stage, const Probl
   const auto e = std::ranges::find_if(
       kEltwise, [&](const Eltwise& each) { return each.functor == functor && each.stage == stage; });
   if (e == std::end(kEltwise) || !computes_in(p.out[0])) return {};
-  return dnnl_offer(
-      [=, y = p.out[0], alpha = e->alpha.of(f), beta = e->beta.of(f)] { return eltwise(*e, keeps, y, alpha, beta); },
-      place_of(e->faster, p.out[0]));
+  const float alpha = e->alpha.of(f), beta = e->beta.of(f);
+  if (!is_asked_of_onednn(e->alpha, alpha, false) || !is_asked_of_onednn(e->beta, beta, true)) return {};
+  return dnnl_offer([=, y = p.out[0]] { return eltwise(*e, keeps, y, alpha, beta); }, place_of(e->faster, p.out[0]));
 }
 
 Offer dnnl_binary(std::string_view functor, Stage stage, const Problem<NoParams>& p) {
