@@ -1,6 +1,7 @@
 """The command: measures, reports, compares and audits. scripts/compare installs what it needs and calls it."""
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -12,6 +13,7 @@ import uuid
 
 from rich.console import Console
 
+from . import ending
 from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
 from .experiments import QUICK, train
@@ -191,6 +193,8 @@ def report(words):
     parser.add_argument("records", nargs="+", type=seen_from_the_caller, help="files of records, or folders with a records.jsonl")
     parser.add_argument("--out", type=seen_from_the_caller, default=pathlib.Path("build/compare/report.html"))
     a = parser.parse_args(words)
+    if a.out.resolve() in {file_of(path).resolve() for path in a.records}:
+        raise BadInput(f"--out {a.out} is a file of the records; name another for the page")
     records = [r for path in a.records for r in read(file_of(path))]
     if not records:
         raise BadInput(f"there is no whole record in {' or '.join(str(path) for path in a.records)}")
@@ -285,10 +289,12 @@ def program(words):
     except OSError as e:  # a full disk, where no other sentence says so
         print(f"compare: {e.filename or 'a file'} cannot be read or written: {e.strerror or e}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("compare: interrupted; what was measured is kept, and the same command goes on", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as e:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            print("compare: interrupted; what was measured is kept, and the same command goes on", file=sys.stderr)
+        return ending.status_of(e)
 
 
 if __name__ == "__main__":
+    ending.as_interrupts()
     sys.exit(program(sys.argv[1:]))

@@ -73,7 +73,7 @@ class Bench:
 
     def has(self, experiment, problem, variants):
         """Whether that need not be measured again."""
-        return self.store.has(experiment, problem.id(), variants, self.environment, self.engines.has)
+        return self.store.has(experiment, problem.id(), variants, self.environment, self.engines)
 
     def foresees(self, seconds):
         """Whether nothing is measured now, but foreseen to take so many seconds (a list of them)."""

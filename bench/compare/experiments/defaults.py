@@ -49,7 +49,7 @@ def record(bench, engine, convention, version, **rest):
 
 def run(bench):
     for engine in ("plumbline", *bench.frameworks):
-        if bench.store.has(NAME, f"{NAME}.{engine}", (), bench.environment, bench.engines.has):  # whatever conventions it answered for
+        if bench.store.has(NAME, f"{NAME}.{engine}", (), bench.environment, bench.engines):  # whatever conventions it answered for
             continue
         if bench.foresees([10.0]):  # it starts, and answers
             continue

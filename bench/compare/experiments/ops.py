@@ -10,7 +10,8 @@ NAME = "ops"
 SHOWS = ("How long one op takes from Python, warm, beside the same op in Plumbline: vendor with the vendor's kernels alone, best with the "
          "fastest known. Every side has the same tensors, each framework is at its best layout, and nothing was timed before its output "
          "and its gradients agreed. Since 2026-11-28 what has a gradient counts as new in each call, as in training, and a pack of it is "
-         "made again; forward is as in inference, where Plumbline keeps the packs of filters.")
+         "made again; forward is as in inference, where Plumbline keeps the packs of filters. PyTorch's gradients of sum, "
+         "concat and permute are views of the output's gradient, of which nothing is written, and count as they are; other sides write tensors.")
 
 # A shape of each kind of layer, large and small, for the quick comparison.
 QUICK = [("conv2d", "alexnet.conv2"), ("conv2d", "vgg16.conv1_2"), ("conv2d", "vgg16.conv3_2"), ("conv2d", "resnet50.res4b_branch2a"),
@@ -48,6 +49,11 @@ def problems(bench):
         yield from catalogue.variants(p, ("forward", "forward_backward"), bench.dtypes())
 
 
+def is_image(problem):
+    """Whether it has a layout: a product's matrices are no images, however many there are."""
+    return problem.op != "matmul" and any(len(t.shape) == 4 for n, t in problem.inputs.items() if n != "w")
+
+
 def sides(bench):
     """The function of a problem that gives its variants: images in Plumbline in both layouts."""
     often = bench.asked_often(problems)
@@ -56,8 +62,7 @@ def sides(bench):
 
     def variants(problem):
         frameworks = bench.variants_of_frameworks(problem.id() in often)
-        is_image = any(len(t.shape) == 4 for n, t in problem.inputs.items() if n != "w")
-        return ours + frameworks if is_image else flat + list(dict.fromkeys(dataclasses.replace(v, mode=FLAT.get(v.mode, v.mode)) for v in frameworks))
+        return ours + frameworks if is_image(problem) else flat + list(dict.fromkeys(dataclasses.replace(v, mode=FLAT.get(v.mode, v.mode)) for v in frameworks))
     return variants
 
 

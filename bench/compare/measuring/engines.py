@@ -1,8 +1,11 @@
 """What there is to compare: each engine's program, its modes, and what it may be run under."""
 
 import dataclasses
+import functools
+import json
 import os
 import pathlib
+import subprocess
 
 from .machine import has_gpu
 from .worker import Refused
@@ -16,7 +19,33 @@ DEVICES = ("cpu", "cuda", EMULATED)
 # that sleeps takes 100 us in some virtual machines, more than most ops. By themselves they wait for 5 to 10 ms, for which they would take
 # processors from the side whose turn it is.
 AWAKE_FOR_A_MOMENT = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}
+# What a user's shell may tell the libraries by, which no record would say: a worker is told what the harness sets, and nothing else.
+TOLD = ("OMP_", "GOMP_", "KMP_", "MKL_", "ONEDNN_", "DNNL_", "TF_", "XLA_", "JAX_", "TORCH_", "PYTORCH_", "LD_PRELOAD")
+DISTRIBUTIONS = {"torch": ("torch",), "tensorflow": ("tensorflow", "tensorflow_cpu"), "jax": ("jax",), "fake": ("numpy",)}  # by one of these names
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
+
+
+# Of a Python's packages that are called so, the first one's version.
+ASK_VERSION = """
+import importlib.metadata as m, sys
+print(next(d.version for name in sys.argv[1:] for d in m.distributions(name=name)))
+"""
+
+
+def untold():
+    """The environment without what tells the libraries anything."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(TOLD)} | {"PYTHONPATH": str(BENCH)}
+
+
+@functools.cache
+def version_of(program, distributions):
+    """The version that a worker would say, without the seconds that a framework takes to start; None where it is not known so."""
+    words = [program, "-c", ASK_VERSION, *distributions] if distributions else [program, "--threads", "1"]
+    try:
+        said = subprocess.run(words, env=untold(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+        return said.strip() or None if distributions else json.loads(said).get("version")
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +79,11 @@ class Engines:
     def has(self, engine):
         return engine in self.programs
 
+    def version(self, engine):
+        """The version that is there, as its records would have it; None where it is not known before it starts."""
+        distributions = () if engine == "plumbline" else DISTRIBUTIONS.get(self.modules.get(engine, engine))
+        return version_of(str(self.programs[engine]), distributions) if self.has(engine) and distributions is not None else None
+
     def missing_device(self):
         """Why no engine can run on the device, in a sentence; None where each must say for itself."""
         return "there is no GPU: no NVIDIA driver is loaded" if self.device == "cuda" and not has_gpu() else None
@@ -62,21 +96,16 @@ class Engines:
 
     def untouched(self, engine):
         """(words, environment) of a worker that is told nothing: neither threads, nor by the environment."""
-        told = ("OMP_", "GOMP_", "MKL_", "KMP_", "TF_NUM_", "LD_PRELOAD", "ONEDNN_", "XLA_FLAGS")
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(told)} | {"PYTHONPATH": str(BENCH)}
         if engine == "plumbline":
-            return [str(self.programs[engine])], environment
-        return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], environment
+            return [str(self.programs[engine])], untold()
+        return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], untold()
 
     def command(self, variant, device=None):
         """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads have a processor each:
         else the system runs two of them on one now and then, for a whole turn. oneDNN tells the profiler the names of the code that it
         makes."""
-        environment = {**os.environ, **AWAKE_FOR_A_MOMENT, "OMP_NUM_THREADS": str(self.threads), "PYTHONPATH": str(BENCH),
-                       "OMP_PROC_BIND": "true", "ONEDNN_JIT_PROFILE": "2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-        environment.pop("OMP_WAIT_POLICY", None)
-        environment.update(self.settings)
-        environment.pop("LD_PRELOAD", None)
+        environment = {**untold(), **AWAKE_FOR_A_MOMENT, "OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "true",
+                       "ONEDNN_JIT_PROFILE": "2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", **self.settings}
         if variant.allocator:
             environment["LD_PRELOAD"] = self.tcmalloc
         program, options, device = str(self.programs[variant.engine]), ("--threads", str(self.threads)), device or self.device

@@ -27,15 +27,15 @@ const Pass& pass_of(Direction d) {
 class BlockedWork final : public Work {
  public:
   BlockedWork(const json& problem, const Tensors& tensors, const Mode& mode) : is_charged_(mode.is_charged) {
-    const DType dtype = dtype_from_string(problem["dtype"].get<std::string>());
+    const DType dtype = dtype_from_string(problem.at("dtype").get<std::string>());
     for (const auto& [name, t] : tensors) plain_[name] = to(t, dtype);
-    const Conv2dParams params = conv2d_params(problem["nodes"][0]["attributes"]);
+    const Conv2dParams params = conv2d_params(problem.at("nodes").at(0).at("attributes"));
     const TensorSpec x = plain_.at("x").spec(), w = plain_.at("w").spec();
     const TensorSpec y = conv2d_output(params, x, w);
     plain_["y"] = Tensor::empty(y), plain_["dx"] = Tensor::empty(x), plain_["dw"] = Tensor::empty(w);
     std::vector<Direction> directions{Direction::kForward};
-    if (problem["direction"] != "forward") {
-      for (const std::string name : problem["gradients"]) {
+    if (problem.at("direction") != "forward") {
+      for (const std::string name : problem.at("gradients")) {
         directions.push_back(name == "x" ? Direction::kBackwardInput : Direction::kBackwardWeight);
       }
     }
@@ -112,8 +112,8 @@ class BlockedWork final : public Work {
 
 std::unique_ptr<Work> prepare_blocked(const json& problem, const Tensors& tensors, const Mode& mode) {
   PLUMB_CHECK(detail::ctx.policy.device.is_cpu(), "the mode blocked is oneDNN's, and so for a processor");
-  PLUMB_CHECK(problem["kind"] == "op" && problem["op"] == "conv2d" && !tensors.contains("b"),
-              "the mode blocked is for convolutions without a bias, not for {}", problem["op"].get<std::string>());
+  PLUMB_CHECK(problem.at("kind") == "op" && problem.at("op") == "conv2d" && !tensors.contains("b"),
+              "the mode blocked is for convolutions without a bias, not for {}", problem.at("op").get<std::string>());
   return std::make_unique<BlockedWork>(problem, tensors, mode);
 }
 

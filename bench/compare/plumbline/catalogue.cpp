@@ -25,11 +25,11 @@ namespace {
 using Attributes = nlohmann::json;
 using Call = Tensor (*)(const Tensors& t, const Attributes& a);
 
-Size2d size(const Attributes& a) { return {a[0].get<int32_t>(), a[1].get<int32_t>()}; }
+Size2d size(const Attributes& a) { return {a.at(0).get<int32_t>(), a.at(1).get<int32_t>()}; }
 
 template <class T>
 Sides<T> sides(const Attributes& a) {
-  return {a[0].get<T>(), a[1].get<T>(), a[2].get<T>(), a[3].get<T>()};
+  return {a.at(0).get<T>(), a.at(1).get<T>(), a.at(2).get<T>(), a.at(3).get<T>()};
 }
 
 Dims dims(const Attributes& a) { return Dims(a.get<std::vector<int>>()); }
@@ -46,7 +46,7 @@ Tensor optional(const Tensors& t, const char* name) {
 }
 
 Pool2dParams window(const Attributes& a) {
-  return {.kernel = size(a["kernel"]), .stride = size(a["stride"]), .padding = sides<int32_t>(a["padding"])};
+  return {.kernel = size(a.at("kernel")), .stride = size(a.at("stride")), .padding = sides<int32_t>(a.at("padding"))};
 }
 
 Tensor conv2d_of(const Tensors& t, const Attributes& a) {
@@ -56,7 +56,7 @@ Tensor conv2d_of(const Tensors& t, const Attributes& a) {
 // By the statistics of the batch; the running ones are thrown away.
 Tensor batch_norm_of(const Tensors& t, const Attributes& a) {
   const TensorSpec statistics(t.at("w").shape(), t.at("w").dtype());
-  const BatchNormParams p{.epsilon = a["epsilon"].get<double>(), .momentum = a["momentum"].get<double>()};
+  const BatchNormParams p{.epsilon = a.at("epsilon").get<double>(), .momentum = a.at("momentum").get<double>()};
   return batch_norm(t.at("x"), t.at("w"), t.at("b"), zeros(statistics), ones(statistics), p);
 }
 
@@ -70,11 +70,11 @@ Tensor of_two(const Tensors& t, const Attributes&) {
 }
 template <Tensor (*op)(const Tensor&, const Dims&, bool)>
 Tensor reduced(const Tensors& t, const Attributes& a) {
-  return op(t.at("x"), dims(a["dims"]), false);
+  return op(t.at("x"), dims(a.at("dims")), false);
 }
 template <Tensor (*op)(const Tensor&, int)>
 Tensor along(const Tensors& t, const Attributes& a) {
-  return op(t.at("x"), a["dim"].get<int>());
+  return op(t.at("x"), a.at("dim").get<int>());
 }
 
 const std::map<std::string, Call>& calls() {
@@ -84,20 +84,20 @@ const std::map<std::string, Call>& calls() {
       {"linear", [](const Tensors& t, const Attributes&) { return linear(t.at("x"), t.at("w"), optional(t, "b")); }},
       {"matmul",
        [](const Tensors& t, const Attributes& a) {
-         return matmul(t.at("a"), t.at("b"), a["transpose_a"].get<bool>(), a["transpose_b"].get<bool>());
+         return matmul(t.at("a"), t.at("b"), a.at("transpose_a").get<bool>(), a.at("transpose_b").get<bool>());
        }},
       {"max_pool2d", [](const Tensors& t, const Attributes& a) { return max_pool2d(t.at("x"), window(a)); }},
       {"avg_pool2d", [](const Tensors& t, const Attributes& a) { return avg_pool2d(t.at("x"), window(a)); }},
-      {"pad2d", [](const Tensors& t, const Attributes& a) { return pad2d(t.at("x"), sides<int64_t>(a["padding"])); }},
+      {"pad2d", [](const Tensors& t, const Attributes& a) { return pad2d(t.at("x"), sides<int64_t>(a.at("padding"))); }},
       {"slice",
-       [](const Tensors& t, const Attributes& a) { return slice(t.at("x"), shape(a["begin"]), shape(a["extents"])); }},
+       [](const Tensors& t, const Attributes& a) { return slice(t.at("x"), shape(a.at("begin")), shape(a.at("extents"))); }},
       {"concat",
        [](const Tensors& t, const Attributes& a) {
-         return concat({t.at("x"), t.at("other")}, a["dim"].get<int>());
+         return concat({t.at("x"), t.at("other")}, a.at("dim").get<int>());
        }},
       {"index_select", [](const Tensors& t,
-                          const Attributes& a) { return index_select(t.at("x"), a["dim"].get<int>(), t.at("index")); }},
-      {"permute", [](const Tensors& t, const Attributes& a) { return permute(t.at("x"), dims(a["dims"])); }},
+                          const Attributes& a) { return index_select(t.at("x"), a.at("dim").get<int>(), t.at("index")); }},
+      {"permute", [](const Tensors& t, const Attributes& a) { return permute(t.at("x"), dims(a.at("dims"))); }},
       {"cross_entropy", [](const Tensors& t, const Attributes&) { return cross_entropy(t.at("x"), t.at("labels")); }},
       {"mse", of_two<mse>},
       {"relu", of_one<relu>},
@@ -129,10 +129,10 @@ const std::map<std::string, Call>& calls() {
 }  // namespace
 
 Conv2dParams conv2d_params(const nlohmann::json& a) {
-  return {.stride = size(a["stride"]),
-          .dilation = size(a["dilation"]),
-          .padding = sides<int32_t>(a["padding"]),
-          .groups = a["groups"].get<int32_t>()};
+  return {.stride = size(a.at("stride")),
+          .dilation = size(a.at("dilation")),
+          .padding = sides<int32_t>(a.at("padding")),
+          .groups = a.at("groups").get<int32_t>()};
 }
 
 Tensor call(const std::string& op, const Tensors& inputs, const nlohmann::json& attributes) {

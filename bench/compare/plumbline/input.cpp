@@ -31,9 +31,9 @@ datasets::Dataset data_set(const Tensor& pixels, const Tensor& targets, int64_t 
 class InputWork final : public Work {
  public:
   InputWork(const json& problem, const Tensors& tensors, const Mode& mode)
-      : way_(mode.input), policy_(mode.policy), network_(models::make_network(problem["op"].get<std::string>())) {
+      : way_(mode.input), policy_(mode.policy), network_(models::make_network(problem.at("op").get<std::string>())) {
     const PolicyScope policy(policy_);
-    const int64_t batch = problem["batch"];
+    const int64_t batch = problem.at("batch");
     for (const models::NamedTensor& p : network_->parameters()) Tensor(p.tensor).copy_from(tensors.at(p.name));
     layout_ = mode.layout == "auto" ? training::fastest_layout(*network_, DType::kF32, batch)
                                     : layout_from_string(mode.layout);
@@ -47,8 +47,8 @@ class InputWork final : public Work {
                 .device = detail::ctx.policy.device};
     loader_.emplace(data_, options_);
     optim::Settings settings;
-    settings.learning_rate = problem["learning_rate"].get<double>();
-    optimizer_ = optim::make(problem["optimizer"].get<std::string>(), network_->trainable(), settings);
+    settings.learning_rate = problem.at("learning_rate").get<double>();
+    optimizer_ = optim::make(problem.at("optimizer").get<std::string>(), network_->trainable(), settings);
     const auto execution = mode.captured ? training::StepMode::kCaptured : training::StepMode::kEager;
     step_.emplace(*network_, *optimizer_, generator_, execution);
     next();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -85,8 +86,12 @@ void Job::wait() const {
 
 json Job::run(const json& request) {
   warm_up(request.value("warm_s", 0.0), request.value("warm_calls", 0));
-  if (calls_ == 0) calls_ = calls_for(request["least_s"], request.value("least_calls", 1));
-  const int samples = request["samples"];
+  const int samples = request.at("samples"), least_calls = request.value("least_calls", 1);
+  const double least_s = request.at("least_s");
+  PLUMB_CHECK(samples >= 1 && least_calls >= 1 && std::isfinite(least_s),
+              "run: samples is {}, least_calls {} and least_s {}; use numbers from 1 on, and seconds", samples,
+              least_calls, least_s);
+  if (calls_ == 0) calls_ = calls_for(least_s, least_calls);
   std::vector<double> times;
   times.reserve(static_cast<size_t>(samples));
   const double fault_s = fault_.took_s(), began = monotonic_s();
@@ -110,8 +115,8 @@ json Job::run(const json& request) {
 }
 
 json Job::epoch(const json& request) {
-  epochs_.read(request["data"], request["orders"]);
-  return epochs_.run(*work_, request["epoch"], request["scored"]);
+  epochs_.read(request.at("data"), request.at("orders"));
+  return epochs_.run(*work_, request.at("epoch"), request.at("scored"));
 }
 
 json Job::losses(size_t steps) {

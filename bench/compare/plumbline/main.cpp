@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "bench/compare/plumbline/tensor_files.h"
 #include "core/context.h"
 #include "core/device.h"
+#include "core/file.h"
 #include "core/stopwatch.h"
 #include "dispatch/machine.h"
 #include "kernels/threads.h"
@@ -50,7 +53,7 @@ class Worker {
   explicit Worker(Place place) : place_(std::move(place)) {}
 
   json answer(const json& request) {
-    const std::string what = request["do"];
+    const std::string what = request.at("do");
     if (what == "make") {
       make_inputs(request);
       return json::object();
@@ -61,19 +64,22 @@ class Worker {
     const DeviceScope there(place_.device);
     if (what == "roofs") return roofs();
     if (what == "prepare") return prepare_job(request);
-    const std::string name = request["job"];
-    if (what == "drop") {
-      jobs_.erase(name);
-      return json::object();
-    }
-    Job& job = *jobs_.at(name);
-    if (what == "run") return job.run(request);
-    if (what == "epoch") return job.epoch(request);
-    if (what == "losses") return job.losses(request["steps"]);
-    fail("there is no request {}", what);
+    if (what == "run") return job_of(request).run(request);
+    if (what == "epoch") return job_of(request).epoch(request);
+    if (what == "losses") return job_of(request).losses(request.at("steps"));
+    PLUMB_CHECK(what == "drop", "there is no request {}", detail::in_quotes(what));
+    jobs_.erase(request.at("job").get<std::string>());
+    return json::object();
   }
 
  private:
+  Job& job_of(const json& request) {
+    const std::string name = request.at("job");
+    const auto job = jobs_.find(name);
+    PLUMB_CHECK(job != jobs_.end(), "there is no job {}; prepare it", detail::in_quotes(name));
+    return *job->second;
+  }
+
   // An emulated device has those of the host.
   json roofs() const {
     if (command::has_tensor_cores(place_.device)) {
@@ -87,8 +93,8 @@ class Worker {
 
   json prepare_job(const json& request) {
     const detail::Stopwatch build;
-    const Mode mode = mode_of(request["mode"]);
-    auto work = compare::prepare(request["problem"], read_tensors(request["inputs"]), mode);
+    const Mode mode = mode_of(request.at("mode"));
+    auto work = compare::prepare(request.at("problem"), read_tensors(request.at("inputs")), mode);
     auto job = std::make_unique<Job>(std::move(work), place_.device, request.value("inject", json::object()));
     const double built_s = build.seconds();
     Tensors results;
@@ -98,13 +104,13 @@ class Worker {
       results = job->work().results();
       job->wait();
     });
-    write_tensors(request["results"], results);
+    write_tensors(request.at("results"), results);
     json reply = job->work().facts();
     reply["built_s"] = built_s;
     reply["first_s"] = first_s;
     reply["kernels"] = kernels.list();
     check_ran(mode.algorithm, reply["kernels"]);
-    jobs_[request["job"]] = std::move(job);
+    jobs_[request.at("job")] = std::move(job);
     return reply;
   }
 
@@ -138,11 +144,13 @@ json answer_or_refusal(Worker& worker, const std::string& line) {
 
 int serve(const std::string& device) {
   std::FILE* replies = fdopen(dup(1), "w");
+  PLUMB_CHECK(replies, "the standard output is closed; replies go there");
   dup2(2, 1);  // what libraries print cannot be taken for a reply
   const auto say = [replies](const json& reply) {
     std::fflush(stdout);
-    fmt::print(replies, "{}\n", reply.dump());
-    std::fflush(replies);
+    // A message may quote what is not UTF-8.
+    std::fputs((reply.dump(-1, ' ', false, json::error_handler_t::replace) + "\n").c_str(), replies);
+    PLUMB_CHECK(std::fflush(replies) == 0, "a reply cannot be written: {}", std::strerror(errno));
   };
   const Place place = place_of(device);
   say(hello(place));

@@ -34,26 +34,26 @@ void write_tensors(const std::string& file, const Tensors& tensors) {
 void make_inputs(const nlohmann::json& request) {
   Tensors tensors;
   if (request.contains("network")) {
-    const auto network = models::make_network(request["network"].get<std::string>(), request["seed"].get<uint64_t>(),
-                                              convention_from_string(request["initial"].get<std::string>()));
+    const auto network = models::make_network(request.at("network").get<std::string>(), request.at("seed").get<uint64_t>(),
+                                              convention_from_string(request.at("initial").get<std::string>()));
     for (const auto* list : {&network->parameters(), &network->buffers()}) {
       for (const models::NamedTensor& t : *list) tensors[t.name] = t.tensor;
     }
   }
-  uint64_t seed = request["seed"].get<uint64_t>() * 1000;
-  for (const auto& [name, t] : request["inputs"].items()) {
+  uint64_t seed = request.at("seed").get<uint64_t>() * 1000;
+  for (const auto& [name, t] : request.at("inputs").items()) {
     ++seed;
-    const auto low = t["low"].get<double>(), high = t["high"].get<double>();
+    const auto low = t.at("low").get<double>(), high = t.at("high").get<double>();
     if (tensors.contains(name) && low < high) continue;
-    const auto extents = t["shape"].get<std::vector<int64_t>>();
+    const auto extents = t.at("shape").get<std::vector<int64_t>>();
     const Shape shape{std::span<const int64_t>(extents)};
-    const auto classes = t["classes"].get<int64_t>();
+    const auto classes = t.at("classes").get<int64_t>();
     tensors[name] = classes > 0  ? uniform(TensorSpec(shape, DType::kI64), 0, static_cast<double>(classes - 1), seed)
                     : low < high ? uniform(TensorSpec(shape), low, high, seed)
                                  : full(TensorSpec(shape), low);
     if (t.value("rounded", false)) tensors[name] = to(tensors[name], DType::kBf16);
   }
-  write_tensors(request["file"], tensors);
+  write_tensors(request.at("file"), tensors);
 }
 
 }  // namespace plumb::compare

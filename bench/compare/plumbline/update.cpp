@@ -74,18 +74,18 @@ class UpdateWork final : public Work {
  public:
   UpdateWork(const json& problem, const Tensors& tensors, const Mode& mode) : policy_(mode.policy) {
     const PolicyScope policy(policy_);
-    const json& attributes = problem["nodes"][0]["attributes"];
+    const json& attributes = problem.at("nodes").at(0).at("attributes");
     const DType dtype = mode.is_f64 ? DType::kF64 : DType::kF32;
     const Device device = detail::ctx.policy.device;
-    steps_ = attributes["steps"];
-    for (const std::string name : problem["gradients"]) {
+    steps_ = attributes.at("steps");
+    for (const std::string name : problem.at("gradients")) {
       names_.push_back(name);
       parameters_.push_back(to(to(tensors.at(name), device), dtype).require_grad());
       gradients_.push_back(to(to(tensors.at("d" + name), device), dtype));
     }
-    const auto kind = optim::kind_from_string(problem["optimizer"].get<std::string>());
-    const double rate = problem["learning_rate"];
-    const Convention convention = convention_from_string(attributes["convention"].get<std::string>());
+    const auto kind = optim::kind_from_string(problem.at("optimizer").get<std::string>());
+    const double rate = problem.at("learning_rate");
+    const Convention convention = convention_from_string(attributes.at("convention").get<std::string>());
     const optim::Settings settings{.convention = convention, .learning_rate = rate};
     if (mode.update == "fused") {
       optimizers_.push_back(optim::make(kind, parameters_, settings));

@@ -24,27 +24,27 @@ namespace {
 using nlohmann::json;
 
 DType dtype_of(const json& problem, const Mode& mode) {
-  return mode.is_f64 ? DType::kF64 : dtype_from_string(problem["dtype"].get<std::string>());
+  return mode.is_f64 ? DType::kF64 : dtype_from_string(problem.at("dtype").get<std::string>());
 }
 
 class OpWork final : public Work {
  public:
   OpWork(const json& problem, const Tensors& tensors, const Mode& mode)
-      : node_(problem["nodes"][0]),
-        output_(problem["output"]),
+      : node_(problem.at("nodes").at(0)),
+        output_(problem.at("output")),
         policy_(mode.policy),
         layout_(mode.layout),
         is_charged_(mode.is_charged) {
     const PolicyScope policy(policy_);
     const DType dtype = dtype_of(problem, mode);
-    const auto f32_inputs = problem["f32_inputs"].get<std::vector<std::string>>();
+    const auto f32_inputs = problem.at("f32_inputs").get<std::vector<std::string>>();
     for (const auto& [name, x] : tensors) {
       const bool stays = dtype == DType::kBf16 && std::ranges::count(f32_inputs, name);
       inputs_[name] = there(x, name, stays ? DType::kF32 : dtype);
     }
     if (inputs_.contains("dy")) dy_ = inputs_.extract("dy").mapped();
-    if (problem["direction"] != "forward") {
-      for (const std::string name : problem["gradients"]) {
+    if (problem.at("direction") != "forward") {
+      for (const std::string name : problem.at("gradients")) {
         gradients_.push_back(name);
         wanted_.push_back(inputs_.at(name).require_grad());
       }
@@ -78,7 +78,10 @@ class OpWork final : public Work {
   json facts() const override { return {{"layout", layout_}}; }
 
  private:
-  static bool is_image(const Tensor& x, const std::string& name) { return x.rank() == 4 && name != "w"; }
+  // A product's matrices are no images, however many there are.
+  bool is_image(const Tensor& x, const std::string& name) const {
+    return x.rank() == 4 && name != "w" && node_.at("op") != "matmul";
+  }
 
   // Images have the layout of the mode, unless every step is charged with their conversion; filters and what has
   // another rank are row-major.
@@ -89,12 +92,12 @@ class OpWork final : public Work {
   }
 
   Tensor output() const {
-    if (!is_charged_) return call(node_["op"], inputs_, node_["attributes"]);
+    if (!is_charged_) return call(node_.at("op"), inputs_, node_.at("attributes"));
     Tensors there = inputs_;
     for (auto& [name, x] : there) {
       if (is_image(x, name)) x = to(x, layout_from_string(layout_));
     }
-    const Tensor y = call(node_["op"], there, node_["attributes"]);
+    const Tensor y = call(node_.at("op"), there, node_.at("attributes"));
     return y.rank() == 4 ? to(y, Layout::kNchw) : y;
   }
 
@@ -124,22 +127,22 @@ class OpWork final : public Work {
 class NetworkWork final : public Work {
  public:
   NetworkWork(const json& problem, const Tensors& tensors, const Mode& mode)
-      : output_(problem["output"]),
+      : output_(problem.at("output")),
         policy_(mode.policy),
-        network_(models::make_network(problem["op"].get<std::string>(), 0, mode.convention)) {
+        network_(models::make_network(problem.at("op").get<std::string>(), 0, mode.convention)) {
     const PolicyScope policy(policy_);
     for (const auto* list : {&network_->parameters(), &network_->buffers()}) {
       for (const models::NamedTensor& t : *list) Tensor(t.tensor).copy_from(tensors.at(t.name));
     }
     dtype_ = dtype_of(problem, mode);
-    const int64_t batch = problem["batch"];
+    const int64_t batch = problem.at("batch");
     layout_ =
         mode.layout == "auto" ? training::fastest_layout(*network_, dtype_, batch) : layout_from_string(mode.layout);
     feed(tensors.at("images"), tensors.at("labels"));
-    if (problem["direction"] == "train") {
+    if (problem.at("direction") == "train") {
       optim::Settings settings{.convention = mode.convention};
-      settings.learning_rate = problem["learning_rate"].get<double>();
-      optimizer_ = optim::make(problem["optimizer"].get<std::string>(), network_->trainable(), settings);
+      settings.learning_rate = problem.at("learning_rate").get<double>();
+      optimizer_ = optim::make(problem.at("optimizer").get<std::string>(), network_->trainable(), settings);
       steps_ = problem.value("steps", 1);
       const int reads = mode.reads == 0 ? steps_ : mode.reads;
       PLUMB_CHECK(reads > 0 && steps_ % reads == 0, "the loss cannot be read {} times in {} steps; use a divisor of {}",
@@ -215,10 +218,10 @@ class NetworkWork final : public Work {
 }  // namespace
 
 std::unique_ptr<Work> prepare(const json& problem, Tensors tensors, const Mode& mode) {
-  if (problem["direction"] == "update") return prepare_update(problem, tensors, mode);
-  if (problem["direction"] == "input") return prepare_input(problem, tensors, mode);
+  if (problem.at("direction") == "update") return prepare_update(problem, tensors, mode);
+  if (problem.at("direction") == "input") return prepare_input(problem, tensors, mode);
   if (mode.layout == "blocked") return prepare_blocked(problem, tensors, mode);
-  if (problem["kind"] == "op") return std::make_unique<OpWork>(problem, tensors, mode);
+  if (problem.at("kind") == "op") return std::make_unique<OpWork>(problem, tensors, mode);
   return std::make_unique<NetworkWork>(problem, tensors, mode);
 }
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import pathlib
 
 import jsonschema
@@ -9,6 +10,7 @@ import jsonschema
 SCHEMA = json.loads(pathlib.Path(__file__).with_name("record.schema.json").read_text())
 VERSION = SCHEMA["properties"]["schema"]["const"]
 CHECK = jsonschema.Draft202012Validator(SCHEMA)
+BEGIN = '{"schema": '  # of every record, as it is written
 
 
 class BadRecord(Exception):
@@ -33,9 +35,27 @@ def refuse_device(path, error=BadRecord):
         raise error(f"{path} cannot be read: it is a device, not a file")
 
 
+def number(text):
+    """What a number of JSON, or what Python takes for one, is; one that no float holds would be infinite in a page."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadRecord(f"{text if len(text) <= 20 else text[:20] + '...'} is no number that a record may have")
+    return value if set(text) & set(".eE") else int(text)
+
+
+def parsed(line):
+    """What a line of JSON says. Throws BadRecord for numbers and letters that no file can hold, and ValueError for what is no JSON."""
+    said = json.loads(line, parse_int=number, parse_float=number, parse_constant=number)
+    try:
+        json.dumps(said, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadRecord("it has half a letter, which no page can show") from None
+    return said
+
+
 def read(path):
     """All records of a file. Throws BadRecord for the first line that is none; a last line that was cut off by an
-    interrupt is passed over."""
+    interrupt is passed over, if it begins as records do."""
     refuse_device(path)
     records = []
     try:
@@ -43,18 +63,28 @@ def read(path):
     except (OSError, UnicodeDecodeError) as e:
         raise BadRecord(f"{path} cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
     lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
+    for place, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        where = f"{path}, line {place}"
         try:
-            record = json.loads(line)
+            record = parsed(line)
+        except BadRecord as e:
+            raise BadRecord(f"{where}: {e}") from None
         except (ValueError, RecursionError):
-            if number == len(lines):  # no line break behind it: the writer was interrupted
+            if place == len(lines) and (line.startswith(BEGIN) or BEGIN.startswith(line)):  # no line break behind it: the writer was interrupted
                 break
-            raise BadRecord(f"{path}, line {number}: this is no JSON") from None
-        check(record, f"{path}, line {number}")
+            raise BadRecord(f"{where}: this is no JSON") from None
+        check(record, where)
         records.append(record)
     return records
+
+
+def line_of(record):
+    try:
+        return json.dumps(record, allow_nan=False) + "\n"
+    except ValueError:
+        raise BadRecord("a record of this run has a number that is none, or infinite") from None
 
 
 def machine_of(record):
@@ -64,6 +94,16 @@ def machine_of(record):
     memory, gpu = e.get("memory_bytes"), (e.get("gpu") or {}).get("name")
     return (e.get("processor"), " ".join(e.get("instructions") or ()), e.get("processors"), e.get("threads"), memory and round(memory / 1e9),
             e.get("device") or "cpu", gpu)
+
+
+def is_stale(record, engines):
+    """Whether the engine as it is now would answer otherwise. What stands behind the + of a version is how it was built: a package may not
+    say it."""
+    e = record["engine"]
+    if record.get("refusal") == "absent" and engines.has(e["name"]):
+        return True
+    versions = {v.partition("+")[0] for v in (e["version"], engines.version(e["name"])) if v}
+    return len(versions) > 1
 
 
 class Store:
@@ -87,23 +127,23 @@ class Store:
     def rewrite(self):
         part = self.path.with_suffix(".part")
         with self.written():
-            part.write_text("".join(json.dumps(r) + "\n" for r in self.records))
+            part.write_text("".join(map(line_of, self.records)))
             part.replace(self.path)
 
     def add(self, record):
         check(record, "a record of this run")
         with self.written(), self.path.open("a") as f:
-            f.write(json.dumps(record) + "\n")
+            f.write(line_of(record))
         self.records.append(record)
 
-    def has(self, experiment, subject_id, variants, environment, is_there=lambda engine: False):
-        """Whether the work was measured already on this machine as it is set up, in one run, for all of these variants. An engine, or data,
-        that was not there is asked again where `is_there` says that the engine is."""
+    def has(self, experiment, subject_id, variants, environment, engines=None):
+        """Whether the work was measured already on this machine as it is set up, in one run, for all of these variants. Of measuring.engines'
+        Engines, one that is of another version is asked again, and one that was not there, or had no data, where it is now."""
         runs = {}
         for r in self.records:
             e = r["engine"]
             if (r["experiment"] == experiment and r["subject"].get("id") == subject_id and machine_of(r) == machine_of({"environment": environment})
-                    and not (r.get("refusal") == "absent" and is_there(e["name"]))):
+                    and (engines is None or not is_stale(r, engines))):
                 runs.setdefault(r["run"]["id"], set()).add((e["name"], e["mode"], "tcmalloc" in (e.get("allocator") or "")))
         wanted = {(v.engine, v.mode, bool(v.allocator)) for v in variants}
         return any(wanted <= found for found in runs.values())

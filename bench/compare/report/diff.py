@@ -1,30 +1,56 @@
 """Two sets of records, row by row: which rows of the second are faster, slower, the same, or unclear."""
 
-from ..measuring.statistics import ratio_of
+import dataclasses
+
+from ..measuring.statistics import SAME, Ratio, among_many, beyond, ratio_of_runs
 from ..records import machine_of
 from . import verdict
 
+# What lines() end with.
+RULE = ("slower or faster is what is more than {:.0f} % beyond 1 by both runs' rounds drawn again (95 %), and by Welch's test, corrected for {} rows "
+        "(Benjamini and Hochberg): where nothing has changed, one comparison in twenty at most has any")
+
+
+@dataclasses.dataclass
+class Row:
+    """How many times as long the second takes as the first, and in a word what that comes to."""
+
+    name: str
+    ratio: Ratio
+    word: str
+
 
 def measured(records):
-    """{(experiment, subject, engine, machine): record}, the last of each: two machines have no row in common."""
+    """{(experiment, subject, engine, machine): record}, the last of each: two machines have no row in common. Losses alone are no time."""
     return {(r["experiment"], r["subject"].get("id") or verdict.name_of(r["subject"]), verdict.label(r), machine_of(r)): r
-            for r in records if verdict.counts(r)}
+            for r in records if verdict.counts(r) and r.get("median_s")}
 
 
 def diff(before, after):
-    """[(name, Ratio)] of rows that both have; a ratio above 1 means that the second takes longer."""
+    """[Row] of what both have. Of hundreds of rows some are apart by chance, so that each has to be the clearer the fewer are."""
     first, second = measured(before), measured(after)
-    return [(f"{key[0]}: {verdict.name_of(first[key]['subject'])}, {key[2]}", ratio_of(first[key]["rounds_s"], second[key]["rounds_s"]))
-            for key in first if key in second]
+    names = {key: f"{key[0]}: {verdict.name_of(first[key]['subject'])}, {key[2]}" for key in first if key in second}
+    rounds = [(first[key]["rounds_s"], second[key]["rounds_s"]) for key in names]
+    slower, faster = among_many([beyond(a, b) for a, b in rounds]), among_many([beyond(b, a) for a, b in rounds])
+    rows = []
+    for name, (a, b), is_slower, is_faster in zip(names.values(), rounds, slower, faster):
+        ratio = ratio_of_runs(a, b)
+        rows.append(Row(name, ratio, word_of(ratio, {"faster": is_slower, "slower": is_faster})))
+    return rows
 
 
 WORDS = {"faster": "slower", "slower": "faster", "same": "same", "ambiguous": "ambiguous"}  # of the first; here of the second
 
 
+def word_of(ratio, is_clear):
+    return WORDS[ratio.verdict] if is_clear.get(ratio.verdict, True) else "ambiguous"
+
+
 def lines(rows):
-    for name, ratio in sorted(rows, key=lambda row: -row[1].value):
-        yield f"{WORDS[ratio.verdict]:9}  {verdict.times(ratio):>22}  {name}"
+    for row in sorted(rows, key=lambda row: -row.ratio.value):
+        yield f"{row.word:9}  {verdict.times(row.ratio):>22}  {row.name}"
+    yield RULE.format(100 * SAME, len(rows))
 
 
 def is_slower(rows):
-    return any(WORDS[ratio.verdict] == "slower" for _, ratio in rows)
+    return any(row.word == "slower" for row in rows)

@@ -7,16 +7,17 @@ from .verdict import NAMES
 PICTURE = "headline.svg"
 
 
-def cell(best, vendor):
+def cell(best, vendor, of_vendor=""):
     if best is None:
         return "–"
-    return f"**{best:.2f}**" + (f" / {vendor:.2f}" if vendor is not None else "")
+    return f"**{best:.2f}**" + (f" / {vendor:.2f}{of_vendor}" if vendor is not None else "")
 
 
 def means(rows, name):
-    """Of rows that count: the geometric mean of both ratios, and how many there are."""
+    """Of rows that count: the geometric means of both ratios as a cell, and how many rows there are."""
     best, vendor = (verdict.summary(rows, kernels, name) for kernels in ("best", "vendor"))
-    return best["geometric"] if best["count"] else None, vendor["geometric"] if vendor["count"] else None, best["count"]
+    values = (s["geometric"] if s["count"] else None for s in (best, vendor))
+    return cell(*values, verdict.of_fewer(best, vendor)), best["count"]
 
 
 def in_order(rows):
@@ -36,8 +37,8 @@ def table(records):
     for direction, text in (("forward", "ops, forward"), ("forward_backward", "ops, forward and backward")):
         own = [r for r in ops if r.subject["direction"] == direction]
         found = [means(own, n) for n in names]
-        if any(count for _, _, count in found):
-            cells = [f"{cell(best, vendor)} ({count} rows)" for best, vendor, count in found]
+        if any(count for _, count in found):
+            cells = [f"{means} ({count} rows)" for means, count in found]
             lines.append(f"| {text}: geometric mean | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -39,7 +39,7 @@ def throughputs(rows):
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows:
         s = row.subject
-        if s["kind"] == "network" and s.get("optimizer") in (None, "sgd"):
+        if s["kind"] == "network" and s.get("batch") and s.get("optimizer") in (None, "sgd"):
             sides = {**{k: r for k, r in row.ours.items() if r}, **row.frameworks}
             for name, record in sides.items():
                 images = s["batch"] * s.get("attributes", {}).get("steps", 1)
@@ -101,8 +101,10 @@ def machine_text(e):
 
 def gpu_text(gpu):
     """What a record says of a GPU, as far as it is known."""
-    known = {"driver": "driver {}", "memory_mib": "{} MiB", "clock_mhz": "{} MHz when it was asked", "most_clock_mhz": "at most {} MHz", "power_limit_w": "{:.0f} W"}
-    return ", ".join([gpu["name"], *(text.format(gpu[key]) for key, text in known.items() if gpu.get(key)), "products in strict f32"])
+    known = {"driver": "driver {}", "memory_mib": "{} MiB", "clock_mhz": "{} MHz when it was asked", "most_clock_mhz": "at most {} MHz"}
+    power = gpu.get("power_limit_w")  # a word, where the card's driver has one
+    limit = [f"{power:.0f} W" if isinstance(power, (int, float)) else f"{power} W"] if power else []
+    return ", ".join([gpu["name"], *(text.format(gpu[key]) for key, text in known.items() if gpu.get(key)), *limit, "products in strict f32"])
 
 
 def environment_text(e):
@@ -127,4 +129,4 @@ def page(records):
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(TEMPLATE.read_text()).render(
         machines=machines, imported=imported.html(records, verdict.microseconds), part_names=PARTS, time=verdict.microseconds,
-        environment_text=environment_text, machine_text=machine_text, called=lambda name: verdict.NAMES.get(name, name))
+        environment_text=environment_text, machine_text=machine_text, of_fewer=verdict.of_fewer, called=lambda name: verdict.NAMES.get(name, name))

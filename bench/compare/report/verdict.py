@@ -118,12 +118,18 @@ def fastest_of_ours(records, kernels):
 
 
 def summary(all_rows, kernels, framework):
-    """Means over the rows that both have, and how many there are of each verdict."""
-    ratios = [r.ratios[kernels, framework] for r in all_rows if (kernels, framework) in r.ratios]
+    """Means over the rows that both have, and how many there are of each verdict. Of the vendor's kernels no row counts that has no ratio of
+    the best: what stands beside each other is of the same rows, but for those that it is said to lack."""
+    ratios = [r.ratios[kernels, framework] for r in all_rows if {("best", framework), (kernels, framework)} <= r.ratios.keys()]
     verdicts = collections.Counter(ratio.verdict for ratio in ratios)
     values = [ratio.value for ratio in ratios]
     return {"count": len(values), "geometric": geometric_mean(values), "arithmetic": sum(values) / len(values) if values else None,
             **{v: verdicts.get(v, 0) for v in ("faster", "slower", "same", "ambiguous")}}
+
+
+def of_fewer(best, vendor):
+    """How many rows the vendor's mean is of, where those are not all of the best's."""
+    return f" of {vendor['count']} rows" if vendor["count"] < best["count"] else ""
 
 
 def microseconds(s):
@@ -172,7 +178,7 @@ def lines_of(records, experiments):
             best, vendor = (summary(all_rows, k, n) for k in ("best", "vendor"))
             if not best["count"]:
                 continue
-            beside = f", {vendor['geometric']:.2f} times the vendor's alone," if vendor["count"] else ""
+            beside = f", {vendor['geometric']:.2f} times the vendor's alone{of_fewer(best, vendor)}," if vendor["count"] else ""
             lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} in its fastest mode "
                          f"({best['count']} rows: Plumbline faster in {best['faster']}, slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
         lines += behind_of(experiment, all_rows)

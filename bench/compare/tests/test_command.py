@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -85,21 +86,34 @@ def test_a_second_call_measures_nothing_again(measured, worker_program, compare)
     assert done.returncode == 0 and (folder / "records.jsonl").read_bytes() == before
 
 
-def test_an_interrupt_keeps_what_was_measured(tmp_path, worker_program, compare, monkeypatch):
+@pytest.mark.parametrize("sent, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_keeps_what_was_measured_and_no_tensors(sent, status, tmp_path, worker_program, compare, monkeypatch):
     (tmp_path / "shapes.txt").write_text(FEW_SHAPES)
     words = ("--only", "ops", "--frameworks", "fake", "--shapes", str(tmp_path / "shapes.txt"), "--out", str(tmp_path))
+    (tmp_path / "tensors").mkdir()
     process = subprocess.Popen(command(worker_program, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell's background jobs ignore it
+                               env={**os.environ, "TMPDIR": str(tmp_path / "tensors")},
+                               preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL))  # a shell's background jobs ignore some
     records = tmp_path / "records.jsonl"
     while not (records.exists() and records.read_text().count("\n") >= 2):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130 and "the same command goes on" in process.stderr.read()
+    assert list((tmp_path / "tensors").iterdir())
+    process.send_signal(sent)
+    assert process.wait(60) == status and "the same command goes on" in process.stderr.read()
+    assert list((tmp_path / "tensors").iterdir()) == []
     kept = records.read_text().count("\n")
     few_rounds(monkeypatch)
     done = compare(*with_programs(worker_program, *words))
     assert done.returncode == 0 and records.read_text().count("\n") > kept
+
+
+def test_a_terminal_that_is_closed_interrupts_once_unless_that_is_ignored():
+    closed = "from compare import ending; import os; ending.as_interrupts()\ntry: os.kill(os.getpid(), 1)\n" \
+             "except KeyboardInterrupt as e: os.kill(os.getpid(), 1); os._exit(ending.status_of(e))"
+    for ignored, status in ((signal.SIG_DFL, 129), (signal.SIG_IGN, 0)):
+        process = subprocess.run([sys.executable, "-c", closed], preexec_fn=lambda ignored=ignored: signal.signal(signal.SIGHUP, ignored))
+        assert process.returncode == status
 
 
 def test_a_report_of_no_whole_record_is_a_sentence(tmp_path, compare):
@@ -114,6 +128,13 @@ def test_report_and_diff_of_the_records(measured, tmp_path, compare):
     assert done.returncode == 0 and (tmp_path / "page.html").exists(), done.stderr
     done = compare("diff", folder, folder)
     assert done.returncode == 0 and "1.00" in done.stdout, done.stderr
+
+
+def test_a_page_is_not_written_over_the_records_it_is_of(measured, compare):
+    folder, _ = measured
+    before = (folder / "records.jsonl").read_bytes()
+    done = compare("report", folder, "--out", folder / "records.jsonl")
+    assert done.returncode == 2 and "is a file of the records" in done.stderr and (folder / "records.jsonl").read_bytes() == before
 
 
 def test_a_table_that_is_none_is_one_sentence_and_status_2(tmp_path, compare):

@@ -40,6 +40,11 @@ def test_it_says_what_it_added_and_adds_nothing_twice(imported, compare):
     assert imported.read_bytes() == before
 
 
+def test_a_file_that_is_named_twice_is_one(tmp_path, compare):
+    done = compare("import", "google-benchmark", SAMPLES / "plumb_bench_ops.json", SAMPLES / ".." / "samples" / "plumb_bench_ops.json", "--out", tmp_path / "r")
+    assert done.returncode == 0 and done.stdout.startswith("3 records added")
+
+
 def test_the_page_shows_them_a_machine_each_and_forms_no_ratio(imported, tmp_path, compare):
     done = compare("report", imported, "--out", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr

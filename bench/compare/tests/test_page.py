@@ -12,7 +12,7 @@ from compare.report.page import page, throughputs
 from compare.report.verdict import Row
 
 from test_tables import recorded
-from test_verdict import row
+from test_verdict import UNEVEN, row
 
 PHONE, LEAST = 390 - 2 * 16, 11  # CSS pixels: what a page has beside its padding, and the smallest letters
 ENVIRONMENT = {"processor": "p", "threads": 1, "processors": 1}
@@ -48,6 +48,13 @@ def test_the_answer_stands_above_everything_else():
     answer = text[:text.index('<h3 id="train-1">')]
     assert '<a href="#train-1">a training step</a>' in answer and "<b>3.00</b><small>vendor 2.00; slower in 1 of 1</small>" in answer
     assert "Why PyTorch takes longer" in answer
+
+
+def test_the_answer_says_of_which_rows_its_figures_are():
+    text = page([recorded({**r, "environment": ENVIRONMENT}) for r in UNEVEN])
+    assert "<b>4.00</b><small>vendor 1.25 of 1 rows; slower in 2 of 2</small>" in text and "of different rows" not in text
+    text = page([recorded(r) for r in [*steps(), apart(row("jax", "jit", 2.0), **{OWN: 2.0})]])
+    assert "</table></div>\n<p>Each column is of the rows in which that framework counts: two columns are of different rows.</p>" in text
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)

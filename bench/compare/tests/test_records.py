@@ -1,11 +1,15 @@
 """What is a record and what is not, and files that were cut, damaged or written by a newer program."""
 
+import dataclasses
 import json
+import pathlib
 
 import pytest
 
 from compare.measuring.engines import Variant
 from compare.records import BadRecord, Store, check, read
+
+RESULTS = pathlib.Path(__file__).resolve().parents[3] / "docs/results"
 
 
 def record(**changes):
@@ -46,6 +50,80 @@ def test_what_a_page_needs_of_a_measurement_is_there(changes, words):
     del whole["confidence_s"]
     with pytest.raises(BadRecord, match="confidence_s"):
         check(whole, "here")
+
+
+def changed(whole, place, value):
+    """A record with another value at a place of its fields."""
+    first, *rest = place
+    return {**whole, first: changed(whole.get(first, {}), rest, value) if rest else value}
+
+
+LEDGER = {"whole_s": 1.0, "parts_s": {"host": 1.0}, "threads": {}, "functions": {"host": [["main", 1.0]]}, "seen": 1.0, "unexplained": 0.0}
+LOG = {"steps": 2, "whole_s": 1.0, "kernels_s": {}, "conversions_s": 0.0, "rows": []}
+
+
+@pytest.mark.parametrize("place, value", [
+    ("environment.memory_bytes", "4 GB"), ("environment.gpu", "H100"), ("environment.gpu", {}), ("environment.instructions", 5),
+    ("environment.instructions", [["avx2"]]), ("environment.processors", [2]), ("environment.threads", "two"), ("environment.threads", None),
+    ("environment.device", {}), ("environment.f32_gflops", "many"), ("environment.system", 5), ("subject.attributes", {"initial": "x"}),
+    ("subject.attributes", {"steps": 0}), ("subject.attributes", {"steps": "x"}), ("engine.mode", ""), ("engine.mode", " "),
+    ("ledger", {"parts_s": {}}), ("ledger", {}), ("ledger", {"reason": "none", "parts_s": {}}), ("ledger.whole_s", 0), ("ledger.functions", {"host": [["main"]]}),
+    ("vendor_log", {"rows": []}), ("vendor_log.whole_s", 0), ("median_s", 0), ("median_s", -1.0), ("rounds_s", []), ("rounds_s", [[]]),
+], ids=str)
+def test_what_a_page_cannot_show_is_refused_by_name(place, value):
+    whole = measured(ledger=LEDGER, vendor_log=LOG)
+    check(whole, "here")
+    with pytest.raises(BadRecord, match=f"^here: {place}"):
+        check(changed(whole, place.split("."), value), "here")
+
+
+@pytest.mark.parametrize("experiment, more, words", [
+    ("losses", {"losses": []}, "losses"), ("losses", {"losses": [None]}, "losses.0"), ("losses", {"losses": [1.0]}, "correctness"),
+    ("table3", {"losses": [1.0], "accuracy": []}, "accuracy"), ("table3", {"losses": [1.0], "accuracy": [0.5]}, "attributes"),
+    ("table2", {}, "optimizer"), ("input_pipeline", {}, "batch"),
+])
+def test_what_an_experiment_shows_is_there(experiment, more, words):
+    with pytest.raises(BadRecord, match=words):
+        check({**measured(), "experiment": experiment, **more}, "here")
+
+
+@pytest.mark.parametrize("median, words", [
+    ("NaN", "NaN is no number"), ("-Infinity", "-Infinity is no number"), ("1e999", "1e999 is no number"), ("9" * 400, r"9\.\.\. is no number"),
+    ("9" * 5000, r"9\.\.\. is no number"), ('"\\ud800"', "half a letter"),
+], ids=["NaN", "infinity", "exponent", "400 digits", "5000 digits", "half a letter"])
+def test_what_no_file_can_hold_is_refused_with_its_line(tmp_path, median, words):
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps(measured()) + "\n" + json.dumps(measured()).replace('"median_s": 0.1', f'"median_s": {median}') + "\n")
+    with pytest.raises(BadRecord, match=f"^{file}, line 2: .*{words}"):
+        read(file)
+
+
+def test_no_infinite_number_is_written(tmp_path):
+    store = Store(tmp_path / "r.jsonl")
+    with pytest.raises(BadRecord, match="has a number that is none, or infinite"):
+        store.add(measured(gflops=float("inf")))
+    assert store.path.read_text() == "" and store.records == []
+
+
+@pytest.mark.parametrize("file", sorted(RESULTS.glob("*/records.jsonl")), ids=lambda f: f.parent.name)
+def test_all_kept_records_are_read(file):
+    assert len(read(file)) == file.read_text().count("\n") > 0
+
+
+@pytest.mark.parametrize("text", ["a note of mine", '{"benchmarks": [1, 2', "[1, 2", '{"schemas": {', "a\nb"])
+def test_what_is_no_file_of_records_is_not_overwritten(tmp_path, text):
+    file = tmp_path / "notes.txt"
+    file.write_text(text)
+    with pytest.raises(BadRecord, match=f"^{file}, line 1: this is no JSON"):
+        Store(file)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("length", [1, 5, len('{"schema": '), 30, -1])
+def test_a_record_may_be_cut_off_anywhere(tmp_path, length):
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps(record()) + "\n" + json.dumps(record())[:length])
+    assert len(Store(file).records) == 1 and file.read_text().endswith("}\n")
 
 
 def test_a_foreign_file_is_refused(tmp_path):
@@ -89,11 +167,32 @@ def test_what_was_measured_on_another_machine_or_by_other_threads_is_measured_ag
     assert store.has("ops", "s", [Variant("torch", "eager")], {**environment, **changes}) == counts
 
 
+@dataclasses.dataclass
+class There:
+    """Engines of one version; None is one that is not there."""
+
+    known: str | None
+
+    def has(self, engine):
+        return self.known is not None
+
+    def version(self, engine):
+        return self.known
+
+
 @pytest.mark.parametrize("refusal, is_there, counts", [("absent", False, True), ("absent", True, False), ("unsupported", True, True), ("died", True, True)])
 def test_what_was_absent_is_asked_again_when_it_is_there(tmp_path, refusal, is_there, counts):
     store = Store(tmp_path / "r.jsonl")
     store.add(record(refusal=refusal))
-    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, lambda engine: is_there) == counts
+    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("2" if is_there else None)) == counts
+
+
+@pytest.mark.parametrize("before, now, counts", [("2", "2", True), ("2", "3", False), ("2+cu130", "2", True), ("2+cu130", "3", False),
+                                                 (None, "2", True), ("2", None, True)])
+def test_another_version_is_measured_again(tmp_path, before, now, counts):
+    store = Store(tmp_path / "r.jsonl")
+    store.add(record(engine={"name": "torch", "version": before, "mode": "eager"}))
+    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There(now)) == counts
 
 
 def test_nesting_without_end_is_no_json(tmp_path):

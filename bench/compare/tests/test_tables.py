@@ -7,9 +7,10 @@ import re
 import pytest
 
 from compare.__main__ import main
+from compare.report import headline
 from compare.report.tables import NoPlace
 
-from test_verdict import row
+from test_verdict import UNEVEN, row
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE, RESULTS = ROOT / "docs/measured.md", ROOT / "docs/results"
@@ -85,6 +86,13 @@ def test_the_headline_is_of_the_fastest_modes_that_count(headlined):
     assert "| work | PyTorch | JAX |\n|---|---|---|\n| n train, f32 | **3.00** / 1.88 | **0.80** / 0.50 |\n" in page.read_text()
     assert "old" not in page.read_text() and (folder / "headline.svg").read_text().startswith("<svg")
     assert tables(page, folder, "--check") == 0
+
+
+def test_the_headlines_means_say_of_how_many_rows_each_is():
+    ops = [{**r, "experiment": "ops", "subject": {**r["subject"], "direction": "forward"}} for r in UNEVEN]
+    assert "| ops, forward: geometric mean | **4.00** / 1.25 of 1 rows (2 rows) |\n" in headline.table(ops)
+    alike = [r for r in ops if r["subject"]["id"] == "b"]
+    assert "| ops, forward: geometric mean | **2.00** / 1.25 (1 rows) |\n" in headline.table(alike)
 
 
 @pytest.mark.parametrize("spoil", [lambda f: f.write_text(f.read_text().replace("#e0662f", "#e0662e", 1)), lambda f: f.write_bytes(b"\xff"), lambda f: f.unlink()],

@@ -34,6 +34,27 @@ def test_without_plumbline_in_its_turn_a_framework_has_no_ratio():
     assert {n for _, n in found.ratios} == {"torch"} and set(found.frameworks) == {"torch", "jax"}
 
 
+def several(rows):
+    """Records of several works, of sides {work: [row, ...]}."""
+    return [{**r, "subject": {**r["subject"], "id": work}} for work, sides in rows.items() for r in sides]
+
+
+# In the first work the vendor's kernels are mistrusted, in the last the best ones.
+UNEVEN = several({"a": [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.0, trusted=False), row("torch", "eager", 8.0)],
+                  "b": [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.6), row("torch", "eager", 2.0)],
+                  "c": [row("plumbline", "best auto", 9.0, trusted=False), row("plumbline", "vendor auto", 1.0), row("torch", "eager", 5.0)]})
+
+
+def test_the_vendors_mean_is_of_rows_that_the_best_have_and_says_of_how_many():
+    rows = verdict.rows(UNEVEN, "train")
+    best, vendor = (verdict.summary(rows, k, "torch") for k in ("best", "vendor"))
+    assert (best["count"], best["geometric"]) == (2, pytest.approx(4.0)) and (vendor["count"], vendor["geometric"]) == (1, pytest.approx(1.25))
+    (line, *_) = verdict.lines_of(UNEVEN, ["train"])
+    assert "4.00 times as long as the best kernels, 1.25 times the vendor's alone of 1 rows, in its fastest mode (2 rows" in line
+    (line, *_) = verdict.lines_of([r for r in UNEVEN if r["subject"]["id"] == "b"], ["train"])
+    assert "2.00 times as long as the best kernels, 1.25 times the vendor's alone, in its fastest mode (1 rows" in line
+
+
 def test_a_second_mode_does_not_stand_for_a_faster_one_that_is_mistrusted():
     def of(*theirs):
         (found,) = verdict.rows([row("plumbline", "best auto", 1.0), *theirs], "train")

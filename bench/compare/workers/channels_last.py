@@ -1,7 +1,8 @@
 """Tensors between the order in which files hold them, PyTorch's, and that of a framework whose images are NHWC.
 
 Images (four extents, no weights) become NHWC, filters (OC, IC, KH, KW) become HWIO, matrices (out, in) become (in, out). The
-matrix behind a flattening is made to read channels last as well, once, so that no step pays for a transposition.
+matrix behind a flattening is made to read channels last as well, once, so that no step pays for a transposition. What a product
+of matrices reads and gives stays as it is, however many extents it has.
 """
 
 import numpy as np
@@ -24,6 +25,8 @@ def roles(problem):
             found[inputs["w"]] = ("matrix", flattened.get(inputs["x"]))
         if node["op"] in REDUCTIONS:
             found[node["output"]] = ("reduced", node["attributes"]["dims"])
+        if node["op"] == "matmul":
+            found.update(dict.fromkeys([*inputs.values(), node["output"]], ("product", None)))
     if problem["output"] in found:
         found["dy"] = found[problem["output"]]
     return found
@@ -57,7 +60,7 @@ def there(name, value, found):
     elif role == "reduced" and value.ndim + len(what) == len(AXIS):
         logical, physical = kept(what)
         value = value.transpose([logical.index(a) for a in physical])
-    elif value.ndim == 4:
+    elif value.ndim == 4 and role != "product":
         value = value.transpose(0, 2, 3, 1)
     return np.ascontiguousarray(value).reshape(value.shape)  # which else makes a vector of a number
 
@@ -73,4 +76,4 @@ def back(name, value, found):
     if role == "reduced" and value.ndim + len(what) == len(AXIS):
         logical, physical = kept(what)
         return value.transpose([physical.index(a) for a in logical])
-    return value.transpose(0, 3, 1, 2) if value.ndim == 4 else value
+    return value.transpose(0, 3, 1, 2) if value.ndim == 4 and role != "product" else value

@@ -260,6 +260,15 @@ def kind_of(error):
     return "failed"
 
 
+MOST, BEGIN = 300, 80  # letters of a sentence, and of its begin where it is cut
+
+
+def sentence_of(error):
+    """What is too long is cut in the middle: TensorFlow first says where in the program it was, and then why."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return said if len(said) <= MOST else f"{said[:BEGIN]} ... {said[BEGIN + 5 - MOST:]}"
+
+
 def missing_of(framework, threads):
     """Why nothing can run on the device, in a sentence, or None. A refusal of each job, so that there is a row for it."""
     if device.NAME not in framework.DEVICES:
@@ -292,7 +301,6 @@ def serve(framework, threads):
                 raise Absent(missing)
             reply = answer(framework, jobs, request)
         except Exception as error:  # a framework may throw anything; the process goes on
-            sentence = " ".join(str(error).split())[:300] or type(error).__name__
-            reply = {"error": sentence, "kind": kind_of(error)}
+            reply = {"error": sentence_of(error), "kind": kind_of(error)}
         ctypes.CDLL(None).fflush(None)  # what the libraries have printed stands before what follows
         print(json.dumps(reply), file=replies)

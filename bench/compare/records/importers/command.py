@@ -66,7 +66,7 @@ def read_all(a, made):
     if a.format == PUBLISHED:
         from ...published import records  # pandas is slow to load
         yield from records.records(made)
-    for path in a.files:
+    for path in {file.resolve(): file for file in a.files}.values():  # one that is named twice is one
         for r in FORMATS[a.format].records(Source(path, made), a.engine):
             if a.machine and r["environment"]["processor"] == "unknown":
                 r["environment"]["processor"] = a.machine

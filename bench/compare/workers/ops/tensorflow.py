@@ -16,8 +16,8 @@ def explicit(a):
 
 
 def conv2d(t, a):
-    if a["groups"] != 1 and a["groups"] == t["x"].shape[3] == t["w"].shape[3]:
-        w = tf.transpose(t["w"], [0, 1, 3, 2])
+    if a["groups"] != 1 and a["groups"] == t["x"].shape[3]:  # one channel a group, with the same number of filters each
+        w = tf.reshape(t["w"], [*t["w"].shape[:2], a["groups"], -1])  # TensorFlow has the filters of a channel behind each other, too
         y = tf.nn.depthwise_conv2d(padded(t["x"], a), w, [1, *a["stride"], 1], "VALID", dilations=a["dilation"])
     else:
         y = tf.nn.conv2d(t["x"], t["w"], a["stride"], explicit(a), dilations=a["dilation"])

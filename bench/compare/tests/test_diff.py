@@ -1,0 +1,71 @@
+"""Two runs side by side: of hundreds of rows some are apart by chance, and are not called slower; what has changed is found."""
+
+import numpy as np
+import pytest
+
+from compare.report import diff
+
+from test_tables import recorded
+from test_verdict import row
+
+ROWS = 500
+
+
+def run_of(seed, factors=np.ones(ROWS), noise=0.05, rounds=5):
+    """Records of a run: two samples a round, and rounds that are apart by half of what samples are."""
+    rng = np.random.default_rng(seed)
+    for i, factor in enumerate(factors):
+        centres = factor * rng.lognormal(0, noise / 2, (rounds, 1))
+        made = recorded(row("torch", "eager", factor, run=f"run {seed}"))
+        subject = {**made["subject"], "id": f"work {i}", "problem": f"{i}"}
+        yield {**made, "subject": subject, "rounds_s": (centres * rng.lognormal(0, noise, (rounds, 2))).tolist()}
+
+
+def compared(before, after):
+    return diff.diff(list(before), list(after))
+
+
+def words(rows):
+    return [r.word for r in rows]
+
+
+@pytest.mark.parametrize("noise, rounds", [(0.05, 5), (0.1, 3)])
+def test_of_many_rows_none_is_slower_by_chance(noise, rounds):
+    pairs = [compared(run_of(2 * seed, noise=noise, rounds=rounds), run_of(2 * seed + 1, noise=noise, rounds=rounds)) for seed in range(3)]
+    assert not any(diff.is_slower(rows) or "faster" in words(rows) for rows in pairs)
+
+
+def test_most_rows_of_a_change_of_them_all_are_found():
+    rows = compared(run_of(1, noise=0.02), run_of(2, np.full(ROWS, 1.1), noise=0.02))
+    assert diff.is_slower(rows) and words(rows).count("slower") > 0.8 * ROWS
+    rows = compared(run_of(1, np.full(ROWS, 1.1), noise=0.02), run_of(2, noise=0.02))
+    assert not diff.is_slower(rows) and words(rows).count("faster") > 0.8 * ROWS
+
+
+def test_one_row_that_is_much_slower_is_found():
+    factors = np.ones(ROWS)
+    factors[7] = 1.3
+    rows = compared(run_of(1), run_of(2, factors))
+    assert [r.name for r in rows if r.word == "slower"] == ["train: n 7 train, f32, torch eager"] and diff.is_slower(rows)
+
+
+def test_rounds_of_two_runs_are_drawn_by_themselves():
+    """That both runs began slowly says nothing: it was not the same moment."""
+    slow = [[s] for s in (3, 3, 3, 1, 1, 1)]
+    (only,) = compared([{**next(run_of(1)), "rounds_s": slow}], [{**next(run_of(2)), "rounds_s": [[1.2 * s] for (s,) in slow]}])
+    assert only.word == "ambiguous" and only.ratio.low < 0.5 and only.ratio.high > 2
+
+
+def test_the_rule_is_said():
+    rows = compared(run_of(1, np.ones(3)), run_of(2, np.ones(3)))
+    *_, last = diff.lines(rows)
+    assert "corrected for 3 rows" in last and last.startswith("slower or faster is what is more than 3 % beyond 1")
+
+
+@pytest.mark.parametrize("experiment, more", [("losses", {}), ("table3", {"accuracy": [0.5]})])
+def test_what_has_losses_and_no_times_is_left_out(tmp_path, experiment, more):
+    without = {**next(run_of(1)), "experiment": experiment, "losses": [1.0], **more}
+    for name in ("rounds_s", "median_s", "confidence_s"):
+        del without[name]
+    assert compared([without], [without]) == []
+    assert len(compared([without, next(run_of(1))], [without, next(run_of(2))])) == 1
