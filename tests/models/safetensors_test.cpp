@@ -155,7 +155,8 @@ TEST_F(SafetensorsSave, NothingIsLeftOfAProcessThatIsKilled) {
   const std::vector<NamedTensor> large{{"w", random_bits(TensorSpec(Shape{100'000}), 1)}};
   const pid_t child = fork();
   if (child == 0) {  // the system kills it in the middle, for the size of the file
-    const rlimit most{4096, 4096};
+    const rlimit most{4096, 4096}, none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_FSIZE, &most);
     std::signal(SIGXFSZ, SIG_DFL);
     save_safetensors(file_, large);
