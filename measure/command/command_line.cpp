@@ -35,7 +35,7 @@ std::string sentence(CLI::App& app, const CLI::ParseError& e) {
   std::string what = e.what();
   std::replace(what.begin(), what.end(), '\n', ' ');
   if (dynamic_cast<const CLI::ValidationError*>(&e)) return what;
-  if (what.find("flag override") != what.npos) return what.substr(0, what.find(' ')) + " takes no value";
+  if (what.find("flag override") != what.npos) return "--" + what.substr(0, what.find(' ')) + " takes no value";
   if (dynamic_cast<const CLI::ExtrasError*>(&e) && app.get_subcommands().empty() && !app.get_subcommands({}).empty()) {
     std::string all;
     for (const CLI::App* subcommand : app.get_subcommands({}))

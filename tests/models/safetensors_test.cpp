@@ -1,4 +1,5 @@
 // What is written is read back, and a file is whole or not there.
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -152,6 +153,9 @@ TEST_F(SafetensorsSave, RefusesPlacesThatCannotBeWritten) {
 }
 
 TEST_F(SafetensorsSave, NothingIsLeftOfAProcessThatIsKilled) {
+  const int nameless = open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0666);
+  if (nameless < 0) GTEST_SKIP() << "this file system has no files without a name";
+  close(nameless);
   const std::vector<NamedTensor> large{{"w", random_bits(TensorSpec(Shape{100'000}), 1)}};
   const pid_t child = fork();
   if (child == 0) {  // the system kills it in the middle, for the size of the file
