@@ -127,8 +127,9 @@ TEST_F(PlanCommandTest, RefusesADescriptionThatCudnnDoesNotTake) {
     return test::is_refusal(run("plan lenet --on wrong.json"), part);
   };
   EXPECT_TRUE(refuses_with("deviceVer", "700", "\"deviceVer\": 700; the kernels need 800 or more"));
-  EXPECT_TRUE(refuses_with("smClockRateKHz", "-5", "has no \"smClockRateKHz\" above 0"));
-  EXPECT_TRUE(refuses_with("memoryBusWidth", "0", "has no \"memoryBusWidth\" above 0"));
+  EXPECT_TRUE(refuses_with("smClockRateKHz", "-5", "has no \"smClockRateKHz\" from 1 to"));
+  EXPECT_TRUE(refuses_with("memoryBusWidth", "0", "has no \"memoryBusWidth\" from 1 to"));
+  EXPECT_TRUE(refuses_with("memoryBusWidth", "1e300", "has no \"memoryBusWidth\" from 1 to"));
   EXPECT_TRUE(refuses_with("deviceName", "\"a\\nb\"", "\"deviceName\" that is none"));
   EXPECT_TRUE(refuses_with("deviceName", "\"" + std::string(300, 'x') + "\"", "\"deviceName\" that is none"));
   write("cut.json", "{\"deviceName\": ");
