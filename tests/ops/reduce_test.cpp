@@ -227,7 +227,7 @@ TEST(Expand, IsTheInverseOfSumTo) {
   EXPECT_EQ(y.data<float>()[23], 3);
   EXPECT_TRUE(test::equal(sum_to(y, x.spec()), Tensor::from<float>({8, 16, 24}, Shape{3, 1})));
   EXPECT_EQ(expand(x, x.spec()).value.get(), x.value.get());
-  EXPECT_TRUE(refused([&] { expand(x, TensorSpec(Shape{2, 4})); }, "expand: a (3, 1) and b (2, 4) do not broadcast"));
+  EXPECT_TRUE(refused([&] { expand(x, TensorSpec(Shape{2, 4})); }, "expand: x (3, 1) does not broadcast to (2, 4)"));
   EXPECT_TRUE(refused([&] { expand(y, x.spec()); }, "does not broadcast to (3, 1)"));
   EXPECT_TRUE(refused([&] { expand(x, TensorSpec(Shape{3, 4}, DType::kF64)); }, "convert x with to(dtype)"));
 }
