@@ -73,7 +73,8 @@ Planning planning_on(const std::string& on, const char* command) {
   const std::string description = device_description(on);
   const auto [device, roofs] = [&] {
     try {
-      return std::pair(describe_device(description), roofs_of(description));
+      const Device described = describe_device(description);
+      return std::pair(described, roofs_of(description));
     } catch (const Error& e) {
       fail("--on {}: {}", on, e.what());
     }
