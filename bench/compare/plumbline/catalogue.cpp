@@ -88,15 +88,18 @@ const std::map<std::string, Call>& calls() {
        }},
       {"max_pool2d", [](const Tensors& t, const Attributes& a) { return max_pool2d(t.at("x"), window(a)); }},
       {"avg_pool2d", [](const Tensors& t, const Attributes& a) { return avg_pool2d(t.at("x"), window(a)); }},
-      {"pad2d", [](const Tensors& t, const Attributes& a) { return pad2d(t.at("x"), sides<int64_t>(a.at("padding"))); }},
-      {"slice",
-       [](const Tensors& t, const Attributes& a) { return slice(t.at("x"), shape(a.at("begin")), shape(a.at("extents"))); }},
+      {"pad2d",
+       [](const Tensors& t, const Attributes& a) { return pad2d(t.at("x"), sides<int64_t>(a.at("padding"))); }},
+      {"slice", [](const Tensors& t,
+                   const Attributes& a) { return slice(t.at("x"), shape(a.at("begin")), shape(a.at("extents"))); }},
       {"concat",
        [](const Tensors& t, const Attributes& a) {
          return concat({t.at("x"), t.at("other")}, a.at("dim").get<int>());
        }},
-      {"index_select", [](const Tensors& t,
-                          const Attributes& a) { return index_select(t.at("x"), a.at("dim").get<int>(), t.at("index")); }},
+      {"index_select",
+       [](const Tensors& t, const Attributes& a) {
+         return index_select(t.at("x"), a.at("dim").get<int>(), t.at("index"));
+       }},
       {"permute", [](const Tensors& t, const Attributes& a) { return permute(t.at("x"), dims(a.at("dims"))); }},
       {"cross_entropy", [](const Tensors& t, const Attributes&) { return cross_entropy(t.at("x"), t.at("labels")); }},
       {"mse", of_two<mse>},

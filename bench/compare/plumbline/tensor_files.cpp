@@ -34,8 +34,9 @@ void write_tensors(const std::string& file, const Tensors& tensors) {
 void make_inputs(const nlohmann::json& request) {
   Tensors tensors;
   if (request.contains("network")) {
-    const auto network = models::make_network(request.at("network").get<std::string>(), request.at("seed").get<uint64_t>(),
-                                              convention_from_string(request.at("initial").get<std::string>()));
+    const auto network =
+        models::make_network(request.at("network").get<std::string>(), request.at("seed").get<uint64_t>(),
+                             convention_from_string(request.at("initial").get<std::string>()));
     for (const auto* list : {&network->parameters(), &network->buffers()}) {
       for (const models::NamedTensor& t : *list) tensors[t.name] = t.tensor;
     }
