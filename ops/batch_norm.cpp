@@ -1,7 +1,7 @@
 #include "ops/batch_norm.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "dispatch/gate.h"
 #include "ops/activation.h"
@@ -111,8 +111,8 @@ BatchNormParams batch_norm_defaults(Convention convention, bool train) {
 TensorSpec batch_norm_statistics(const BatchNormParams& p, const TensorSpec& x) {
   detail::check_floating("batch_norm", x);
   PLUMB_CHECK(x.rank() == 2 || x.rank() == 4, "batch_norm: x is {}; it must be (N, C) or (N, C, H, W): reshape it", x);
-  PLUMB_CHECK(p.epsilon >= 0 && p.epsilon < std::numeric_limits<double>::infinity(),
-              "batch_norm: epsilon is {}; it must be a number from 0 on", static_cast<double>(p.epsilon));
+  PLUMB_CHECK(p.epsilon >= 0 && std::isfinite(p.epsilon), "batch_norm: epsilon is {}; it must be a number from 0 on",
+              static_cast<double>(p.epsilon));
   PLUMB_CHECK(p.momentum >= 0 && p.momentum <= 1,
               "batch_norm: momentum is {}; it is the share of the batch, from 0 to 1", static_cast<double>(p.momentum));
   const int64_t channels = x.shape[1];

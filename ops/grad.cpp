@@ -251,10 +251,8 @@ class Engine final : public detail::GradientSink {
   PoolVector<Queued> heap_;
 };
 
-}  // namespace
-
-static TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, const GradOptions& options,
-                             uint64_t since) {
+TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, const GradOptions& options,
+                      uint64_t since) {
   PLUMB_CHECK(y, "grad: y is an empty tensor");
   PLUMB_CHECK(detail::ctx.recorder || !y.value->is_symbolic(),
               "grad: y {} comes from a captured step; call grad inside of it, and return the gradients", y.spec());
@@ -277,6 +275,8 @@ static TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const 
   }
   return gradients;
 }
+
+}  // namespace
 
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options) {
   return run_engine(y, xs, dy, options, 0);

@@ -1,6 +1,6 @@
 #include "ops/layer_norm.h"
 
-#include <limits>
+#include <cmath>
 
 #include "dispatch/gate.h"
 #include "ops/convert.h"
@@ -85,8 +85,8 @@ Tensor in_any_layout(const Tensor& x, const Tensor& w, const Tensor& b, const La
 
 TensorSpec layer_norm_statistics(const LayerNormParams& p, const TensorSpec& x) {
   detail::check_floating(kName, x);
-  PLUMB_CHECK(p.epsilon >= 0 && p.epsilon < std::numeric_limits<double>::infinity(),
-              "layer_norm: epsilon is {}; it must be a number from 0 on", static_cast<double>(p.epsilon));
+  PLUMB_CHECK(p.epsilon >= 0 && std::isfinite(p.epsilon), "layer_norm: epsilon is {}; it must be a number from 0 on",
+              static_cast<double>(p.epsilon));
   PLUMB_CHECK(p.dims >= 1 && p.dims <= x.rank(),
               "layer_norm: of x {} the last {} dimensions are to be normalised; it has {}", x.shape, p.dims, x.rank());
   Shape of_rows = x.shape;

@@ -13,8 +13,8 @@ template <class T>
 std::unique_ptr<Optimizer> made(Kind kind, std::span<const Tensor> parameters, const Settings& s) {
   typename T::Options o = T::Options::defaults(s.convention);
   o.learning_rate = s.learning_rate.value_or(o.learning_rate);
-  PLUMB_CHECK(!std::isnan(o.learning_rate) || s.learning_rate, "{}: {} has no default learning rate; give one (--lr)",
-              kind, s.convention);
+  PLUMB_CHECK(!std::isnan(o.learning_rate) || s.learning_rate, "{}: {} has no default learning rate; give one", kind,
+              s.convention);
   o.weight_decay = s.weight_decay.value_or(o.weight_decay);
   if constexpr (requires { o.momentum; }) {
     o.momentum = s.momentum.value_or(o.momentum);
