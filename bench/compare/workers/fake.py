@@ -13,7 +13,7 @@ import types
 import numpy as np
 
 from . import serve as protocol
-from .serve import Unsupported
+from .refusals import Unsupported
 
 NAME, MODES = "fake", ("good", "wrong", "nan", "dies", "hangs", "memory")
 DEVICES = ("cpu", "emulated")  # a stand-in itself, it computes beside an emulated device as beside none

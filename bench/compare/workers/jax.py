@@ -14,7 +14,7 @@ import numpy as np
 
 from .channels_last import back, roles, statistics_of, there
 from .ops.jax import OPS
-from .serve import Absent
+from .refusals import Absent
 
 NAME, MODES, DEVICES = "jax", ("jit",), ("cpu", "cuda")
 

@@ -28,14 +28,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from . import device
-
-
-class Unsupported(Exception):
-    """What this framework does not have, in a sentence."""
-
-
-class Absent(Exception):
-    """Why nothing can run on the device, in a sentence."""
+from .refusals import Absent, Unsupported, refusal_of
 
 
 def counters():
@@ -249,26 +242,6 @@ def answer(framework, jobs, request):
     raise ValueError(f"there is no request {request['do']!r}")
 
 
-def kind_of(error):
-    text = f"{type(error).__name__}: {error}".lower()
-    if isinstance(error, (Unsupported, NotImplementedError)):
-        return "unsupported"
-    if isinstance(error, Absent):
-        return "absent"
-    if isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text or "resourceexhausted" in text:
-        return "memory"
-    return "failed"
-
-
-MOST, BEGIN = 300, 80  # letters of a sentence, and of its begin where it is cut
-
-
-def sentence_of(error):
-    """What is too long is cut in the middle: TensorFlow first says where in the program it was, and then why."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= MOST else f"{said[:BEGIN]} ... {said[BEGIN + 5 - MOST:]}"
-
-
 def missing_of(framework, threads):
     """Why nothing can run on the device, in a sentence, or None. A refusal of each job, so that there is a row for it."""
     if device.NAME not in framework.DEVICES:
@@ -301,6 +274,6 @@ def serve(framework, threads):
                 raise Absent(missing)
             reply = answer(framework, jobs, request)
         except Exception as error:  # a framework may throw anything; the process goes on
-            reply = {"error": sentence_of(error), "kind": kind_of(error)}
+            reply = refusal_of(error)
         ctypes.CDLL(None).fflush(None)  # what the libraries have printed stands before what follows
         print(json.dumps(reply), file=replies)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from .channels_last import back, roles, statistics_of, there
 from .ops.tensorflow import OPS
-from .serve import Absent
+from .refusals import Absent
 
 NAME, MODES = "tensorflow", ("eager", "function", "xla")
 DEVICES = ("cpu", "cuda")

@@ -7,7 +7,7 @@ import torch
 
 from . import device
 from .ops.torch import OPS
-from .serve import Absent
+from .refusals import Absent
 
 NAME, MODES = "torch", ("eager", "channels_last", "compile", "compile_channels_last", "reduce_overhead", "reduce_overhead_channels_last")
 DEVICES = ("cpu", "cuda")

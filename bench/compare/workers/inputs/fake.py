@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ..serve import Unsupported
+from ..refusals import Unsupported
 from . import SHIFT, normalised, split
 from . import Pipeline as Common
 

@@ -1,6 +1,6 @@
 """JAX brings no loader."""
 
-from ..serve import Unsupported
+from ..refusals import Unsupported
 
 
 class Pipeline:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..serve import Unsupported
+from ..refusals import Unsupported
 
 
 class Update:

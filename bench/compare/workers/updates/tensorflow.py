@@ -3,7 +3,7 @@ tf.compat.v1, which have a kernel a parameter."""
 
 import tensorflow as tf
 
-from ..serve import Unsupported
+from ..refusals import Unsupported
 from ..tensorflow import DEVICE
 
 KERAS = {"sgd": tf.keras.optimizers.SGD, "rmsprop": tf.keras.optimizers.RMSprop, "adam": tf.keras.optimizers.Adam}

@@ -4,7 +4,7 @@ import inspect
 
 import torch
 
-from ..serve import Unsupported
+from ..refusals import Unsupported
 from ..torch import DEVICE
 
 MAKERS = {"sgd": torch.optim.SGD, "rmsprop": torch.optim.RMSprop, "adam": torch.optim.Adam}

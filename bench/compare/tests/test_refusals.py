@@ -1,6 +1,6 @@
 """What a worker says of what it cannot do."""
 
-from compare.workers.serve import MOST, sentence_of
+from compare.workers.refusals import MOST, sentence_of
 
 
 def test_a_long_reason_keeps_its_end():
