@@ -5,11 +5,11 @@ import json
 import math
 import pathlib
 
-import jsonschema
+import jsonschema_rs
 
 SCHEMA = json.loads(pathlib.Path(__file__).with_name("record.schema.json").read_text())
 VERSION = SCHEMA["properties"]["schema"]["const"]
-CHECK = jsonschema.Draft202012Validator(SCHEMA)
+CHECK = jsonschema_rs.Draft202012Validator(SCHEMA)
 BEGIN = '{"schema": '  # of every record, as it is written
 
 
@@ -25,7 +25,7 @@ def check(record, where):
         raise BadRecord(f"{where}: the record has version {record['schema']}, this program reads up to {VERSION}; use a newer one")
     error = next(iter(CHECK.iter_errors(record)), None)
     if error:
-        place = ".".join(str(part) for part in error.absolute_path)
+        place = ".".join(str(part) for part in error.instance_path)
         raise BadRecord(f"{where}: {place + ': ' if place else ''}{error.message[:200]}")
 
 
@@ -131,9 +131,10 @@ class Store:
             part.replace(self.path)
 
     def add(self, record):
+        line = line_of(record)
         check(record, "a record of this run")
         with self.written(), self.path.open("a") as f:
-            f.write(line_of(record))
+            f.write(line)
         self.records.append(record)
 
     def has(self, experiment, subject_id, variants, environment, engines=None):

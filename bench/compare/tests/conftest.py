@@ -14,6 +14,10 @@ from compare.measuring.engines import Engines
 from compare.measuring.session import Session
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "timed: asks something of times, so that nothing may run beside it")
+
+
 @pytest.fixture(scope="session")
 def worker_program():
     return os.environ["PLUMB_BENCH_WORKER"]

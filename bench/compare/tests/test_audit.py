@@ -4,6 +4,7 @@ import pytest
 
 from compare.audit import BREAKS, audit
 
+pytestmark = pytest.mark.timed
 ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
 
 

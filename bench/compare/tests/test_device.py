@@ -142,6 +142,7 @@ class Queue:
         self.queued = 0
 
 
+@pytest.mark.timed
 def test_a_sample_ends_when_the_device_is_done():
     queue = Queue(0.002)
     job = serve.Job(queue, queue, None)
@@ -164,6 +165,7 @@ class Waking:
         pass
 
 
+@pytest.mark.timed
 def test_a_turn_begins_when_the_processors_are_awake():
     waking = Waking()
     job = serve.Job(waking, waking, None)

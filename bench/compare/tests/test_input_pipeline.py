@@ -42,6 +42,7 @@ def test_what_is_wrong_or_not_there_is_a_row_that_says_so(session, mode, reason)
     assert input_pipeline.report([{**r, "experiment": "ops"}]).verdict == []  # another experiment's reasons are not its own
 
 
+@pytest.mark.timed
 def test_what_a_loader_made_while_others_had_their_turn_does_not_count():
     """A batch takes 10 ms, two are ready, and a step takes none: a batch is all that comes in 10 ms."""
     ready = queue.Queue(2)

@@ -12,6 +12,7 @@ from compare.measuring.engines import Variant
 from compare.measuring.session import Plan
 from compare.problems import catalogue
 
+pytestmark = pytest.mark.timed
 CONVOLUTION, PYTHON = ("jit_avx2_conv_fwd_kernel_f32.3", "perf-12.map"), ("_PyEval_EvalFrameDefault", "libpython3.11.so.1.0")
 
 
