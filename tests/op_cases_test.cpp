@@ -131,14 +131,14 @@ TEST_P(DifferentiableOpCases, GradientsMatchDifferences) {
     const std::vector<Tensor> x = make_inputs(v, DType::kF64, Layout::kNchw);
     EXPECT_TRUE(gradcheck(v.run, x));
     if (c.twice_differentiable) {
-      EXPECT_TRUE(gradcheck(v.run, x, {.create_graph = true})) << "under create_graph";
+      EXPECT_TRUE(gradcheck(v.run, x, {.samples = 1, .create_graph = true})) << "under create_graph";
     }
   }
 }
 
 TEST_P(TwiceDifferentiableOpCases, SecondDerivativesMatchDifferences) {
   for_each_variant([&](const OpVariant& v, Layout layout) {
-    EXPECT_TRUE(gradgradcheck(v.run, make_inputs(v, DType::kF64, layout), {.samples = 3}));
+    EXPECT_TRUE(gradgradcheck(v.run, make_inputs(v, DType::kF64, layout), {.samples = 1}));
   });
 }
 

@@ -10,7 +10,8 @@ namespace plumb::test {
 struct GradcheckOptions {
   double step = 1e-6;         ///< of the central difference
   double tolerance = 1e-6;    ///< |analytic - numeric| <= tolerance max(1, |numeric|)
-  int64_t samples = 16;       ///< the most elements of an input that are checked
+  int64_t samples = 4;        ///< the most elements of an input that are checked one by one
+  int64_t directions = 2;     ///< random ones, along which all elements of all inputs are checked at once
   bool create_graph = false;  ///< check gradients with create_graph, which other code may compute
   uint64_t seed = 7;          ///< of the random cotangent; with sum() as loss, wrong indices go unnoticed
 };
