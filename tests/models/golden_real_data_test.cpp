@@ -83,7 +83,7 @@ TEST_P(GoldenNetworkRealData, LogitsAndLossAgreeWithPyTorchAndTensorFlow) {
 // In f32 a maximum of two values that are nearly equal may fall the other way, and its gradient with it.
 TEST_P(GoldenNetworkRealData, GradientsInF64AgreeWithPyTorchAndTensorFlow) {
 #ifdef PLUMB_SANITIZED
-  GTEST_SKIP() << "plain loops in f64 take minutes under a sanitizer";
+  GTEST_SKIP() << "f64 takes minutes under a sanitizer";
 #endif
   const Tensor logits = network_->forward(to(images_, DType::kF64), ForwardContext{.train = true});
   const TensorList gradients = grad(cross_entropy(logits, labels(*batch_)), network_->trainable());

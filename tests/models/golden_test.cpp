@@ -170,7 +170,7 @@ TEST_P(GoldenResNet, OfFiftyLayersAgreesWithPyTorchInBothModes) {
 }
 
 TEST(GoldenResNet50, AgreesWithPyTorchInF64) {
-  if (!kHasTimeForF64 || !on_host()) GTEST_SKIP() << "plain loops in f64 take minutes under a sanitizer, and emulated";
+  if (!kHasTimeForF64 || !on_host()) GTEST_SKIP() << "f64 takes minutes under a sanitizer, and emulated";
   expect_agreement("resnet50", [] { return to(generated_images(Layout::kNhwc, 64), DType::kF64); }, {1e-9, 1e-9, 1e-6});
 }
 

@@ -32,7 +32,8 @@ TEST(Gradcheck, NamesAnElementThatIsWrong) {
   const testing::AssertionResult found = gradcheck(squares(mask), {&x, 1}, {.directions = 0});
 #ifndef PLUMB_SANITIZED  // where no element is looked at by itself
   EXPECT_FALSE(found);
-  EXPECT_NE(std::string(found.message()).find("of input 0 at element 1 (in memory)"), std::string::npos) << found.message();
+  EXPECT_NE(std::string(found.message()).find("of input 0 at element 1 (in memory)"), std::string::npos)
+      << found.message();
 #endif
 }
 

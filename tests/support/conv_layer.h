@@ -70,24 +70,24 @@ struct ConvResults {
 /// Holds an algorithm, which must take y, dx if `has_dx` and dw if `has_dw`, and no others, against loops over every
 /// product, bit for bit: whole numbers have exact sums.
 inline void expect_exact(const ConvLayer& l, const char* algorithm, Layout layout, bool has_dx = true,
-                         bool has_dw = true) {
+                         bool has_dw = true, DType dtype = DType::kF32) {
   SCOPED_TRACE(describe(l) + " " + to_string(layout));
   const KernelLog log;
-  const ConvResults got(l, algorithm, layout, DType::kF32, true);
+  const ConvResults got(l, algorithm, layout, dtype, true);
   EXPECT_TRUE(log.has(std::string("conv2d_forward:") + algorithm));
   EXPECT_EQ(log.has(std::string("conv2d_backward_input:") + algorithm), has_dx);
   EXPECT_EQ(log.has(std::string("conv2d_backward_weight:") + algorithm), has_dw);
-  const ConvResults expected(l, "reference", layout, DType::kF32, true);
+  const ConvResults expected(l, "reference", layout, dtype, true);
   EXPECT_TRUE(equal(got.y, expected.y));
   EXPECT_TRUE(equal(got.dx, expected.dx));
   EXPECT_TRUE(equal(got.dw, expected.dw));
 }
 
 /// That an algorithm, which must take both, gives the same y and dx with any number of threads.
-inline void expect_same_layer_with_any_threads(const ConvLayer& l, const char* algorithm) {
+inline void expect_same_layer_with_any_threads(const ConvLayer& l, const char* algorithm, DType dtype = DType::kF32) {
   const KernelLog log;
   expect_same_with_any_threads([&] {
-    const ConvResults r(l, algorithm, Layout::kNhwc, DType::kF32, false);
+    const ConvResults r(l, algorithm, Layout::kNhwc, dtype, false);
     return std::vector{r.y, r.dx};
   });
   EXPECT_TRUE(log.has(std::string("conv2d_forward:") + algorithm));

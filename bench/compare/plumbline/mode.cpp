@@ -21,6 +21,7 @@ Mode mode_of(const std::string& words) {
     } else if (word == "reference") {
       mode.is_f64 = true;
       mode.policy.search = Search::kHeuristic;
+      mode.policy.algorithm = algorithm_id(word);
     } else if (word == "heuristic" || word == "deterministic") {
       mode.policy.search = word == "heuristic" ? Search::kHeuristic : Search::kDeterministic;
     } else if (word.starts_with("only:")) {

@@ -4,12 +4,13 @@
 // pixels are a skinny product over the plain weights ("im2col"), windows of one pixel a product of all pixels as they
 // stand ("inner_product", "gemm", "packed_gemm"), and any windows one of pixels by taps ("implicit_gemm"). Groups of
 // few channels have kernels whose vectors hold several ("group_lanes"), few channels of a group those whose vectors are
-// its outputs ("output_lanes").
+// its outputs ("output_lanes"). In f64 all are products of windows ("im2col").
 #include "kernels/conv2d.h"
 
 #include <array>
 
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
+#include "kernels/cpu/conv2d/conv2d_f64.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
 #include "kernels/cpu/conv2d/group_lanes.h"
 #include "kernels/cpu/conv2d/implicit_gemm.h"
@@ -119,6 +120,10 @@ struct OwnedProblem {
 template <class Winograd, class Chwn>
 void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates, Winograd winograd, Chwn chwn) {
   const Conv c(which, p);
+  if (c.x.dtype == DType::kF64) {
+    candidates.add("im2col", [which, c, threads = p.threads] { return conv2d_f64(which, c, threads); });
+    return;
+  }
   const auto copy = std::make_shared<const OwnedProblem>(p);
   const auto by_nhwc = [&](auto make) -> Candidates::Make {
     return [=] {

@@ -2,6 +2,7 @@
 // the heuristic's, from measurements (docs/measured.md).
 #include "kernels/linear.h"
 
+#include "kernels/cpu/gemm/f64_product.h"
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
@@ -30,6 +31,10 @@ void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, co
            Candidates& candidates, Activation activation = Activation::kNone) {
   Product product = cpu::layer_product(which, x.shape[0], w);
   product.bias = p.in.size() == 3, product.math = p.math, product.threads = p.threads;
+  if (product.dtype == DType::kF64) {
+    candidates.add("gemm",
+                   [product, relu = activation == Activation::kRelu] { return cpu::f64_gemm_kernel(product, relu); });
+  }
   if (!product.fits()) return;
   const auto made = [&](auto make) -> Candidates::Make {
     return [=] {

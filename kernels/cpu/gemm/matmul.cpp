@@ -1,5 +1,6 @@
 #include "kernels/matmul.h"
 
+#include "kernels/cpu/gemm/f64_product.h"
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/offer.h"
@@ -24,6 +25,9 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
   product.transpose_b = p.params.transpose_b != 0;
   product.math = p.math;
   product.threads = p.threads;
+  if (product.dtype == DType::kF64) {
+    candidates.add("gemm", [product] { return cpu::f64_gemm_kernel(product); });
+  }
   if (!product.fits()) return;
   const auto made = [product](std::unique_ptr<Kernel> (*make)(const cpu::Product&)) -> Candidates::Make {
     return [product, make] { return cpu::declining([&] { return make(product); }); };

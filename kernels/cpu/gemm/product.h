@@ -15,7 +15,8 @@ struct Product {
   MathMode math = MathMode::kStrict;
   int threads = 1;
 
-  bool fits() const { return dnnl_has(dtype) && is_floating(dtype) && m && n && k && batch_c.numel(); }
+  bool has_elements() const { return m && n && k && batch_c.numel(); }
+  bool fits() const { return dnnl_has(dtype) && is_floating(dtype) && has_elements(); }  ///< oneDNN
 };
 
 /// oneDNN's matmul primitive on unpacked tensors. Null if it has only plain loops for them.

@@ -1,4 +1,4 @@
-// Convolution as plain loops over every product: the oracle, and the only kernel for f64.
+// Convolution as plain loops over every product: the oracle.
 #include "kernels/reference/conv2d/conv2d.h"
 
 #include "kernels/cpu/element.h"
