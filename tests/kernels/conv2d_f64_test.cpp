@@ -34,14 +34,23 @@ TEST(Conv2dF64, BlocksOfEveryKindMatchTheDefinition) {
 
 TEST(Conv2dF64, MatchesTheDefinitionOnRandomShapes) {
   std::mt19937 engine(21);
-  const ConvLimits most{.images = 9, .least_outputs = 1, .outputs = 9, .channels = 5, .window = 5, .beyond = 12, .stride = 3, .dilation = 3, .padding = 4};
+  const ConvLimits most{.images = 9,
+                        .least_outputs = 1,
+                        .outputs = 9,
+                        .channels = 5,
+                        .window = 5,
+                        .beyond = 12,
+                        .stride = 3,
+                        .dilation = 3,
+                        .padding = 4};
   for (int round = 0; round < 60; ++round) {
     expect_exact_in_f64(random_layer(engine, most), kPublicLayouts[round % 3]);
   }
 }
 
 TEST(Conv2dF64, GivesTheSameBitsWithAnyNumberOfThreads) {
-  expect_same_layer_with_any_threads({{7, 33, 14, 15}, {40, 33, 3, 3}, {.stride = 2, .padding = 1}, true}, kName, DType::kF64);
+  expect_same_layer_with_any_threads({{7, 33, 14, 15}, {40, 33, 3, 3}, {.stride = 2, .padding = 1}, true}, kName,
+                                     DType::kF64);
 }
 
 }  // namespace

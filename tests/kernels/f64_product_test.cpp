@@ -47,7 +47,8 @@ TEST(F64Product, AddsWholeNumbersExactlyOnBothSidesOfATile) {
 }
 
 TEST(F64Product, GivesTheSameBitsWithAnyNumberOfThreads) {
-  const Tensor a = random_tensor({Shape{3, 300, 70}, DType::kF64}, 1), b = random_tensor({Shape{1, 70, 500}, DType::kF64}, 2);
+  const Tensor a = random_tensor({Shape{3, 300, 70}, DType::kF64}, 1),
+               b = random_tensor({Shape{1, 70, 500}, DType::kF64}, 2);
   expect_same_with_any_threads([&] { return std::vector{matmul(a, b)}; });
 }
 

@@ -55,7 +55,8 @@ struct Blocks {
   void each_pixel(Range images, Range pixels, const Body& body) const {
     int64_t row = 0;
     for (int64_t n = images.begin; n < images.end; ++n) {
-      for (int64_t i = pixels.begin; i < pixels.end; ++i, ++row) body(row, n * ys[0] + i / y[3] * ys[2] + i % y[3] * ys[3]);
+      for (int64_t i = pixels.begin; i < pixels.end; ++i, ++row)
+        body(row, n * ys[0] + i / y[3] * ys[2] + i % y[3] * ys[3]);
     }
   }
   /// Calls body(place, at) for each tap of these pixels' windows in some channels of x, the first being `first`: its
@@ -100,7 +101,8 @@ struct Room {
 template <class Body>
 std::unique_ptr<Kernel> kernel_of(const Blocks& b, int threads, int64_t tasks, const Body& body) {
   const int64_t windows = b.most_pixels() * b.most_taps(), outputs = b.most_pixels() * b.block_outputs;
-  const int64_t each = static_cast<int64_t>(detail::aligned(static_cast<size_t>(windows + outputs) * sizeof(double)) / sizeof(double));
+  const int64_t each =
+      static_cast<int64_t>(detail::aligned(static_cast<size_t>(windows + outputs) * sizeof(double)) / sizeof(double));
   const int team = static_cast<int>(std::min<int64_t>(threads, tasks));
   auto kernel = make_kernel("plumb:im2col:eigen", [=](const Launch& l) {
     parallel_team(team, [&](int64_t t, int64_t of) {
@@ -131,7 +133,8 @@ std::unique_ptr<Kernel> forward(const Blocks& b, bool bias, int threads) {
       for (int64_t i = 0; i < b.input_blocks(); ++i) {
         const Range inputs = b.inputs(i);
         const int64_t taps = inputs.size() * b.KH * b.KW;
-        b.gather_windows(room.windows, input(l, 0), images, pixels, group * b.group_inputs + inputs.begin, inputs.size());
+        b.gather_windows(room.windows, input(l, 0), images, pixels, group * b.group_inputs + inputs.begin,
+                         inputs.size());
         const double* w = input(l, 1) + first * b.taps() + inputs.begin * b.KH * b.KW;
         add_f64_product(rows, count, taps, {room.windows, taps}, {w, b.taps(), true}, room.outputs, count);
       }

@@ -5,9 +5,9 @@
 
 namespace plumb::cpu {
 
-/// The elements of x under each window are a row of a matrix (im2col), of which a thread holds so much as its caches do.
-/// Any layout, stride, dilation, padding and number of groups; the same bits for any number of threads. Null unless it
-/// is of f64 and has elements.
+/// The elements of x under each window are a row of a matrix (im2col), of which a thread holds so much as its caches
+/// do. Any layout, stride, dilation, padding and number of groups; the same bits for any number of threads. Null unless
+/// it is of f64 and has elements.
 std::unique_ptr<Kernel> conv2d_f64(InnerProduct which, const ConvTensors& c, int threads);
 
 }  // namespace plumb::cpu

@@ -70,7 +70,8 @@ std::unique_ptr<Kernel> f64_gemm_kernel(const Product& p, bool relu) {
         for (int64_t r = 0; r < rows; ++r) {
           for (int64_t s = 0; s < columns; ++s) c[r * p.n + s] = p.bias ? in(2)[j + s] : 0.0;
         }
-        add_f64_product(rows, columns, p.k, {a + (p.transpose_a ? i : i * p.k), p.transpose_a ? p.m : p.k, p.transpose_a},
+        add_f64_product(rows, columns, p.k,
+                        {a + (p.transpose_a ? i : i * p.k), p.transpose_a ? p.m : p.k, p.transpose_a},
                         {b + (p.transpose_b ? j * p.k : j), p.transpose_b ? p.k : p.n, p.transpose_b}, c, p.n);
         for (int64_t r = 0; relu && r < rows; ++r) {
           for (int64_t s = 0; s < columns; ++s) c[r * p.n + s] = c[r * p.n + s] < 0 ? 0.0 : c[r * p.n + s];

@@ -12,7 +12,8 @@ struct F64Matrix {
   bool transposed = false;
 };
 
-/// So many rows, columns and depths at once fit into the buffers that Eigen has on the stack: beyond, it would allocate.
+/// So many rows, columns and depths at once fit into the buffers that Eigen has on the stack: beyond, it would
+/// allocate.
 inline constexpr int64_t kF64Tile = 120;
 
 /// c += a b, for c of m rows with `step` numbers each and n columns, on the calling thread. Nothing is allocated. The
