@@ -25,9 +25,14 @@ TensorSpec broadcast_spec(const char* op, const TensorSpec& a, const TensorSpec&
                 b.shape);
     extents[rank - d] = ea == 1 ? eb : ea;
   }
-  const TensorSpec &wide = a.rank() == rank ? a : b, &other = a.rank() == rank ? b : a;
-  PLUMB_CHECK(other.layout == (other.rank() == rank ? wide.layout : Layout::kNchw),
-              "{}: a is {} and b is {}; convert one of them with to(layout)", op, a, b);
+  const bool a_is_wide = a.rank() == rank;
+  const TensorSpec &wide = a_is_wide ? a : b, &other = a_is_wide ? b : a;
+  if (other.rank() == rank) {
+    PLUMB_CHECK(other.layout == wide.layout, "{}: a is {} and b is {}; convert one of them with to(layout)", op, a, b);
+  } else {
+    PLUMB_CHECK(other.layout == Layout::kNchw, "{}: a is {} and b is {}; convert {} to nchw with to(layout)", op, a, b,
+                a_is_wide ? "b" : "a");
+  }
   return TensorSpec(Shape(std::span<const int64_t>(extents, static_cast<size_t>(rank))), a.dtype, wide.layout);
 }
 
@@ -99,7 +104,14 @@ Tensor backward_of(const UnaryKinds& k, const Attributes& f, const Tensor& dy, c
 
 Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
   PLUMB_CHECK(x, "{}: x is an empty tensor", k.name);
-  detail::check_floating(k.name, x.spec());
+  if (!is_floating(x.dtype())) {
+    PLUMB_CHECK(
+        k.name != std::string_view(functors::Affine::kName),
+        "affine (-x, x * 2, x + 2 and the like): x is {}; convert it to a floating dtype with to(dtype), or make "
+        "a tensor of the number",
+        x.spec());
+    detail::check_floating(k.name, x.spec());
+  }
   Tensor y = run_kind(*k.forward, &f, {x}, x.spec());
   if (k.keeps == Keeps::kInput) {
     return record(std::move(y), wrt(x, k.name, [&k, f, x = SavedTensor(x, k.name)](const Tensor& dy) {
