@@ -14,9 +14,9 @@ namespace plumb::test {
 namespace {
 
 // All three convolutions, and every candidate that takes one of them, against the definition in f64.
-void check(const Shape& x, const Shape& w, const Conv2dParams& p) {
+void check(const Shape& x, const Shape& w, const Conv2dParams& p, DType dtype = DType::kBf16) {
   for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
-    const TensorSpec xs(x, DType::kBf16, layout), ws(w, DType::kBf16), ys = conv2d_output(p, xs, ws);
+    const TensorSpec xs(x, dtype, layout), ws(w, dtype), ys = conv2d_output(p, xs, ws);
     SCOPED_TRACE(message("x {} w {} stride {} {} dilation {} {} padding {} {} {} {}", xs, ws, p.stride[0], p.stride[1],
                          p.dilation[0], p.dilation[1], p.padding[0], p.padding[1], p.padding[2], p.padding[3]));
     const Tensor image = random_tensor(xs, 1), filter = random_tensor(ws, 2), dy = random_tensor(ys, 3);
@@ -66,6 +66,16 @@ TEST(Conv2dOneDnn, RandomWindowsAreSummed) {
     };
     const int64_t h = extent(kh, 0), w = extent(kw, 1), c = draw(1, 60);
     check(Shape{draw(1, 4), p.groups * c, h, w}, Shape{p.groups * draw(1, 40), c, kh, kw}, p);
+  }
+}
+
+TEST(Conv2dOneDnn, GradientsOfFewStridedChannelsAreSummedInTheirMemory) {
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    for (const int64_t c : {1, 3, 4, 7, 8, 15, 16}) {
+      check(Shape{1, c, 10, 8}, Shape{4, c, 1, 1}, {.stride = {1, 2}}, dtype);
+      check(Shape{3, c, 7, 14}, Shape{15, c, 1, 1}, {.stride = {2, 3}}, dtype);
+      check(Shape{2, 2 * c, 9, 11}, Shape{10, c, 1, 1}, {.stride = 2, .groups = 2}, dtype);
+    }
   }
 }
 

@@ -56,7 +56,7 @@ typename Primitive::primitive_desc backward_pd(const Conv& c, Way way) {
                                   c.padding_after());
 }
 
-// What oneDNN (2.6) gets wrong, found by holding random problems against f64; in bf16 but for its Winograd's.
+// What oneDNN (2.6) gets wrong, found by holding random problems against f64; in bf16 where nothing else is said.
 // Its batched products ("brgconv") have no kernel for a row of outputs whose window lies below the image, in the
 // padding altogether: a crash. Where it lies above, they give what was in memory.
 bool has_rows_of_padding(const Conv& c) {
@@ -106,10 +106,19 @@ bool is_misread(const Conv& c) {
   return c.x.dtype == DType::kBf16 && c.w.shape[3] > 1 && c.x.shape[3] < c.params.stride[1];
 }
 
+// Windows of one pixel with a stride: the pixels that they meet are gathered in blocks of a vector's channels, into
+// memory for as many as there are. With fewer it writes behind its memory, and sums what other threads have written
+// there, in f32 (3.12 does too).
+bool is_gathered_beyond(const Conv& c, const BackwardWeight::primitive_desc& pd, Way way) {
+  const int64_t vector = is_named(pd, "avx512") ? 16 : 8;
+  return is_named(pd, "jit_1x1") && !way.blocked && c.params.stride != Size2d(1) && c.w.shape[1] < vector;
+}
+
 std::unique_ptr<Kernel> backward_weight(const Conv& c, Way way) {
   if (is_misread(c)) return nullptr;
   const auto pd = backward_pd<BackwardWeight>(c, way);
   if (is_missummed(c) && (is_named(pd, "amx") || is_named(pd, "jit_bf16"))) return nullptr;
+  if (is_gathered_beyond(c, pd, way)) return nullptr;
   return converting_kernel<BackwardWeight>(
       pd, {{DNNL_ARG_DIFF_DST, dnnl_desc(c.y), pd.diff_dst_desc()}, {DNNL_ARG_SRC, dnnl_desc(c.x), pd.src_desc()}},
       {DNNL_ARG_DIFF_WEIGHTS, c.weight_plain(), pd.diff_weights_desc()});
