@@ -40,7 +40,7 @@ Ref<Value> Value::wrap(void* data, const TensorSpec& spec, MemoryClass c, std::f
       "a tensor {} was asked to wrap memory of {} that is not aligned to {} bytes, in which its kernels read and "
       "write; copy it to memory that is",
       spec, d, kDeviceAlignment);
-  auto foreign = std::make_unique<Foreign>(std::move(deleter));
+  auto foreign = std::make_unique<Foreign>(Foreign{std::move(deleter)});
   Ref<Value> made = make(spec, c, d, true);
   made->data = data;
   made->is_empty_ = empty;

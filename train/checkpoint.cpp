@@ -111,9 +111,9 @@ Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::Named
     PLUMB_CHECK(it->second.spec() == e.spec, "the checkpoint {} has tensor {} as {}, this run as {}", reader.file(),
                 in_quotes(e.name), e.spec, it->second.spec());
   }
-  for (const auto& [name, tensor] : wanted) {
-    const bool found = std::ranges::any_of(reader.entries(), [&](const auto& e) { return e.name == name; });
-    PLUMB_CHECK(found, "the checkpoint {} lacks tensor {}", reader.file(), in_quotes(name));
+  for (const auto& each : wanted) {
+    const bool found = std::ranges::any_of(reader.entries(), [&](const auto& e) { return e.name == each.first; });
+    PLUMB_CHECK(found, "the checkpoint {} lacks tensor {}", reader.file(), in_quotes(each.first));
   }
   for (const auto& e : reader.entries()) reader.read(e, wanted[e.name]);
   return checkpoint;

@@ -25,7 +25,7 @@ struct Attribute {
 bool is_asked_of_onednn(const Attribute& a, float value, bool is_added) {
   return a.member < 0 || value != 0 || (is_added && std::signbit(value));
 }
-constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kOne{1}, kMinusOne{-1};
+constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kMinusOne{-1};
 constexpr Stage kForward = Stage::kForward, kBackward = Stage::kBackward, kBackwardB = Stage::kBackwardB;
 
 // When oneDNN is faster on large tensors (docs/measured.md): our own loops round to bf16 in more steps.
