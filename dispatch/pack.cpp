@@ -42,16 +42,6 @@ Packers& packers() {
   return *p;
 }
 
-// The reference stays valid, since formats are never removed.
-const PackFormat& format_of(Layout pack) {
-  Packers& p = packers();
-  const std::lock_guard lock(p.mutex);
-  for (const Known& known : p.all) {
-    if (known.layout == pack) return known.format;
-  }
-  fail("pack {} has no packer", pack);
-}
-
 PacksOfValue& packs_of(Value* v) {
   if (!v->packs()) {
     auto* fresh = new PacksOfValue;
@@ -80,12 +70,21 @@ Layout detail::register_pack(std::any key, bool (*same)(const std::any&, const s
   return layout;
 }
 
+const PackFormat& detail::format_of(Layout pack) {
+  Packers& p = packers();
+  const std::lock_guard lock(p.mutex);
+  for (const Known& known : p.all) {
+    if (known.layout == pack) return known.format;  // never removed
+  }
+  fail("pack {} has no packer", pack);
+}
+
 std::unique_ptr<Kernel> detail::make_packer(const TensorSpec& plain, Layout pack) {
   return format_of(pack).make(plain);
 }
 
 void Repack::cpu(const Problem<NoParams>& p, Candidates& candidates) {
-  candidates.add(format_of(p.out[0].layout).provider, "repack",
+  candidates.add(detail::format_of(p.out[0].layout).provider, "repack",
                  [plain = p.in[0], pack = p.out[0].layout] { return detail::make_packer(plain, pack); });
 }
 

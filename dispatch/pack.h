@@ -31,6 +31,8 @@ Layout register_pack(const Key& key, PackFormat format) {
   return detail::register_pack(key, same, std::move(format));
 }
 namespace detail {
+/// What was registered for a pack; it stays where it is.
+const PackFormat& format_of(Layout pack);
 /// The kernel that packs one plain input into one output.
 std::unique_ptr<Kernel> make_packer(const TensorSpec& plain, Layout pack);
 

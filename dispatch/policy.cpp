@@ -47,7 +47,14 @@ constexpr std::string_view kOwnAlgorithms[] = {"direct",
                                                "via_f32_winograd_f2x2",
                                                "via_f32_winograd_f4x4",
                                                "via_f32_winograd_blocked",
-                                               "via_f32_im2col"};
+                                               "via_f32_im2col",
+                                               "via_f32_output_lanes",
+                                               "via_f32_skinny_gemm",
+                                               "via_f32_packed_gemm",
+                                               "via_f32_gemm",
+                                               "via_f32_gemm_columns",
+                                               "via_f32_inner_product",
+                                               "via_f32_matmul"};
 
 struct Names {
   std::mutex mutex;

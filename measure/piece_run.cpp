@@ -94,23 +94,28 @@ void PieceRun::add_inner_conversions() {
   const KernelInfo& info = p.kernel->info();
   std::vector<TensorSpec> specs = work_specs(p);
   if (!info.algorithm.starts_with(kWidened)) return add_reorders(specs, info.algorithm);
-  add_casts(p.specs);
-  if (info.conversions == static_cast<int>(p.specs.size())) return;
+  if (add_casts() == info.conversions) return;
   for (TensorSpec& s : specs) s = s.with(DType::kF32);
   add_reorders(specs, std::string_view(info.algorithm).substr(kWidened.size()));
 }
 
-// All operands to f32 and back, as a kernel does that computes bf16 in f32.
-void PieceRun::add_casts(Specs specs) {
-  for (const TensorSpec& s : specs) {
-    const Tensor narrow = uniform(s, -1, 1, 1), wide = to(narrow, DType::kF32);
-    const bool is_input = &s < specs.data() + piece_.kernel->in().size();
-    const auto cast = [=, dtype = s.dtype](Runtime::Stream) {
+// The operands that are not packed to f32 and back, as a kernel does that computes bf16 in f32. Returns their number.
+int PieceRun::add_casts() {
+  const PreparedKernel& p = *piece_.kernel;
+  const std::vector<PackRequest>& packs = p.kernel->info().packs;
+  int count = 0;
+  for (size_t i = 0; i < p.specs.size(); ++i) {
+    const auto is_it = [i](const PackRequest& r) { return r.input == static_cast<int>(i); };
+    if (std::any_of(packs.begin(), packs.end(), is_it)) continue;
+    const Tensor narrow = uniform(p.specs[i], -1, 1, 1), wide = to(narrow, DType::kF32);
+    const auto cast = [=, is_input = i < p.in().size(), dtype = p.specs[i].dtype](Runtime::Stream) {
       const NoGrad no_grad;
       is_input ? to(narrow, DType::kF32) : to(wide, dtype);
     };
     conversions_.add(device(), cast, {.can_be_captured = false});  // ops allocate, which a device cannot replay
+    ++count;
   }
+  return count;
 }
 
 // An im2col product's activations, other than x, between their layout and rows of pixels.

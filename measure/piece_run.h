@@ -42,7 +42,7 @@ class PieceRun {
 
  private:
   void add_inner_conversions();
-  void add_casts(std::span<const TensorSpec> specs);
+  int add_casts();
   void add_rows_of_pixels(std::span<const TensorSpec> specs);
   void add_reorders(std::span<const TensorSpec> specs, std::string_view algorithm);
   Device device() const { return piece_.kernel->policy.device; }

@@ -7,8 +7,6 @@
 // its outputs ("output_lanes"). In f64 all are products of windows ("im2col").
 #include "kernels/conv2d.h"
 
-#include <array>
-
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_f64.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
@@ -143,8 +141,7 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
   constexpr auto kOwn = Provider::kPlumbline;
   offer_in_order(
       candidates,
-      {{"im2col", kOwn, [=] { return conv2d_im2col(which, c.x, c.w, c.y, c.params, c.has_bias); },
-        has_few_pixels(c) ? Place::kFirst : Place::kLast},
+      {{"im2col", kOwn, [=] { return conv2d_im2col(which, c); }, has_few_pixels(c) ? Place::kFirst : Place::kLast},
        {"winograd_f4x4", kOwn, by_winograd(4), place_of_winograd(c, 4)},
        {"winograd_f2x2", kOwn, by_winograd(2), place_of_winograd(c, 2)},
        {"direct_chwn", kOwn, [=] { return chwn(copy->problem()); }},
@@ -178,40 +175,32 @@ void offer_of_pixels(InnerProduct which, const Problem<Params>& p, Candidates& c
                               {"packed_gemm", Provider::kPlumbline, packed}});
 }
 
+template <class Winograd, class Chwn>
+void offer_all(InnerProduct which, const Problem<Params>& p, Candidates& candidates, Winograd winograd, Chwn chwn) {
+  const int weights = which == InnerProduct::kBackwardWeight ? -1 : 1;
+  offer_also_via_f32(p, candidates, weights, [&](const Problem<Params>& q, Candidates& to) {
+    offer(which, q, to, winograd, chwn);
+    offer_of_pixels(which, q, to);
+  });
+}
+
 }  // namespace
 }  // namespace plumb::cpu
 
 namespace plumb {
 
 void Conv2dForward::cpu(const Problem<Params>& p, Candidates& candidates) {
-  constexpr auto kWhich = cpu::InnerProduct::kForward;
-  cpu::offer(kWhich, p, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward);
-  cpu::offer_of_pixels(kWhich, p, candidates);
+  cpu::offer_all(cpu::InnerProduct::kForward, p, candidates, cpu::winograd_forward, cpu::conv2d_chwn_forward);
 }
 
 void Conv2dBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
-  constexpr auto kWhich = cpu::InnerProduct::kBackwardInput;
-  cpu::offer(kWhich, p, candidates, cpu::winograd_backward_input, cpu::conv2d_chwn_backward_input);
-  cpu::offer_of_pixels(kWhich, p, candidates);
+  cpu::offer_all(cpu::InnerProduct::kBackwardInput, p, candidates, cpu::winograd_backward_input,
+                 cpu::conv2d_chwn_backward_input);
 }
 
 void Conv2dBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
-  constexpr auto kWhich = cpu::InnerProduct::kBackwardWeight;
-  const auto offer = [](const Problem<Params>& q, Candidates& to) {
-    cpu::offer(kWhich, q, to, cpu::winograd_backward_weight, cpu::conv2d_chwn_backward_weight);
-  };
-  offer(p, candidates);
-  cpu::offer_of_pixels(kWhich, p, candidates);
-  if (p.out[0].dtype != DType::kBf16) return;
-  // oneDNN 2.x has only plain loops for some of these on processors without AMX.
-  const std::array in{p.in[0].with(DType::kF32), p.in[1].with(DType::kF32)};
-  const std::array out{p.out[0].with(DType::kF32)};
-  Candidates in_f32;
-  offer({p.params, in, out, p.threads, p.math}, in_f32);
-  for (const auto& c : in_f32.all()) {
-    candidates.add(c.provider, "via_f32_" + c.algorithm,
-                   [make = c.make, in, out = out[0]] { return cpu::via_f32(make(), in, out); });
-  }
+  cpu::offer_all(cpu::InnerProduct::kBackwardWeight, p, candidates, cpu::winograd_backward_weight,
+                 cpu::conv2d_chwn_backward_weight);
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/memory.h"
+#include "kernels/cpu/conv2d/windows.h"
 #include "kernels/cpu/gemm/f64_product.h"
 #include "kernels/cpu/parallel.h"
 
@@ -13,22 +14,13 @@ constexpr int64_t kPixels = kF64Tile, kTaps = 2 * kF64Tile, kOutputs = 2 * kF64T
 
 // A convolution that is cut: pixels of y, taps (some input channels, with all places of the window) and outputs of a
 // group. Pixels of a block are of one image, or all of several small ones.
-struct Blocks {
-  Shape x, y;
-  Strides xs, ys;
-  Conv2dParams p;
-  int64_t KH, KW, group_inputs, group_outputs;
+struct Blocks : Windows {
+  int64_t group_inputs, group_outputs;
   int64_t block_images, block_pixels, block_inputs, block_outputs;
   int64_t parts;  // of an image
 
   explicit Blocks(const ConvTensors& c)
-      : x(c.x.shape),
-        y(c.y.shape),
-        xs(strides_of(c.x)),
-        ys(strides_of(c.y)),
-        p(c.params),
-        KH(c.w.shape[2]),
-        KW(c.w.shape[3]),
+      : Windows(c),
         group_inputs(c.w.shape[1]),
         group_outputs(c.w.shape[0] / c.params.groups),
         block_images(std::clamp<int64_t>(kPixels / image_pixels(), 1, y[0])),
@@ -37,7 +29,6 @@ struct Blocks {
         block_outputs(std::min(kOutputs, group_outputs)),
         parts(ceil_div(image_pixels(), block_pixels)) {}
 
-  int64_t image_pixels() const { return y[2] * y[3]; }
   int64_t taps() const { return group_inputs * KH * KW; }  // of a group: a row of w
   int64_t most_pixels() const { return block_images * block_pixels; }
   int64_t most_taps() const { return block_inputs * KH * KW; }
@@ -52,41 +43,30 @@ struct Blocks {
 
   /// Calls body(row, at) for the pixels of some images: the row's number, and the offset of its first channel in y.
   template <class Body>
-  void each_pixel(Range images, Range pixels, const Body& body) const {
+  void each_row(Range images, Range pixels, const Body& body) const {
     int64_t row = 0;
     for (int64_t n = images.begin; n < images.end; ++n) {
-      for (int64_t i = pixels.begin; i < pixels.end; ++i, ++row)
-        body(row, n * ys[0] + i / y[3] * ys[2] + i % y[3] * ys[3]);
+      for (int64_t i = pixels.begin; i < pixels.end; ++i, ++row) body(row, pixel_at(n, i));
     }
   }
-  /// Calls body(place, at) for each tap of these pixels' windows in some channels of x, the first being `first`: its
-  /// place in the matrix of windows, and its offset in x, or -1 if it is outside of x.
+  /// Calls body(place, at) for the taps of these pixels' windows in some channels of x, the first being `first`: its
+  /// place in the matrix of windows, and its offset as in each_tap.
   template <class Body>
-  void each_tap(Range images, Range pixels, int64_t first, int64_t count, const Body& body) const {
+  void each_place(Range images, Range pixels, int64_t first, int64_t count, const Body& body) const {
     int64_t place = 0;
     for (int64_t n = images.begin; n < images.end; ++n) {
       for (int64_t i = pixels.begin; i < pixels.end; ++i) {
-        const int64_t top = i / y[3] * p.stride[0] - p.padding[0], left = i % y[3] * p.stride[1] - p.padding[2];
-        for (int64_t channel = first; channel < first + count; ++channel) {
-          const int64_t plane = n * xs[0] + channel * xs[1];
-          for (int64_t kh = 0; kh < KH; ++kh) {
-            const int64_t ih = top + kh * p.dilation[0];
-            const bool is_row = ih >= 0 && ih < x[2];
-            for (int64_t kw = 0; kw < KW; ++kw, ++place) {
-              const int64_t iw = left + kw * p.dilation[1];
-              body(place, is_row && iw >= 0 && iw < x[3] ? plane + ih * xs[2] + iw * xs[3] : -1);
-            }
-          }
-        }
+        for (int64_t channel = first; channel < first + count; ++channel)
+          each_tap(n, i, channel, [&](int64_t at) { body(place++, at); });
       }
     }
   }
   /// Rows of windows, and of y's outputs, as matrices.
   void gather_windows(double* to, const double* from, Range images, Range pixels, int64_t first, int64_t count) const {
-    each_tap(images, pixels, first, count, [&](int64_t place, int64_t at) { to[place] = at < 0 ? 0.0 : from[at]; });
+    each_place(images, pixels, first, count, [&](int64_t place, int64_t at) { to[place] = at < 0 ? 0.0 : from[at]; });
   }
   void gather_outputs(double* to, const double* from, Range images, Range pixels, int64_t first, int64_t count) const {
-    each_pixel(images, pixels, [&](int64_t row, int64_t at) {
+    each_row(images, pixels, [&](int64_t row, int64_t at) {
       for (int64_t oc = 0; oc < count; ++oc) to[row * count + oc] = from[at + (first + oc) * ys[1]];
     });
   }
@@ -140,7 +120,7 @@ std::unique_ptr<Kernel> forward(const Blocks& b, bool bias, int threads) {
       }
       const bool relu = b.p.activation == Activation::kRelu;
       auto* y = static_cast<double*>(l.out[0]);
-      b.each_pixel(images, pixels, [&](int64_t row, int64_t at) {
+      b.each_row(images, pixels, [&](int64_t row, int64_t at) {
         for (int64_t oc = 0; oc < count; ++oc) {
           const double v = room.outputs[row * count + oc];
           y[at + (first + oc) * b.ys[1]] = relu && v < 0 ? 0.0 : v;
@@ -159,11 +139,8 @@ std::unique_ptr<Kernel> backward_input(const Blocks& b, int threads) {
     const int64_t first = group * b.group_inputs + inputs.begin, taps = inputs.size() * b.KH * b.KW;
     auto* dx = static_cast<double*>(l.out[0]);
     for (int64_t n = images.begin; n < images.end; ++n) {
-      for (int64_t channel = first; channel < first + inputs.size(); ++channel) {
-        for (int64_t ih = 0; ih < b.x[2]; ++ih) {
-          for (int64_t iw = 0; iw < b.x[3]; ++iw) dx[n * b.xs[0] + channel * b.xs[1] + ih * b.xs[2] + iw * b.xs[3]] = 0;
-        }
-      }
+      for (int64_t channel = first; channel < first + inputs.size(); ++channel)
+        b.each_element(n, channel, [&](int64_t at) { dx[at] = 0; });
     }
     for (int64_t part = 0; part < b.parts; ++part) {
       const Range pixels = b.pixels(part);
@@ -176,7 +153,7 @@ std::unique_ptr<Kernel> backward_input(const Blocks& b, int threads) {
         const double* w = input(l, 1) + oc * b.taps() + inputs.begin * b.KH * b.KW;
         add_f64_product(rows, taps, count, {room.outputs, count}, {w, b.taps()}, room.windows, taps);
       }
-      b.each_tap(images, pixels, first, inputs.size(), [&](int64_t place, int64_t at) {
+      b.each_place(images, pixels, first, inputs.size(), [&](int64_t place, int64_t at) {
         if (at >= 0) dx[at] += room.windows[place];
       });
     }

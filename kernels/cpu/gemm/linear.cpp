@@ -8,6 +8,7 @@
 #include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/offer.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
+#include "kernels/cpu/wrappers/via_f32.h"
 
 namespace plumb {
 namespace {
@@ -60,18 +61,21 @@ void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, co
 }  // namespace
 
 void LinearForward::cpu(const Problem<Params>& p, Candidates& candidates) {
-  const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
-  offer(p, InnerProduct::kForward, x, w, y, candidates, p.params.activation);
+  cpu::offer_also_via_f32(p, candidates, 1, [](const Problem<Params>& q, Candidates& to) {
+    offer(q, InnerProduct::kForward, q.in[0], q.in[1], q.out[0], to, q.params.activation);
+  });
 }
 
 void LinearBackwardInput::cpu(const Problem<Params>& p, Candidates& candidates) {
-  const TensorSpec &y = p.in[0], &w = p.in[1], &x = p.out[0];
-  offer(p, InnerProduct::kBackwardInput, x, w, y, candidates);
+  cpu::offer_also_via_f32(p, candidates, 1, [](const Problem<Params>& q, Candidates& to) {
+    offer(q, InnerProduct::kBackwardInput, q.out[0], q.in[1], q.in[0], to);
+  });
 }
 
 void LinearBackwardWeight::cpu(const Problem<Params>& p, Candidates& candidates) {
-  const TensorSpec &y = p.in[0], &x = p.in[1], &w = p.out[0];
-  offer(p, InnerProduct::kBackwardWeight, x, w, y, candidates);
+  cpu::offer_also_via_f32(p, candidates, -1, [](const Problem<Params>& q, Candidates& to) {
+    offer(q, InnerProduct::kBackwardWeight, q.in[1], q.out[0], q.in[0], to);
+  });
 }
 
 void LinearBackward::cpu(const Problem<Params>& p, Candidates& candidates) {

@@ -4,15 +4,14 @@
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/offer.h"
+#include "kernels/cpu/wrappers/via_f32.h"
 
 namespace plumb {
 namespace {
 
 Shape batch_of(const Shape& s) { return Shape(s.extents().first(static_cast<size_t>(s.rank() - 2))); }
 
-}  // namespace
-
-void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
+void offer(const Problem<MatmulParams>& p, Candidates& candidates) {
   const Shape &a = p.in[0].shape, &b = p.in[1].shape, &y = p.out[0].shape;
   cpu::Product product{.dtype = p.out[0].dtype,
                        .batch_a = batch_of(a),
@@ -39,6 +38,12 @@ void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
                                     product.transpose_b ? cpu::Place::kFirst : cpu::Place::kListed},
                                    {"packed_gemm", Provider::kPlumbline,
                                     [product] { return cpu::packed_gemm_kernel(product); }, cpu::Place::kLast}});
+}
+
+}  // namespace
+
+void Matmul::cpu(const Problem<Params>& p, Candidates& candidates) {
+  cpu::offer_also_via_f32(p, candidates, -1, offer);
 }
 
 }  // namespace plumb

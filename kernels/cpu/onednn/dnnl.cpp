@@ -74,6 +74,11 @@ bool is_plain_loops(const dnnl::primitive_desc_base& pd) {
   return name.starts_with("ref") || name.starts_with("bnorm_ref");
 }
 
+bool multiplies_bf16() {
+  const unsigned has = dnnl_get_effective_cpu_isa(), wanted = dnnl_cpu_isa_avx512_core_bf16;
+  return (has & wanted) == wanted;  // larger sets have the bits of smaller ones
+}
+
 struct DnnlKernel::Bound {
   std::vector<memory> memories;  // of all steps, in order
   std::vector<dnnl_exec_arg_t> args;
