@@ -212,10 +212,11 @@ def compare(words):
     parser.add_argument("a", type=seen_from_the_caller)
     parser.add_argument("b", type=seen_from_the_caller)
     a = parser.parse_args(words)
-    rows = diff.diff(read(file_of(a.a)), read(file_of(a.b)))
+    before, after = read(file_of(a.a)), read(file_of(a.b))
+    rows = diff.diff(before, after)
     if not rows:
         raise BadInput(f"{a.a} and {a.b} have no row in common that counts, of the same work on the same machine")
-    print("\n".join(diff.lines(rows)))
+    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after).lines()]))
     return 1 if diff.is_slower(rows) else 0
 
 

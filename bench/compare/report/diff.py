@@ -1,4 +1,5 @@
-"""Two sets of records, row by row: which rows of the second are faster, slower, the same, or unclear."""
+"""Two sets of records, row by row: which rows of the second are faster, slower, the same, or unclear; and whether both say the same of
+Plumbline beside the frameworks."""
 
 import dataclasses
 
@@ -44,6 +45,38 @@ WORDS = {"faster": "slower", "slower": "faster", "same": "same", "ambiguous": "a
 
 def word_of(ratio, is_clear):
     return WORDS[ratio.verdict] if is_clear.get(ratio.verdict, True) else "ambiguous"
+
+
+@dataclasses.dataclass
+class Verdicts:
+    """What two sets of records say of the best kernels beside each framework's fastest mode, where both say something."""
+
+    held: int     # the same word in both
+    softened: int  # "same" or "ambiguous" in one of them
+    flipped: list  # (name, first Ratio, second Ratio), faster in one and slower in the other
+
+    def lines(self):
+        count = self.held + self.softened + len(self.flipped)
+        if not count:
+            return []
+        flips = [f"  {verdict.times(a)}, then {verdict.times(b)}  {name}" for name, a, b in self.flipped]
+        return [f"of {count} verdicts on Plumbline beside a framework, {self.held} are the same in both, {self.softened} are the same or unclear in one, "
+                f"and {len(self.flipped) or 'none'} went from faster to slower or back", *flips]
+
+
+def ratios_of(records):
+    """{(experiment, machine, subject, framework): the Ratio of its fastest mode and our best}."""
+    return {(experiment, machine_of(row.ours[kernels]), row.subject["id"], framework): (f"{experiment}: {verdict.name_of(row.subject)}, {framework}", ratio)
+            for experiment in dict.fromkeys(r["experiment"] for r in records) for row in verdict.rows(records, experiment)
+            for (kernels, framework), ratio in row.ratios.items() if kernels == "best"}
+
+
+def verdicts(before, after):
+    first, second = ratios_of(before), ratios_of(after)
+    pairs = [(*first[key], second[key][1]) for key in first if key in second]
+    flipped = [(name, a, b) for name, a, b in pairs if {a.verdict, b.verdict} == {"faster", "slower"}]
+    held = sum(a.verdict == b.verdict for _, a, b in pairs)
+    return Verdicts(held, len(pairs) - held - len(flipped), flipped)
 
 
 def lines(rows):

@@ -69,3 +69,27 @@ def test_what_has_losses_and_no_times_is_left_out(tmp_path, experiment, more):
         del without[name]
     assert compared([without], [without]) == []
     assert len(compared([without, next(run_of(1))], [without, next(run_of(2))])) == 1
+
+
+def beside(torch_s, noise=0.01, seed=1, work="work"):
+    """A run of Plumbline's, which takes a second, and PyTorch in turn."""
+    rng = np.random.default_rng(seed)
+    for name, mode, seconds in (("plumbline", "best auto", 1.0), ("torch", "eager", torch_s)):
+        made = recorded(row(name, mode, seconds, run=f"run {seed}"))
+        yield {**made, "subject": {**made["subject"], "id": work, "problem": work}, "rounds_s": (seconds * rng.lognormal(0, noise, (7, 2))).tolist()}
+
+
+def test_verdicts_of_two_runs_hold_soften_or_flip():
+    first = [*beside(1.5, work="a"), *beside(1.5, work="b"), *beside(1.5, work="c"), *beside(1.5, work="d")]
+    second = [*beside(1.2, seed=2, work="a"), *beside(0.7, seed=2, work="b"), *beside(1.0, seed=2, work="c"), *beside(1.5, seed=2, work="e")]
+    found = diff.verdicts(first, second)
+    assert (found.held, found.softened) == (1, 1)
+    ((name, a, b),) = found.flipped
+    assert name == "train: n b train, f32, torch" and a.verdict == "faster" and b.verdict == "slower"
+    count, flip = found.lines()
+    assert count.startswith("of 3 verdicts") and "and 1 went" in count and name in flip
+
+
+def test_without_frameworks_there_is_no_verdict():
+    only = list(run_of(1, np.ones(3)))
+    assert diff.verdicts(only, only).lines() == []
