@@ -6,6 +6,7 @@
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
+#include "kernels/cpu/gemm/streamed_gemm.h"
 #include "kernels/cpu/offer.h"
 #include "kernels/cpu/wrappers/relu_epilogue.h"
 #include "kernels/cpu/wrappers/via_f32.h"
@@ -44,6 +45,8 @@ void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, co
     };
   };
   const bool is_forward = which == InnerProduct::kForward;
+  const bool relu = activation == Activation::kRelu;
+  const auto streamed = [=, bias = product.bias] { return cpu::streamed_gemm_kernel(x, w, bias, relu); };
   cpu::offer_in_order(
       candidates,
       {{"skinny_gemm", Provider::kPlumbline, made([=] { return cpu::skinny_linear(which, x, w, product.bias); }),
@@ -54,8 +57,8 @@ void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, co
         is_forward ? Place::kFirst : Place::kListed},
        {"inner_product", Provider::kOneDnn,
         made([=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); })},
-       {"packed_gemm", Provider::kPlumbline,
-        [=] { return cpu::packed_gemm_kernel(product, activation == Activation::kRelu); }, Place::kLast}});
+       {"packed_gemm", Provider::kPlumbline, [=] { return cpu::packed_gemm_kernel(product, relu); }, Place::kLast},
+       {"streamed_gemm", Provider::kPlumbline, is_forward ? Candidates::Make(streamed) : nullptr, Place::kLast}});
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+// The fully connected layer of few rows through which the weights stream.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "dispatch/kernel_cache.h"
+#include "dispatch/policy.h"
+#include "ops/linear.h"
+#include "tests/support/compare.h"
+#include "tests/support/kernel_check.h"
+
+namespace plumb::test {
+namespace {
+
+Tensor by(const char* algorithm, const Tensor& x, const Tensor& w, const Tensor& b, Activation activation) {
+  const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+  return linear(x, w, b, activation);
+}
+
+// Columns of one vector and of two, rest and all; rows of w that fill no group; depths of no, one and several parts.
+TEST(StreamedGemm, SumsOfWholeNumbersAreExact) {
+  uint64_t seed = 0;
+  for (const int64_t m : {1, 5, 15, 16, 17, 31, 32, 33, 48, 63, 64}) {
+    for (const auto& [n, k] : {std::pair{1, 1}, {7, 15}, {8, 33}, {15, 1024}, {16, 1025}, {17, 2100}, {40, 64}}) {
+      SCOPED_TRACE(message("{} rows, {} by {}", m, n, k));
+      const Tensor x = small_integers(TensorSpec(Shape{m, k}), ++seed),
+                   w = small_integers(TensorSpec(Shape{n, k}), ++seed);
+      const Tensor b = seed % 4 ? small_integers(TensorSpec(Shape{n}), ++seed) : Tensor();
+      const Activation activation = seed % 3 ? Activation::kRelu : Activation::kNone;
+      EXPECT_TRUE(bitwise_equal(by("streamed_gemm", x, w, b, activation), by("reference", x, w, b, activation)));
+    }
+  }
+}
+
+TEST(StreamedGemm, KeepsToItsMemoryAndRounding) {
+  KernelCheck check(8);
+  for (const auto& [m, n, k] : {std::array{3, 20, 7}, {16, 33, 130}, {20, 9, 1500}, {50, 70, 65}, {64, 16, 1024}}) {
+    const Tensor x = random_tensor(TensorSpec(Shape{m, k}), 1), w = random_tensor(TensorSpec(Shape{n, k}), 2);
+    linear(x, w, random_tensor(TensorSpec(Shape{n}), 3));
+    linear(x, w, Tensor(), Activation::kRelu);
+  }
+  EXPECT_TRUE(check.checked().contains("linear_forward:streamed_gemm"));
+}
+
+TEST(StreamedGemm, ThreadsChangeNoBit) {
+  const Tensor x = random_tensor(TensorSpec(Shape{21, 1100}), 1), w = random_tensor(TensorSpec(Shape{75, 1100}), 2);
+  expect_same_with_any_threads([&] { return std::vector{by("streamed_gemm", x, w, Tensor(), Activation::kNone)}; });
+}
+
+TEST(StreamedGemm, IsForFewRows) {
+  const auto runs = [](int64_t rows, DType dtype) {
+    const PolicyScope scope({.algorithm = algorithm_id("streamed_gemm")});
+    const TensorSpec x(Shape{rows, 32}, dtype), w(Shape{40, 32}, dtype), y(Shape{rows, 40}, dtype);
+    return prepare<LinearForward>({}, {x, w}, {y})->kernel->info().algorithm;
+  };
+  EXPECT_EQ(runs(64, DType::kF32), "streamed_gemm");
+  EXPECT_NE(runs(65, DType::kF32), "streamed_gemm");
+  EXPECT_NE(runs(64, DType::kBf16), "streamed_gemm");
+}
+
+}  // namespace
+}  // namespace plumb::test
