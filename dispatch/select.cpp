@@ -11,6 +11,7 @@
 #include "dispatch/attempts.h"
 #include "dispatch/described.h"
 #include "dispatch/machine.h"
+#include "dispatch/pack.h"
 #include "dispatch/policy.h"
 #include "dispatch/timing.h"
 #include "dispatch/trial.h"
@@ -42,14 +43,16 @@ struct Made {
   std::unique_ptr<Kernel> kernel;
 };
 
-// Makes candidates that stay within the workspace limit.
+// Makes candidates that stay within the workspace limit, with the packers of what they want packed.
 class Maker {
  public:
-  explicit Maker(Device device) : limit_(workspace_limit(device)) {}
+  explicit Maker(const PreparedKernel& p) : p_(p), limit_(workspace_limit(p.policy.device)) {}
   std::unique_ptr<Kernel> operator()(const Candidates::Candidate& c) { return within(c.make()); }
   std::unique_ptr<Kernel> within(std::unique_ptr<Kernel> kernel) {
-    if (!kernel || kernel->info().workspace_bytes <= limit_) return kernel;
-    least_beyond_ = std::min(least_beyond_, kernel->info().workspace_bytes);
+    if (!kernel || limit_ == kNoLimit) return kernel;
+    const size_t wanted = workspace_of(*kernel);
+    if (wanted <= limit_) return kernel;
+    least_beyond_ = std::min(least_beyond_, wanted);
     return nullptr;
   }
   size_t limit() const { return limit_; }
@@ -57,6 +60,15 @@ class Maker {
   size_t least_beyond() const { return least_beyond_; }
 
  private:
+  size_t workspace_of(const Kernel& kernel) const {
+    size_t most = kernel.info().workspace_bytes;
+    for (const PackRequest& r : kernel.info().packs) {
+      const auto packer = make_packer(p_.in()[static_cast<size_t>(r.input)], r.layout);
+      most = std::max(most, packer->info().workspace_bytes);
+    }
+    return most;
+  }
+  const PreparedKernel& p_;
   size_t limit_, least_beyond_ = kNoLimit;
 };
 
@@ -267,7 +279,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   note_offered(candidates);
   const Device device = p.policy.device;
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
-  Maker make(device);
+  Maker make(p);
   const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
   Made made = is_measured ? measured(p, candidates, make) : first_of(in_order(p, candidates, p.policy.kernels), make);
   if (!made.kernel) fail_without_kernel(p, candidates, make);

@@ -77,8 +77,12 @@ PieceRun::PieceRun(const Piece& piece)
   if (info.conversions) {
     add_inner_conversions();
   } else if (!info.packs.empty()) {
-    conversions_.add(device(), [this](Runtime::Stream stream) { trial_.pack(stream); });
+    add_packing();
   }
+}
+
+void PieceRun::add_packing() {
+  conversions_.add(device(), [this](Runtime::Stream stream) { trial_.pack(stream); });
 }
 
 std::optional<double> PieceRun::error() const {
@@ -94,28 +98,30 @@ void PieceRun::add_inner_conversions() {
   const KernelInfo& info = p.kernel->info();
   std::vector<TensorSpec> specs = work_specs(p);
   if (!info.algorithm.starts_with(kWidened)) return add_reorders(specs, info.algorithm);
-  if (add_casts() == info.conversions) return;
+  if (info.conversions == static_cast<int>(p.specs.size() - info.packs.size())) {
+    add_casts(false);
+    if (!info.packs.empty()) add_packing();  // which widens
+    return;
+  }
+  add_casts(true);
   for (TensorSpec& s : specs) s = s.with(DType::kF32);
   add_reorders(specs, std::string_view(info.algorithm).substr(kWidened.size()));
 }
 
-// The operands that are not packed to f32 and back, as a kernel does that computes bf16 in f32. Returns their number.
-int PieceRun::add_casts() {
+// The operands to f32 and back, as a kernel does that computes bf16 in f32: all, or those that are not packed.
+void PieceRun::add_casts(bool of_packed) {
   const PreparedKernel& p = *piece_.kernel;
   const std::vector<PackRequest>& packs = p.kernel->info().packs;
-  int count = 0;
   for (size_t i = 0; i < p.specs.size(); ++i) {
     const auto is_it = [i](const PackRequest& r) { return r.input == static_cast<int>(i); };
-    if (std::any_of(packs.begin(), packs.end(), is_it)) continue;
+    if (!of_packed && std::any_of(packs.begin(), packs.end(), is_it)) continue;
     const Tensor narrow = uniform(p.specs[i], -1, 1, 1), wide = to(narrow, DType::kF32);
     const auto cast = [=, is_input = i < p.in().size(), dtype = p.specs[i].dtype](Runtime::Stream) {
       const NoGrad no_grad;
       is_input ? to(narrow, DType::kF32) : to(wide, dtype);
     };
     conversions_.add(device(), cast, {.can_be_captured = false});  // ops allocate, which a device cannot replay
-    ++count;
   }
-  return count;
 }
 
 // An im2col product's activations, other than x, between their layout and rows of pixels.

@@ -41,8 +41,9 @@ class PieceRun {
   std::optional<double> error() const;
 
  private:
+  void add_packing();
   void add_inner_conversions();
-  int add_casts();
+  void add_casts(bool of_packed);
   void add_rows_of_pixels(std::span<const TensorSpec> specs);
   void add_reorders(std::span<const TensorSpec> specs, std::string_view algorithm);
   Device device() const { return piece_.kernel->policy.device; }

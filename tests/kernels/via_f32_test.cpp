@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
 #include "ops/conv2d.h"
@@ -86,6 +88,19 @@ TEST(ViaF32, KeepsTheWeightsAsPacks) {
     const KernelInfo& info = kernel->kernel->info();
     EXPECT_EQ(info.packs.size(), 1u) << algorithm;
     EXPECT_GE(info.conversions, 2) << algorithm;  // of x and of y
+  }
+}
+
+// A packer's workspace counts as well: with little allowed, another kernel runs. (What is prepared stays, so that each
+// limit has a shape of its own.)
+TEST(ViaF32, StaysWithinTheWorkspaceLimit) {
+  const Tensor x = bf16({1, 64, 4, 4}, 1, Layout::kNhwc);
+  int64_t outputs = 204;
+  for (const size_t limit : {size_t{1} << 10, size_t{64} << 10, size_t{256} << 10, size_t{4} << 20}) {
+    const Tensor w = bf16({++outputs, 64, 3, 3}, 2);
+    set_workspace_limit(limit);
+    EXPECT_EQ(error_of([&] { conv2d(x, w, kPadded); }), kNothingThrown) << limit;
+    set_workspace_limit(std::numeric_limits<size_t>::max());
   }
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "dispatch/policy.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
 #include "ops/linear.h"
@@ -51,6 +54,17 @@ TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
   const std::vector<std::string> expected{"first forward", "second forward", "second backward",
                                           "first backward_weight"};
   EXPECT_EQ(with_weights, expected);
+}
+
+// Weights are widened and packed in a run, which is a good part of it where there are few rows.
+TEST(LayoutPiecesTest, PacksOfWidenedWeightsAreConversions) {
+  const TensorSpec x(Shape{8, 1024}, DType::kBf16), w(Shape{1024, 1024}, DType::kBf16), y = x;
+  for (const char* algorithm : {"via_f32_matmul", "via_f32_inner_product", "via_f32_packed_gemm"}) {
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+    PieceRun run(Piece{.layer = "fc", .kernel = prepare<LinearForward>({}, {x, w}, {y}), .direction = "forward"});
+    const double seconds = std::min(run.run(), run.run());
+    EXPECT_GT(run.convert(), 0.05 * seconds) << algorithm;
+  }
 }
 
 }  // namespace
