@@ -96,9 +96,10 @@ def test_the_whole_way(session):
 
 @pytest.mark.parametrize("direction, packs", [("forward", False), ("forward_backward", True)])
 def test_filters_are_packed_once_for_inference_and_in_each_step_of_a_training(session, direction, packs):
+    """By oneDNN's kernels of plain images: among all of the vendor's, one that reorders images may be the fastest."""
     line = ("conv2d", "3x3", [(4, 16, 12, 12), (32, 16, 3, 3)], {"padding": "1"})
     (problem,) = (p.with_(direction=direction) for p in catalogue.forward_problems([line]))
-    (found,) = session.measure(problem, [Variant("plumbline", "vendor nhwc")], Plan(rounds=1, samples=1, logged=3))
+    (found,) = session.measure(problem, [Variant("plumbline", "only:direct nhwc")], Plan(rounds=1, samples=1, logged=3))
     reorders = [r.calls for r in found.vendor_log.rows if r.primitive == "reorder"]
     assert all(calls >= 1 for calls in reorders) and bool(reorders) == packs, found.vendor_log.rows
 
