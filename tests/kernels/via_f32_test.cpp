@@ -7,6 +7,7 @@
 
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
+#include "kernels/cpu/gemm/packed_block.h"
 #include "ops/conv2d.h"
 #include "ops/convert.h"
 #include "ops/grad.h"
@@ -39,18 +40,24 @@ TEST(ViaF32, EveryKernelIsRight) {
   grad(linear(x, w, b, Activation::kRelu), {x, w}, bf16({5, 18}, 8));
   matmul(bf16({3, 7, 33}, 9), bf16({33, 12}, 10));
   matmul(x, w, false, true);
-  for (const char* kernel : {"conv2d_forward:via_f32_winograd_f4x4", "conv2d_forward:via_f32_blocked",
-                             "conv2d_forward:via_f32_implicit_gemm", "conv2d_backward_input:via_f32_winograd_f2x2",
-                             "conv2d_backward_weight:via_f32_packed_gemm", "conv2d_forward:via_f32_direct_chwn",
-                             "linear_forward:via_f32_inner_product", "linear_forward:via_f32_skinny_gemm",
-                             "linear_backward_input:via_f32_gemm", "linear_backward_weight:via_f32_packed_gemm",
-                             "matmul:via_f32_matmul", "matmul:via_f32_packed_gemm"})
+  for (const char* kernel :
+       {"conv2d_forward:via_f32_blocked", "conv2d_forward:via_f32_implicit_gemm",
+        "conv2d_backward_input:via_f32_direct", "linear_forward:via_f32_inner_product",
+        "linear_forward:via_f32_skinny_gemm", "linear_backward_input:via_f32_gemm", "matmul:via_f32_matmul"})
     EXPECT_TRUE(check.checked().contains(kernel)) << kernel;
+  // What takes bf16 itself is not run in f32 as well.
+  const bool has_packed = cpu::kMultipliesPairs;
+  for (const char* op : {"conv2d_backward_weight", "linear_backward_weight", "matmul"}) {
+    EXPECT_EQ(check.checked().contains(std::string(op) + ":packed_gemm"), has_packed) << op;
+    EXPECT_EQ(check.checked().contains(std::string(op) + ":via_f32_packed_gemm"), !has_packed) << op;
+  }
+  EXPECT_TRUE(check.checked().contains("conv2d_forward:winograd_f4x4"));
+  EXPECT_FALSE(check.checked().contains("conv2d_forward:via_f32_winograd_f4x4"));
 }
 
 // Sums of small whole numbers are exact in f32, and in bf16 while they are below 256.
 TEST(ViaF32, GivesTheBitsOfF32) {
-  for (const char* algorithm : {"blocked", "direct", "implicit_gemm", "winograd_f2x2"}) {
+  for (const char* algorithm : {"blocked", "direct", "implicit_gemm"}) {
     const auto whole = [](const Shape& s, uint64_t seed) {
       return small_integers(TensorSpec(s, DType::kBf16, Layout::kNhwc), seed, 1);
     };
@@ -67,7 +74,7 @@ TEST(ViaF32, GivesTheBitsOfF32) {
 
 // Weights are widened once for each version of theirs, whether the kernel packs them or reads them as they are.
 TEST(ViaF32, KeepsTheWeightsAsPacks) {
-  for (const char* algorithm : {"via_f32_winograd_f4x4", "via_f32_implicit_gemm", "via_f32_blocked"}) {
+  for (const char* algorithm : {"via_f32_implicit_gemm", "via_f32_direct", "via_f32_blocked"}) {
     const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
     const Tensor x = bf16({2, 32, 12, 12}, 1, Layout::kNhwc), w = bf16({32, 32, 3, 3}, 2);
     const auto packs_of = [&] {

@@ -59,7 +59,7 @@ TEST(LayoutPiecesTest, TwoGradientsFromOneKernelAreOnePiece) {
 // Weights are widened and packed in a run, which is a good part of it where there are few rows.
 TEST(LayoutPiecesTest, PacksOfWidenedWeightsAreConversions) {
   const TensorSpec x(Shape{8, 1024}, DType::kBf16), w(Shape{1024, 1024}, DType::kBf16), y = x;
-  for (const char* algorithm : {"via_f32_matmul", "via_f32_inner_product", "via_f32_packed_gemm"}) {
+  for (const char* algorithm : {"via_f32_matmul", "via_f32_inner_product", "via_f32_gemm"}) {
     const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
     PieceRun run(Piece{.layer = "fc", .kernel = prepare<LinearForward>({}, {x, w}, {y}), .direction = "forward"});
     const double seconds = std::min(run.run(), run.run());

@@ -55,8 +55,9 @@ std::unique_ptr<Kernel> gemm_of_pixels(InnerProduct which, const Conv& c) {
 bool has_few_pixels(const Conv& c) { return is_passage(c.y.shape[0] * c.y.shape[2] * c.y.shape[3], c.w); }
 
 // Winograd wins where it wastes little: F(4x4) on large outputs, F(2x2) on small ones, neither on few channels or
-// pixels.
+// pixels. It multiplies in f32, which other kernels need not where a processor multiplies bf16.
 Place place_of_winograd(const Conv& c, int m) {
+  if (c.x.dtype == DType::kBf16 && multiplies_bf16()) return Place::kLast;
   if (std::min(c.w.shape[0], c.w.shape[1]) < 16 || has_few_pixels(c)) return Place::kLast;
   const bool is_large = std::min(c.y.shape[2], c.y.shape[3]) >= 8;
   return (m == 4) == is_large ? Place::kFirst : Place::kListed;

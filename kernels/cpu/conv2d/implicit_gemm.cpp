@@ -87,7 +87,7 @@ class TapColumns final : public PanelSource {
   void pack(float* to, Range lines, Range depths) const override {
     for (int64_t d = depths.begin; d < depths.end;) {
       const int64_t tap = d / outputs_, end = std::min(depths.end, (tap + 1) * outputs_);
-      const Operand one{at_ + taps_[static_cast<size_t>(tap)] * w_.channels, w_.taps(), 1};
+      const Operand<float> one{at_ + taps_[static_cast<size_t>(tap)] * w_.channels, w_.taps(), 1};
       const Range outputs{d - tap * outputs_, end - tap * outputs_};
       PanelPacker<kBlockColumns>(one, outputs, w_.channels, depths.size())
           .pack(to + (d - depths.begin) * kBlockColumns, lines);

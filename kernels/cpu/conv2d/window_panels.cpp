@@ -221,7 +221,7 @@ void WindowRows::pack(float* to, Range lines, Range depths) const {
 }
 void WindowRows::multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {
   gathers() ? multiply_gathered(depth, reinterpret_cast<const Stretch*>(lines), b, to)
-            : multiply_panel(depth, lines, b, to);
+            : multiply_panel<float>(depth, lines, b, to);
 }
 
 void WindowRows::find_stretches(Stretch* to, Range lines, Range depths) const {

@@ -17,7 +17,7 @@ struct Task {
 // of IC x OC, and at the end transforms these sums to taps. If the sums fit in a thread's cache, each thread keeps its
 // own sums over some of the tiles; otherwise all threads work on one block of tiles, and each computes a part of the
 // sums.
-template <int m>
+template <int m, class T>
 class BackwardWeight final : public Kernel {
  public:
   BackwardWeight(const Task& task, int threads)
@@ -98,7 +98,7 @@ class BackwardWeight final : public Kernel {
   // Transforms tiles `part` of a block of `count` tiles that starts at tile `first`.
   void transform_tiles(const Launch& l, float* x_points, float* dy_points, int64_t first, int64_t count,
                        Range part) const {
-    const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]);
+    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
     const Panels columns{count, sums_.vectors};
     grid_.for_each({first + part.begin, first + part.end}, [&](int64_t i, int64_t n, int64_t y0, int64_t x0) {
       const int64_t t = part.begin + i;
@@ -127,11 +127,11 @@ class BackwardWeight final : public Kernel {
       }
     }
     const int64_t lanes = std::min(width * kLanes, task_.dy.c - p * kPanel);
-    auto* dw = static_cast<float*>(l.out[0]);
+    auto* dw = static_cast<T*>(l.out[0]);
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      float* to = dw + ((p * kPanel + lane) * task_.x.c + c0) * kTaps;
+      T* to = dw + ((p * kPanel + lane) * task_.x.c + c0) * kTaps;
       for (int64_t c = 0; c < depth; ++c) {
-        for (int64_t tap = 0; tap < kTaps; ++tap) to[c * kTaps + tap] = taps[c][tap][lane];
+        for (int64_t tap = 0; tap < kTaps; ++tap) to[c * kTaps + tap] = static_cast<T>(taps[c][tap][lane]);
       }
     }
   }
@@ -146,6 +146,12 @@ class BackwardWeight final : public Kernel {
   int64_t x_distance_, dy_distance_, sum_distance_;
 };
 
+template <class T>
+std::unique_ptr<Kernel> make(const Task& task, int m, int threads) {
+  if (m == 2) return std::make_unique<BackwardWeight<2, T>>(task, threads);
+  return std::make_unique<BackwardWeight<4, T>>(task, threads);
+}
+
 }  // namespace
 }  // namespace winograd
 
@@ -154,8 +160,7 @@ std::unique_ptr<Kernel> winograd_backward_weight(const Problem<Conv2dParams>& p,
   const TensorSpec &dy = p.in[0], &x = p.in[1], &dw = p.out[0];
   if (!applies(p.params, x, dw, dy, m)) return nullptr;
   const Task task{x.shape[0], Image(x), Image(dy), p.params.padding[0], p.params.padding[2]};
-  if (m == 2) return std::make_unique<BackwardWeight<2>>(task, p.threads);
-  return std::make_unique<BackwardWeight<4>>(task, p.threads);
+  return x.dtype == DType::kF32 ? make<float>(task, m, p.threads) : make<Bfloat16>(task, m, p.threads);
 }
 
 }  // namespace plumb::cpu

@@ -39,7 +39,7 @@ struct Adjoint {
 // Forward, and backward input either as the forward of dy or as the adjoint. Each thread transforms a block of tiles to
 // points, multiplies the points by the packed weights and transforms the products to outputs; a block fits in its
 // second-level cache.
-template <class Algorithm>
+template <class Algorithm, class T>
 class Convolution final : public Kernel {
  public:
   Convolution(const Task& task, const WeightPack& weights, int threads)
@@ -50,7 +50,7 @@ class Convolution final : public Kernel {
         weights_(weights),
         outputs_(weights.panels().vectors),
         points_row_(vectors_of(task.in.c) * kLanes),
-        stream_(!kAdjoint && output_bytes(task) >= nontemporal_bytes) {
+        stream_(kStreams && !kAdjoint && output_bytes(task) >= nontemporal_bytes) {
     split(threads);
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
@@ -81,6 +81,7 @@ class Convolution final : public Kernel {
   using Input = typename Algorithm::Input;
   using Output = typename Algorithm::Output;
   static constexpr bool kAdjoint = Algorithm::kAdjoint;
+  static constexpr bool kStreams = sizeof(T) == sizeof(float);  // a vector of fewer bytes does not fill a line
   static constexpr int m = Algorithm::m, kSize = m + 2, kPoints = kSize * kSize;
 
   int64_t part_floats() const { return kPoints * (points_distance_ + products_distance_); }
@@ -110,7 +111,8 @@ class Convolution final : public Kernel {
   }
 
   void run_block(const Launch& l, float* scratch, Range tiles, Range panels) const {
-    const auto *x = static_cast<const float*>(l.in[0]), *u = static_cast<const float*>(l.in[1]);
+    const auto* x = static_cast<const T*>(l.in[0]);
+    const auto* u = static_cast<const float*>(l.in[1]);
     float *points = scratch, *products = scratch + kPoints * points_distance_;
     grid_.for_each(tiles, [&](int64_t t, int64_t n, int64_t y0, int64_t x0) {
       const int64_t top = kAdjoint ? 0 : task_.top, left = kAdjoint ? 0 : task_.left;
@@ -137,17 +139,17 @@ class Convolution final : public Kernel {
   // pixels each; those are written before it, so it adds to their values.
   void write_vector(const Launch& l, const Window& w, int64_t v, const float* products, bool above, bool beside) const {
     const int64_t channels = task_.out.c - v * kLanes;
-    float* y = static_cast<float*>(l.out[0]) + v * kLanes;
+    T* y = static_cast<T*>(l.out[0]) + v * kLanes;
     const auto write = [&](auto inside, auto whole) {
       Vec bias{};
       if (task_.bias) {
-        const float* b = static_cast<const float*>(l.in[2]) + v * kLanes;
+        const T* b = static_cast<const T*>(l.in[2]) + v * kLanes;
         bias = whole ? load(b) : load(b, channels);
       }
       transform<Output>([&](int i, int j) { return load(products + (i * kSize + j) * products_distance_); },
                         [&](int i, int j, Vec value) {
                           if (!inside && !w.has(i, j)) return;
-                          float* to = y + w.at(i, j);
+                          T* to = y + w.at(i, j);
                           if constexpr (kAdjoint) {
                             const bool again = (above && i < 2) || (beside && j < 2);
                             if (again) value += whole ? load(to) : load(to, channels);
@@ -156,7 +158,10 @@ class Convolution final : public Kernel {
                             if (task_.relu) value = relu(value);
                           }
                           if (!whole) return store(to, value, channels);
-                          stream_ ? stream_alone(to, value) : store(to, value);
+                          if constexpr (kStreams) {
+                            if (stream_) return stream_alone(to, value);
+                          }
+                          store(to, value);
                         });
     };
     constexpr std::true_type yes;
@@ -182,10 +187,15 @@ class Convolution final : public Kernel {
   int64_t points_distance_, products_distance_;
 };
 
-template <template <int> class Algorithm>
+template <template <int> class Algorithm, class T>
 std::unique_ptr<Kernel> make(const Task& task, const WeightPack& weights, int threads) {
-  if (weights.m == 2) return std::make_unique<Convolution<Algorithm<2>>>(task, weights, threads);
-  return std::make_unique<Convolution<Algorithm<4>>>(task, weights, threads);
+  if (weights.m == 2) return std::make_unique<Convolution<Algorithm<2>, T>>(task, weights, threads);
+  return std::make_unique<Convolution<Algorithm<4>, T>>(task, weights, threads);
+}
+template <template <int> class Algorithm>
+std::unique_ptr<Kernel> make(DType dtype, const Task& task, const WeightPack& weights, int threads) {
+  return dtype == DType::kF32 ? make<Algorithm, float>(task, weights, threads)
+                              : make<Algorithm, Bfloat16>(task, weights, threads);
 }
 
 }  // namespace
@@ -196,8 +206,8 @@ std::unique_ptr<Kernel> winograd_forward(const Problem<Conv2dParams>& p, int m) 
   const TensorSpec &x = p.in[0], &w = p.in[1], &y = p.out[0];
   if (!applies(p.params, x, w, y, m)) return nullptr;
   const bool bias = p.in.size() == 3, relu = p.params.activation == Activation::kRelu;
-  if (bias && !(p.in[2] == TensorSpec({y.shape[1]}))) return nullptr;
-  return make<Straight>({x.shape[0], Image(x), Image(y), p.params.padding[0], p.params.padding[2], bias, relu},
+  if (bias && !(p.in[2] == TensorSpec({y.shape[1]}, x.dtype))) return nullptr;
+  return make<Straight>(x.dtype, {x.shape[0], Image(x), Image(y), p.params.padding[0], p.params.padding[2], bias, relu},
                         WeightPack(m, Use::kForward, w), p.threads);
 }
 
@@ -207,11 +217,14 @@ std::unique_ptr<Kernel> winograd_backward_input(const Problem<Conv2dParams>& p, 
   if (!applies(p.params, dx, w, dy, m)) return nullptr;
   const int64_t n = dy.shape[0], top = p.params.padding[0], left = p.params.padding[2];
   const Image from(dy), to(dx);
-  // Without padding, dx is larger than dy; the adjoint cuts dy into tiles, and so has fewer of them.
-  if (TileGrid(n, from, m).count() < TileGrid(n, to, m).count()) {
-    return make<Adjoint>({n, from, to, top, left, false, false}, WeightPack(m, Use::kAdjoint, w), p.threads);
+  // Without padding, dx is larger than dy; the adjoint cuts dy into tiles, and so has fewer of them. In bf16 what it
+  // adds up would be rounded each time.
+  const bool is_exact = dx.dtype == DType::kF32;
+  if (is_exact && TileGrid(n, from, m).count() < TileGrid(n, to, m).count()) {
+    return make<Adjoint, float>({n, from, to, top, left, false, false}, WeightPack(m, Use::kAdjoint, w), p.threads);
   }
-  return make<Straight>({n, from, to, 2 - top, 2 - left, false, false}, WeightPack(m, Use::kTurned, w), p.threads);
+  return make<Straight>(dx.dtype, {n, from, to, 2 - top, 2 - left, false, false}, WeightPack(m, Use::kTurned, w),
+                        p.threads);
 }
 
 }  // namespace plumb::cpu

@@ -6,6 +6,7 @@
 #include "kernels/cpu/conv2d/winograd_tiles.h"
 #include "kernels/cpu/movement/transpose_tiles.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/wrappers/via_f32.h"
 
 namespace plumb::cpu::winograd {
 namespace {
@@ -81,9 +82,12 @@ size_t WeightPack::bytes() const { return static_cast<size_t>((m + 2) * (m + 2) 
 Layout pack_layout(const WeightPack& pack) {
   constexpr const char* kSuffix[] = {"", "_turned", "_adjoint"};
   const std::string name = message("winograd_f{}x{}{}", pack.m, pack.m, kSuffix[static_cast<size_t>(pack.use)]);
-  const auto make = [pack](const TensorSpec&) -> std::unique_ptr<Kernel> {
+  const auto packer = [pack]() -> std::unique_ptr<Kernel> {
     if (pack.m == 2) return std::make_unique<Packer<2>>(pack);
     return std::make_unique<Packer<4>>(pack);
+  };
+  const auto make = [=](const TensorSpec& w) {
+    return w.dtype == DType::kF32 ? packer() : via_f32(packer(), {&w, 1}, w.with(DType::kF32));
   };
   return register_pack(pack, {name, pack.bytes(), make});
 }

@@ -5,8 +5,9 @@
 namespace plumb::cpu::winograd {
 
 bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m) {
+  if (x.dtype != DType::kF32 && x.dtype != DType::kBf16) return false;
   for (const TensorSpec* s : {&x, &w, &y}) {
-    if (s->dtype != DType::kF32 || s->rank() != 4 || s->shape.numel() == 0) return false;
+    if (s->dtype != x.dtype || s->rank() != 4 || s->shape.numel() == 0) return false;
   }
   if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || w.layout != Layout::kNchw) return false;
   for (const int i : {0, 1}) {

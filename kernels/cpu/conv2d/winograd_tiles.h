@@ -15,7 +15,7 @@ using simd::kLanes;
 using simd::load;
 using simd::store;
 
-/// Whether these kernels can do the problem: f32, NHWC, 3x3, stride and dilation 1, nothing empty.
+/// Whether these kernels can do the problem: f32 or bf16, NHWC, 3x3, stride and dilation 1, nothing empty.
 bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m);
 
 inline constexpr int64_t kTaps = 9;
@@ -83,10 +83,10 @@ struct TileGrid {
 
 /// Applies a rule to a window, for all channels: vector v of each point goes to to(v) + point * distance. Lanes past
 /// the last channel become zero.
-template <class Rule, class To>
-void transform_window(const float* image, const Window& window, int64_t channels, int64_t distance, const To& to) {
+template <class Rule, class T, class To>
+void transform_window(const T* image, const Window& window, int64_t channels, int64_t distance, const To& to) {
   const auto vector = [&](auto inside, auto whole, int64_t v) {
-    const float* from = image + v * kLanes;
+    const T* from = image + v * kLanes;
     const int64_t tail = channels - v * kLanes;
     float* out = to(v);
     transform<Rule>(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace plumb::cpu {
@@ -10,9 +11,32 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
+// What words of panels hold, and how they are multiplied.
+template <class T>
+struct Words;
+template <>
+struct Words<float> {
+  using Word = Vec;
+  static Word load(const float* p) { return simd::load(p); }
+  static Word broadcast(const float* p) { return simd::broadcast(p); }
+  static void add(Vec& sum, Word x, Word y) { sum += x * y; }
+};
+#if defined(__AVX512BF16__)
+template <>
+struct Words<Bfloat16> {
+  using Word = __m512bh;
+  static Word load(const float* p) { return plumb::detail::load_bytes<Word>(p); }
+  static Word broadcast(const float* p) {
+    return std::bit_cast<Word>(_mm512_set1_epi32(plumb::detail::load_bytes<int32_t>(p)));
+  }
+  static void add(Vec& sum, Word x, Word y) { sum = _mm512_dpbf16_ps(sum, x, y); }
+};
+#endif
+
 // One block of c.
 struct Target {
-  float* c;
+  float* sums;
+  void* c;
   const int64_t* at;
   const float* bias;  // of the block's columns, or null
   bool first, last, relu;
@@ -20,7 +44,7 @@ struct Target {
 
 // The sums of a block of R rows and V vectors. They start from nothing in each part of the depth, and what the parts
 // before gave is added at the end: a sum over a long depth is one of short sums, and keeps its last digits.
-template <int R, int V>
+template <class T, int R, int V>
 struct Sums {
   Vec of[R][V];
 
@@ -35,19 +59,21 @@ struct Sums {
   // Adds the products of elements of a, element(r) of row r, and a row of b.
   template <class Element>
   [[gnu::always_inline]] void add(const float* b, const Element& element) {
-    Vec row[V];
+    typename Words<T>::Word row[V];
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) row[v] = simd::load(b + v * kLanes);
+    for (int v = 0; v < V; ++v) row[v] = Words<T>::load(b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const Vec x = simd::broadcast(element(r));
+      const auto x = Words<T>::broadcast(element(r));
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) of[r][v] += x * row[v];
+      for (int v = 0; v < V; ++v) Words<T>::add(of[r][v], x, row[v]);
     }
   }
   void put(const Target& to) {
     if (!to.first) add_to(to);
-    to.relu&& to.last ? put(to, [](Vec y) { return simd::relu(y); }) : put(to, [](Vec y) { return y; });
+    if (!to.last) return put(to.sums, to, [](Vec y) { return y; });
+    T* c = static_cast<T*>(to.c);
+    to.relu ? put(c, to, [](Vec y) { return simd::relu(y); }) : put(c, to, [](Vec y) { return y; });
   }
 
  private:
@@ -55,21 +81,23 @@ struct Sums {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) of[r][v] += simd::load(to.c + to.at[r] + v * kLanes);
+      for (int v = 0; v < V; ++v) of[r][v] += simd::load(to.sums + to.at[r] + v * kLanes);
     }
   }
-  template <class Done>
-  void put(const Target& to, const Done& done) const {
+  template <class To, class Done>
+  void put(To* c, const Target& to, const Done& done) const {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) simd::store(to.c + to.at[r] + v * kLanes, done(of[r][v]));
+      for (int v = 0; v < V; ++v) simd::store(c + to.at[r] + v * kLanes, done(of[r][v]));
     }
   }
 };
 
 // A block's rows in a panel.
+template <class T>
 struct OfPanel {
+  using Element = T;
   static constexpr int kRows = kBlockRows;
   int64_t depth;
   const float* a;
@@ -77,7 +105,7 @@ struct OfPanel {
 
   template <int R, int V>
   static void multiply(OfPanel& rows, const float* b, const Target& to) {
-    Sums<R, V> sums(to);
+    Sums<T, R, V> sums(to);
     const float* a = rows.a;
 #pragma GCC unroll 2
     for (int64_t i = 0; i < rows.depth; ++i, a += kBlockRows, b += kBlockColumns) {
@@ -89,6 +117,7 @@ struct OfPanel {
 
 // A block's rows as they lie in memory.
 struct OfStretches {
+  using Element = float;
   static constexpr int kRows = kGatheredRows;
   int64_t depth;
   const Stretch* a;
@@ -98,7 +127,7 @@ struct OfStretches {
 
   template <int R, int V>
   static void multiply(OfStretches& rows, const float* b, const Target& to) {
-    Sums<R, V> sums(to);
+    Sums<float, R, V> sums(to);
     const Stretch* a = rows.a;
     for (int64_t done = 0; done < rows.depth; done += a++->depth) {
       if (!a->row[0]) {
@@ -126,14 +155,24 @@ constexpr std::array<MultiplyBlock<Rows>, sizeof...(rows)> blocks_of(std::intege
 template <class Rows, int V>
 constexpr auto kBlocks = blocks_of<Rows, V>(std::make_integer_sequence<int, Rows::kRows>());
 
+// Copies n elements of each row from its place to its place.
+template <class T>
+void copy_rows(void* to, const int64_t* to_at, const void* from, const int64_t* from_at, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const size_t bytes = static_cast<size_t>(n) * sizeof(T);
+    std::memcpy(static_cast<T*>(to) + to_at[r], static_cast<const T*>(from) + from_at[r], bytes);
+  }
+}
+
 template <class Rows>
 void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
-  const int64_t n = blocks.columns.size();
+  using T = typename Rows::Element;
+  const int64_t begin = blocks.columns.begin, n = blocks.columns.size();
   const auto& multiply = n <= kLanes ? kBlocks<Rows, 1> : kBlocks<Rows, kBlockVectors>;
-  float* c = blocks.c + blocks.columns.begin;
-  Target to{c,           nullptr,    blocks.bias ? blocks.bias + blocks.columns.begin : nullptr, blocks.first,
-            blocks.last, blocks.relu};
-  // A block that reaches past the last column is a copy.
+  float* sums = blocks.sums ? blocks.sums + begin : nullptr;
+  T* c = static_cast<T*>(blocks.c) + begin;
+  Target to{sums, c, nullptr, blocks.bias ? blocks.bias + begin : nullptr, blocks.first, blocks.last, blocks.relu};
+  // A block that reaches past the last column is a copy, of sums and then of what they become.
   const bool copied = n % kLanes != 0;
   float copy[Rows::kRows * kBlockColumns], bias[kBlockColumns];
   int64_t rows_of_copy[Rows::kRows];
@@ -142,23 +181,29 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
     std::fill_n(bias, kBlockColumns, 0.0f);
     if (to.bias) std::copy_n(to.bias, n, bias), to.bias = bias;
     for (int64_t r = 0; r < Rows::kRows; ++r) rows_of_copy[r] = r * kBlockColumns;
-    to.c = copy, to.at = rows_of_copy;
+    to.sums = copy, to.c = copy, to.at = rows_of_copy;
   }
   for (int64_t i = 0; i < blocks.rows; i += Rows::kRows, a.next()) {
     const int64_t height = std::min<int64_t>(Rows::kRows, blocks.rows - i);
     const int64_t* at = blocks.at + i;
     if (!copied) to.at = at;
-    for (int64_t r = 0; copied && !to.first && r < height; ++r) std::copy_n(c + at[r], n, copy + r * kBlockColumns);
+    if (copied && !to.first) copy_rows<float>(copy, rows_of_copy, sums, at, height, n);
     multiply[static_cast<size_t>(height - 1)](a, b, to);
-    for (int64_t r = 0; copied && r < height; ++r) std::copy_n(copy + r * kBlockColumns, n, c + at[r]);
+    if (copied && to.last) copy_rows<T>(c, at, copy, rows_of_copy, height, n);
+    if (copied && !to.last) copy_rows<float>(sums, at, copy, rows_of_copy, height, n);
   }
 }
 
 }  // namespace
 
+template <class T>
 void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to) {
-  multiply_rows(OfPanel{depth, a}, b, to);
+  multiply_rows(OfPanel<T>{depth, a}, b, to);
 }
+template void multiply_panel<float>(int64_t, const float*, const float*, const BlocksOfC&);
+#if defined(__AVX512BF16__)
+template void multiply_panel<Bfloat16>(int64_t, const float*, const float*, const BlocksOfC&);
+#endif
 void multiply_gathered(int64_t depth, const Stretch* a, const float* b, const BlocksOfC& to) {
   multiply_rows(OfStretches{depth, a}, b, to);
 }

@@ -1,6 +1,10 @@
 // The innermost part of a product of packed panels: blocks of the result that stay in registers.
+//
+// A panel is made of words of 32 bits. In f32 one is a number; in bf16 it is those of two neighbouring depths, which
+// one instruction multiplies and adds in f32, where the processor has it.
 #pragma once
 
+#include "core/dtype.h"
 #include "kernels/cpu/range.h"
 #include "kernels/cpu/simd.h"
 
@@ -10,10 +14,22 @@ namespace plumb::cpu {
 inline constexpr int kBlockVectors = 2, kBlockRows = (simd::kRegisters - kBlockVectors - 1) / kBlockVectors;
 inline constexpr int64_t kBlockColumns = kBlockVectors * simd::kLanes;
 
+/// Depths in a word of a panel.
+template <class T>
+inline constexpr int64_t kInWord = int64_t{sizeof(float) / sizeof(T)};
+
+/// Whether there are products of words of bf16.
+#if defined(__AVX512BF16__)
+inline constexpr bool kMultipliesPairs = true;
+#else
+inline constexpr bool kMultipliesPairs = false;
+#endif
+
 /// Where rows of c go, and what happens to them there.
 struct BlocksOfC {
-  float* c;
-  const int64_t* at;  ///< of each row its offset in c
+  float* sums;        ///< c in f32, where it has sums from one part of the depth to the next
+  void* c;            ///< where complete sums go: as floats, which is where sums are; or in bf16, where words are
+  const int64_t* at;  ///< of each row its offset in both
   int64_t rows;
   Range columns;      ///< at most kBlockColumns
   const float* bias;  ///< of all columns, or null
@@ -30,10 +46,13 @@ struct Stretch {
 };
 
 /// Adds to c the product of a, whose panels of kBlockRows rows lie one behind the other, and of one panel of b, which
-/// has kBlockColumns columns. A panel has its lines side by side at each of `depth` depths.
+/// has kBlockColumns columns. A panel has its lines side by side in each of `depth` words. T is what these hold: float,
+/// or Bfloat16 if kMultipliesPairs.
+template <class T>
 void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to);
 
-/// The same for rows of a that are gathered: of each kGatheredRows rows the stretches, which together are `depth` long.
+/// The same in f32 for rows of a that are gathered: of each kGatheredRows rows the stretches, which together are
+/// `depth` long.
 void multiply_gathered(int64_t depth, const Stretch* a, const float* b, const BlocksOfC& to);
 
 }  // namespace plumb::cpu

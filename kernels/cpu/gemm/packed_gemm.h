@@ -5,8 +5,8 @@
 
 namespace plumb::cpu {
 
-/// The product in f32, with a ReLU on its result if `relu`; null for other dtypes. Batches may be broadcast. Sums do
-/// not depend on the number of threads.
+/// The product, with a ReLU on its result if `relu`: in f32, and in bf16 (summed in f32) where the processor multiplies
+/// that; null otherwise. Batches may be broadcast. Sums do not depend on the number of threads.
 std::unique_ptr<Kernel> packed_gemm_kernel(const Product& p, bool relu = false);
 
 }  // namespace plumb::cpu

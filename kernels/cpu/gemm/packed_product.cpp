@@ -1,6 +1,7 @@
 #include "kernels/cpu/gemm/packed_product.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace plumb::cpu {
 namespace {
@@ -15,6 +16,16 @@ constexpr int64_t kMostColumns = (int64_t{4} << 20) / (4 * kDepth) / kBlockColum
 constexpr int64_t kFewRows = (int64_t{320} << 10) / (4 * kDepth);
 // With fewer panels of a than this, threads rather share the columns.
 constexpr int64_t kLeastPanels = 4;
+
+// Where c has at most so many rows and columns, the depth is cut into stretches: of so many parts or more, into so many
+// or more, whose sums take 2 MB at most.
+constexpr int64_t kMostColumnsOfStretches = 1024, kLeastParts = 4, kMostSums = int64_t{512} << 10;
+constexpr uint64_t kLeastStretches = 8, kMostStretches = 64;
+int64_t stretches_of(int64_t m, int64_t n, int64_t parts) {
+  if (m > kFewRows || n > kMostColumnsOfStretches) return 1;
+  const auto stretches = std::bit_floor(static_cast<uint64_t>(std::min(parts / kLeastParts, kMostSums / (m * n))));
+  return stretches < kLeastStretches ? 1 : static_cast<int64_t>(std::min(stretches, kMostStretches));
+}
 
 // With fewer multiplications than this, a thread has less work than it costs to wake it.
 constexpr int64_t kGrain = 1 << 18;
@@ -46,8 +57,14 @@ PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads)
       k_(k),
       team_(threads_for(m * n * k, threads)),
       parts_(ceil_div(k, kDepth)),
-      has_few_rows_(m <= kFewRows && n / team_ >= m / 2) {
+      stretches_(stretches_of(m, n, parts_)),
+      has_few_rows_(stretches_ == 1 && m <= kFewRows && n / team_ >= m / 2) {
   const int64_t panels = ceil_div(n, kBlockColumns);
+  if (stretches_ > 1) {
+    wide_ = panels * kBlockColumns;
+    team_ = static_cast<int>(std::min<int64_t>(team_, stretches_));
+    return;
+  }
   if (has_few_rows_) {
     wide_ = std::clamp<int64_t>(panels / team_ * kBlockColumns, kBlockColumns, kMostPackedColumns);
     team_ = static_cast<int>(std::min<int64_t>(team_, panels));
@@ -67,13 +84,38 @@ int64_t PackedProduct::floats_of_a() const {
   return ceil_div(floats, kBlockColumns) * kBlockColumns;  // rows of b's panels stay aligned behind them
 }
 int64_t PackedProduct::floats_of_b() const { return wide_ * (together_ > 1 ? k_ : ceil_div(k_, parts_)); }
-int64_t PackedProduct::floats() const { return floats_of_all_b() + team_ * floats_of_a(); }
+int64_t PackedProduct::floats() const { return floats_of_all_b() + team_ * floats_of_a() + floats_of_sums(); }
 
 // One run, with the memory of its panels: first b's, whose rows are whole vectors.
 class PackedProduct::Run {
  public:
   Run(const PackedProduct& cut, const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory)
-      : cut_(cut), a_(a), b_(b), result_(result), panels_of_b_(memory), panels_of_a_(memory + cut.floats_of_all_b()) {}
+      : cut_(cut),
+        a_(a),
+        b_(b),
+        result_(result),
+        panels_of_b_(memory),
+        panels_of_a_(panels_of_b_ + cut.floats_of_all_b()),
+        sums_(panels_of_a_ + cut.team_ * cut.floats_of_a()) {}
+
+  void multiply_stretches() const {
+    const Range rows{0, cut_.m_}, columns{0, cut_.n_};
+    parallel_team(cut_.team_, [&](int t, int team) {
+      float *a = a_of(t), *b = panels_of_b_ + t * cut_.floats_of_b();
+      const Range mine = piece(cut_.stretches_, t, team);
+      for (int64_t i = mine.begin; i < mine.end; ++i) {
+        const Range parts = piece(cut_.parts_, i, cut_.stretches_);
+        const PackedResult sum{sums_ + i * cut_.m_ * cut_.n_, {cut_.n_}};
+        for (int64_t part = parts.begin; part < parts.end; ++part) {
+          const Range depths = cut_.depths(part);
+          a_.pack(a, rows, depths);
+          pack_b(b, columns, columns, depths);
+          multiply_panels(a, b, rows, columns, depths.size(), {sum, part == parts.begin, false});
+        }
+      }
+    });
+    result_.is_f32() ? add_stretches<float>() : add_stretches<Bfloat16>();
+  }
 
   void multiply_few_rows() const {
     parallel_team(cut_.team_, [&](int t, int team) {
@@ -86,7 +128,7 @@ class PackedProduct::Run {
           const Range columns{p * kBlockColumns,
                               std::min({cut_.n_, mine.end * kBlockColumns, p * kBlockColumns + cut_.wide_})};
           b_.pack(b, columns, depths);
-          multiply_panels(a, b, rows, columns, depths);
+          multiply_panels(a, b, rows, columns, depths.size(), part_of_c(depths));
         }
       }
     });
@@ -97,7 +139,11 @@ class PackedProduct::Run {
       const Range columns{first, std::min(cut_.n_, first + cut_.wide_)};
       for (int64_t part = 0; part < cut_.parts_; part += cut_.together_) {
         const Range parts{part, std::min(cut_.parts_, part + cut_.together_)};
-        parallel_team(cut_.team_, [&](int t, int team) { pack_b(piece_of(columns, t, team), columns, parts); });
+        parallel_team(cut_.team_, [&](int t, int team) {
+          for (int64_t i = parts.begin; i < parts.end; ++i) {
+            pack_b(b_of(columns, i, parts), columns, piece_of(columns, t, team), cut_.depths(i));
+          }
+        });
         parallel_team(cut_.team_, [&](int t, int team) {
           const Range tasks = piece(cut_.row_tasks_ * cut_.column_tasks_, t, team);
           for (int64_t task = tasks.begin; task < tasks.end; ++task) {
@@ -115,13 +161,10 @@ class PackedProduct::Run {
     const int64_t panels = ceil_div(columns.size(), kBlockColumns);
     return panels_of_b_ + panels * kBlockColumns * (cut_.depths(part).begin - cut_.depths(parts.begin).begin);
   }
-  void pack_b(Range mine, Range columns, Range parts) const {
-    for (int64_t part = parts.begin; part < parts.end; ++part) {
-      const Range depths = cut_.depths(part);
-      for (int64_t j = mine.begin; j < mine.end; j += kMostPackedColumns) {
-        b_.pack(b_of(columns, part, parts) + (j - columns.begin) * depths.size(),
-                {j, std::min(mine.end, j + kMostPackedColumns)}, depths);
-      }
+  // Some of the columns of a part, whose panels lie at `to`.
+  void pack_b(float* to, Range columns, Range mine, Range depths) const {
+    for (int64_t j = mine.begin; j < mine.end; j += kMostPackedColumns) {
+      b_.pack(to + (j - columns.begin) * depths.size(), {j, std::min(mine.end, j + kMostPackedColumns)}, depths);
     }
   }
   void run_task(float* a, int64_t task, Range columns, Range parts) const {
@@ -131,7 +174,8 @@ class PackedProduct::Run {
     for (int64_t part = parts.begin; part < parts.end; ++part) {
       const Range depths = cut_.depths(part);
       a_.pack(a, rows, depths);
-      multiply_panels(a, b_of(columns, part, parts) + (mine.begin - columns.begin) * depths.size(), rows, mine, depths);
+      multiply_panels(a, b_of(columns, part, parts) + (mine.begin - columns.begin) * depths.size(), rows, mine,
+                      depths.size(), part_of_c(depths));
     }
   }
   // Whole panels of a range of columns, which begins with one.
@@ -141,14 +185,39 @@ class PackedProduct::Run {
             std::min(columns.end, columns.begin + panels.end * kBlockColumns)};
   }
 
-  void multiply_panels(const float* a, const float* b, Range rows, Range columns, Range depths) const {
+  // Where products go, and whether others were or will be added there.
+  struct Sum {
+    const PackedResult& to;
+    bool first, last;
+  };
+  Sum part_of_c(Range depths) const { return {result_, depths.begin == 0, depths.end == cut_.k_}; }
+
+  void multiply_panels(const float* a, const float* b, Range rows, Range columns, int64_t depth, const Sum& sum) const {
     int64_t at[kMostRows];
-    result_.rows.fill(at, rows);
-    BlocksOfC to{result_.c,   at, rows.size(), columns, result_.bias, depths.begin == 0, depths.end == cut_.k_,
-                 result_.relu};
-    for (int64_t j = columns.begin; j < columns.end; j += kBlockColumns, b += kBlockColumns * depths.size()) {
+    sum.to.rows.fill(at, rows);
+    BlocksOfC to{sum.to.sums, sum.to.c, at, rows.size(), columns, sum.to.bias, sum.first, sum.last, sum.to.relu};
+    for (int64_t j = columns.begin; j < columns.end; j += kBlockColumns, b += kBlockColumns * depth) {
       to.columns = {j, std::min(columns.end, j + kBlockColumns)};
-      a_.multiply(depths.size(), a, b, to);
+      a_.multiply(depth, a, b, to);
+    }
+  }
+
+  template <class T>
+  void add_stretches() const {
+    parallel_for(cut_.m_, kGrainBytes / (4 * cut_.n_ * cut_.stretches_), [&](int64_t begin, int64_t end) {
+      int64_t at[kMostRows];
+      result_.rows.fill(at, {begin, end});
+      for (int64_t r = begin; r < end; ++r) add_row(static_cast<T*>(result_.c) + at[r - begin], sums_ + r * cut_.n_);
+    });
+  }
+  // A row of c: the sum of those of the stretches.
+  template <class T>
+  void add_row(T* c, const float* sums) const {
+    for (int64_t j = 0; j < cut_.n_; j += simd::kLanes) {
+      const int64_t n = std::min(simd::kLanes, cut_.n_ - j);
+      simd::Vec sum = result_.bias ? simd::load(result_.bias + j, n) : simd::Vec{};
+      for (int64_t i = 0; i < cut_.stretches_; ++i) sum += simd::load(sums + i * cut_.m_ * cut_.n_ + j, n);
+      simd::store(c + j, result_.relu ? simd::relu(sum) : sum, n);
     }
   }
 
@@ -158,11 +227,12 @@ class PackedProduct::Run {
   const PackedProduct& cut_;
   const PanelSource &a_, &b_;
   const PackedResult& result_;
-  float *panels_of_b_, *panels_of_a_;
+  float *panels_of_b_, *panels_of_a_, *sums_;
 };
 
 void PackedProduct::run(const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory) const {
   const Run run(*this, a, b, result, memory);
+  if (stretches_ > 1) return run.multiply_stretches();
   has_few_rows_ ? run.multiply_few_rows() : run.multiply_blocks();
 }
 

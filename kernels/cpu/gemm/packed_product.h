@@ -16,15 +16,15 @@ inline constexpr int64_t kMostPackedColumns = 8 * kBlockColumns;
 
 /// An operand, which packs some of its lines (rows of a, columns of b) at some depths. A panel has kBlockRows lines of
 /// a or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist; one
-/// panel lies behind the other. Lines begin with a panel.
+/// panel lies behind the other. Lines begin with a panel. Depths are counted in words (packed_block.h), here and below.
 class PanelSource {
  public:
   virtual ~PanelSource() = default;
   virtual void pack(float* to, Range lines, Range depths) const = 0;
   /// Of a: multiplies lines that it has packed, `depth` of their depths, by a panel of b. An operand may have a way of
-  /// its own, and then a format.
+  /// its own, and then a format. Words are floats if nothing else is said.
   virtual void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {
-    multiply_panel(depth, lines, b, to);
+    multiply_panel<float>(depth, lines, b, to);
   }
 };
 
@@ -37,23 +37,29 @@ struct RowPlaces {
   void fill(int64_t* at, Range rows) const;
 };
 
-/// The result: c, of which columns are neighbours, with a bias of each column (or null) and a ReLU if wanted.
+/// The result: c, of which columns are neighbours, with a bias of each column (or null) and a ReLU if wanted. Where
+/// words are of bf16, so is c, and its sums are kept elsewhere in f32, at the same offsets, if the product keeps some.
 struct PackedResult {
-  float* c;
+  void* c;
   RowPlaces rows;
   const float* bias = nullptr;
   bool relu = false;
+  float* sums = static_cast<float*>(c);
+  bool is_f32() const { return sums == c; }
 };
 
-/// c = a b for a of m rows and b of n columns at depth k > 0, all in f32. How it is cut is decided beforehand, for so
-/// many threads; sums of finite numbers do not depend on how many. With few rows, each thread packs all of them and a
-/// group of b's panels at a time, for columns of its own: then b passes through a core's own caches once. Else threads
-/// pack b together, and share out blocks of a by ranges of b's panels.
+/// c = a b for a of m rows and b of n columns at depth k > 0; sums are in f32. How it is cut is decided beforehand, for
+/// so many threads; sums of finite numbers do not depend on how many. With few rows, each thread packs all of them and
+/// a group of b's panels at a time, for columns of its own: then b passes through a core's own caches once. Where c is
+/// small and the depth long, as in a gradient of weights, each thread adds up stretches of the depth of its own, and
+/// these sums are added at the end. Else threads pack b together, and share out blocks of a by ranges of b's panels.
 class PackedProduct {
  public:
   PackedProduct(int64_t m, int64_t n, int64_t k, int threads);
   /// The memory that a run needs.
   int64_t floats() const;
+  /// Whether c has sums that are not complete, between parts of the depth.
+  bool keeps_sums() const { return parts_ > 1 && stretches_ == 1; }
   void run(const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory) const;
 
  private:
@@ -61,12 +67,15 @@ class PackedProduct {
   int64_t row_panels() const { return ceil_div(m_, kBlockRows); }
   int64_t floats_of_a() const;
   int64_t floats_of_b() const;
-  int64_t floats_of_all_b() const { return (has_few_rows_ ? team_ : 1) * floats_of_b(); }
+  int64_t copies_of_b() const { return has_few_rows_ || stretches_ > 1 ? team_ : 1; }
+  int64_t floats_of_all_b() const { return copies_of_b() * floats_of_b(); }
+  int64_t floats_of_sums() const { return stretches_ > 1 ? stretches_ * m_ * n_ : 0; }
   Range depths(int64_t part) const { return piece(k_, part, parts_); }
 
   int64_t m_, n_, k_;
   int team_;              // threads
   int64_t parts_;         // of the depth
+  int64_t stretches_;     // of parts, each of which has a sum of its own
   int64_t together_ = 1;  // so many parts of b are packed at once
   bool has_few_rows_;
   int64_t wide_;  // columns that are packed at once, by one thread or by all of them; whole panels
@@ -79,6 +88,7 @@ class PackedProducts {
   PackedProducts(int64_t count, int64_t m, int64_t n, int64_t k, int threads);
   /// The memory that a run needs.
   int64_t floats() const { return team_ * product_.floats(); }
+  bool keeps_sums() const { return product_.keeps_sums(); }
   /// Calls body(i, product, memory) for each of them.
   template <class Body>
   void run(float* memory, const Body& body) const {

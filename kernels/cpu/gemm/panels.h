@@ -2,63 +2,94 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "kernels/cpu/gemm/packed_product.h"
 #include "kernels/cpu/movement/transpose_tiles.h"
 
 namespace plumb::cpu {
 
-/// An operand: the element at depth i of line j (a row of a, a column of b) is at[i * depth_step + j * line_step]. One
-/// of the steps is 1.
+/// An operand of elements T: the one at depth i of line j (a row of a, a column of b) is at[i * depth_step + j *
+/// line_step]. One of the steps is 1.
+template <class T>
 struct Operand {
-  const float* at;
+  const T* at;
   int64_t depth_step, line_step;
+  int64_t depths =
+      std::numeric_limits<int64_t>::max();  ///< in bf16, of which an odd number leaves half of a word empty
 };
 
-/// Packs lines at a range of depths. A panel has W lines, those of one depth side by side, and zeros for lines that do
-/// not exist.
-template <int W>
+/// Packs lines at a range of depths, which are counted in words (packed_block.h). A panel has W lines, those of one
+/// depth side by side, and zeros for lines that do not exist.
+template <int W, class T = float>
 class PanelPacker {
  public:
   /// Of an operand with so many lines. From panel to panel are so many depths, or those that are packed.
-  PanelPacker(const Operand& x, Range depths, int64_t lines, int64_t panel_depths = 0)
+  PanelPacker(const Operand<T>& x, Range depths, int64_t lines, int64_t panel_depths = 0)
       : x_(x), depths_(depths), lines_(lines), panel_(W * (panel_depths ? panel_depths : depths.size())) {}
 
   /// Packs lines from `lines.begin`, a panel behind the other, and prefetches what follows.
   void pack(float* to, Range lines) const {
-    const float* from = x_.at + lines.begin * x_.line_step + depths_.begin * x_.depth_step;
+    const T* from = x_.at + lines.begin * x_.line_step + depths_.begin * kDepths * x_.depth_step;
     x_.line_step == 1 ? copy(to, from, lines) : transpose(to, from, lines);
   }
 
  private:
   using Vec = simd::Vec;
-  static constexpr int64_t kLanes = simd::kLanes;
+  static constexpr int64_t kLanes = simd::kLanes, kDepths = kInWord<T>;
   static constexpr int kParts = static_cast<int>(simd::vectors_of(W));
 
+  // Words of depth i (of those that are packed) of n lines that are neighbours.
+  Vec of_lines(const T* from, int64_t i, int64_t n) const {
+    if constexpr (kDepths == 1) {
+      return n >= kLanes ? simd::load(from) : simd::load(from, n);
+    } else {
+      const bool has_second = (depths_.begin + i) * 2 + 1 < x_.depths;
+      return pairs(simd::bytes::load<simd::bytes::U16>(from, n),
+                   has_second ? simd::bytes::load<simd::bytes::U16>(from + x_.depth_step, n) : simd::bytes::U16{});
+    }
+  }
+  static Vec pairs(simd::bytes::U16 first, simd::bytes::U16 second) {
+    using Words = simd::bytes::U32;
+    return std::bit_cast<Vec>(__builtin_convertvector(first, Words) | (__builtin_convertvector(second, Words) << 16));
+  }
+  // The n words of a line from depth i on.
+  Vec of_depths(const T* from, int64_t i, int64_t n) const {
+    if constexpr (kDepths == 2) {
+      if (const int64_t rest = x_.depths - (depths_.begin + i) * 2; rest < 2 * n) {  // the last word is half of one
+        uint32_t words[kLanes] = {};
+        std::memcpy(words, from, static_cast<size_t>(rest) * sizeof(T));
+        return plumb::detail::load_bytes<Vec>(words);
+      }
+    }
+    if (n == kLanes) return plumb::detail::load_bytes<Vec>(from);
+    return std::bit_cast<Vec>(simd::bytes::load<simd::bytes::U32>(from, n));
+  }
+
   // All panels go along together, so that memory is read in longer runs.
-  void copy(float* to, const float* from, Range lines) const {
-    for (int64_t i = 0; i < depths_.size(); ++i, from += x_.depth_step) {
+  void copy(float* to, const T* from, Range lines) const {
+    for (int64_t i = 0; i < depths_.size(); ++i, from += kDepths * x_.depth_step) {
       for (int64_t at = 0; at < lines.size(); at += W) {
         const int64_t exist = lines_ - lines.begin - at;
         Vec row[kParts];
         for (int v = 0; v < kParts; ++v) {
-          const float* part = from + at + v * kLanes;
-          row[v] = exist >= kParts * kLanes
-                       ? simd::load(part)
-                       : simd::load(part, std::clamp<int64_t>(std::min<int64_t>(exist, W) - v * kLanes, 0, kLanes));
-          simd::fetch<2>(part, lines.size() * 4);
+          const T* part = from + at + v * kLanes;
+          const int64_t all = exist >= kParts * kLanes ? kLanes : std::min<int64_t>(exist, W) - v * kLanes;
+          row[v] = of_lines(part, i, std::clamp<int64_t>(all, 0, kLanes));
+          simd::fetch<2>(part, lines.size() * static_cast<int64_t>(sizeof(T)));
         }
         store_row(to + at / W * panel_, i, row);
       }
     }
   }
-  void transpose(float* to, const float* from, Range lines) const {
+  void transpose(float* to, const T* from, Range lines) const {
     for (int64_t at = 0; at < lines.size(); at += W, to += panel_, from += W * x_.line_step) {
       transpose_panel(to, from, std::min<int64_t>(W, lines_ - lines.begin - at));
     }
   }
-  void transpose_panel(float* to, const float* from, int64_t lines) const {
-    for (int64_t i = 0; i < depths_.size(); i += kLanes, from += kLanes) {
+  void transpose_panel(float* to, const T* from, int64_t lines) const {
+    for (int64_t i = 0; i < depths_.size(); i += kLanes, from += kLanes * kDepths) {
       const int64_t n = std::min(kLanes, depths_.size() - i);
       tiles::TileRow<uint32_t> tile[kParts][kLanes] = {};
 #pragma GCC unroll 4
@@ -66,9 +97,9 @@ class PanelPacker {
 #pragma GCC unroll 16
         for (int64_t j = 0; j < kLanes; ++j) {
           if (v * kLanes + j >= lines) break;
-          const float* line = from + (v * kLanes + j) * x_.line_step;
-          tile[v][j] = std::bit_cast<tiles::TileRow<uint32_t>>(n == kLanes ? simd::load(line) : simd::load(line, n));
-          simd::fetch<2>(line, W * x_.line_step * 4);
+          const T* line = from + (v * kLanes + j) * x_.line_step;
+          tile[v][j] = std::bit_cast<tiles::TileRow<uint32_t>>(of_depths(line, i, n));
+          simd::fetch<2>(line, W * x_.line_step * static_cast<int64_t>(sizeof(T)));
         }
         tiles::transpose_blocks<uint32_t, kLanes / 2>(tile[v]);
       }
@@ -88,20 +119,25 @@ class PanelPacker {
     }
   }
 
-  Operand x_;
+  Operand<T> x_;
   Range depths_;
   int64_t lines_, panel_;
 };
 
 /// A matrix as it stands.
-template <int W>
+template <int W, class T = float>
 class MatrixPanels final : public PanelSource {
  public:
-  MatrixPanels(const Operand& x, int64_t lines) : x_(x), lines_(lines) {}
-  void pack(float* to, Range lines, Range depths) const override { PanelPacker<W>(x_, depths, lines_).pack(to, lines); }
+  MatrixPanels(const Operand<T>& x, int64_t lines) : x_(x), lines_(lines) {}
+  void pack(float* to, Range lines, Range depths) const override {
+    PanelPacker<W, T>(x_, depths, lines_).pack(to, lines);
+  }
+  void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const override {
+    multiply_panel<T>(depth, lines, b, to);
+  }
 
  private:
-  Operand x_;
+  Operand<T> x_;
   int64_t lines_;
 };
 

@@ -37,15 +37,9 @@ struct Streamed {
         for (int64_t r = 0; r < count; ++r) from.row[r] = w + (rows.begin + first + r) * k + d;
         for (int64_t p = 0; p < panels(); ++p) {
           const int64_t lines = std::min(m - p * kBlockColumns, kBlockColumns);
+          float* c = sums + (p * kTogether + first) * kBlockColumns;
           multiply_gathered(from.depth, &from, x + (p * k + d) * kBlockColumns,
-                            {sums + (p * kTogether + first) * kBlockColumns,
-                             at,
-                             count,
-                             {0, lines},
-                             nullptr,
-                             d == 0,
-                             d + kDepth >= k,
-                             false});
+                            {c, c, at, count, {0, lines}, nullptr, d == 0, d + kDepth >= k, false});
         }
       }
     }

@@ -11,9 +11,9 @@ namespace plumb::cpu {
 std::unique_ptr<Kernel> via_f32(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> in, const TensorSpec& out,
                                 int weights = -1);
 
-/// What `offer(problem, candidates)` has; in bf16 also what it has in f32, as "via_f32_...": before the vendor's
-/// kernels in bf16 where the processor cannot multiply in it. oneDNN 2.x has only plain loops for bf16 without AVX-512,
-/// and for some gradients of weights without AMX.
+/// What `offer(problem, candidates)` has; in bf16 also what it has in f32, as "via_f32_...", where that is not one of
+/// our kernels that takes bf16 itself: before the vendor's kernels in bf16 where the processor cannot multiply in it.
+/// oneDNN 2.x has only plain loops for bf16 without AVX-512, and for some gradients of weights without AMX.
 template <class Params, class Offer>
 void offer_also_via_f32(const Problem<Params>& p, Candidates& candidates, int weights, const Offer& offer) {
   const TensorSpec& y = p.out[0];
@@ -33,7 +33,13 @@ void offer_also_via_f32(const Problem<Params>& p, Candidates& candidates, int we
   const bool is_vendor_first = multiplies_bf16();
   add_narrow(true, is_vendor_first);
   for (const Candidates::Candidate& c : wide.all()) {
-    const auto make = [make = c.make, in, y, weights] { return via_f32(make(), in, y, weights); };
+    const auto of_same_name = [&](const auto& n) { return !is_vendor(n.provider) && n.algorithm == c.algorithm; };
+    const auto own = std::ranges::find_if(narrow.all(), of_same_name);
+    const Candidates::Make in_bf16 = own == narrow.all().end() ? Candidates::Make() : own->make;
+    const auto make = [in_bf16, make = c.make, in, y, weights]() -> std::unique_ptr<Kernel> {
+      if (in_bf16 && in_bf16()) return nullptr;
+      return via_f32(make(), in, y, weights);
+    };
     candidates.add(c.provider, "via_f32_" + c.algorithm, make, c.deterministic);
   }
   if (!is_vendor_first) add_narrow(false, true);
