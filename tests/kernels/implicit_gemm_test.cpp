@@ -73,6 +73,30 @@ TEST(ImplicitGemm, MatchesTheDefinitionOnRandomShapes) {
   }
 }
 
+// In bf16 two pixels are a word: their number is odd or even, and neighbours are of one row, of two, or of two images.
+TEST(ImplicitGemm, GradientsOfWeightsInBf16MatchTheDefinition) {
+  if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";
+  std::vector<ConvLayer> all = layers();
+  all.push_back({{5, 6, 7, 7}, {6, 6, 3, 3}, {.stride = 2}});
+  all.push_back({{40, 8, 41, 41}, {8, 8, 3, 3}, {.stride = 2}});  // stretches of the depth
+  for (const ConvLayer& l : all) {
+    SCOPED_TRACE(describe(l));
+    const auto whole = [&](const Shape& s, uint64_t seed) {
+      return small_integers(TensorSpec(s, DType::kBf16, Layout::kNhwc), seed, 2);
+    };
+    const TensorSpec w(l.w, DType::kBf16);
+    const Tensor x = whole(l.x, 1), dy = whole(conv2d_output(l.p, x.spec(), w).shape, 2);
+    const auto by = [&](const char* algorithm) {
+      const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+      return run<Conv2dBackwardWeight>(l.p, {dy, x}, w);
+    };
+    const KernelLog log;
+    const Tensor dw = by(kName);
+    EXPECT_TRUE(log.has("conv2d_backward_weight:implicit_gemm"));
+    EXPECT_TRUE(equal(dw, by("reference")));
+  }
+}
+
 TEST(ImplicitGemm, GivesTheSameBitsWithAnyNumberOfThreads) {
   for (const ConvLayer& l : {ConvLayer{{8, 20, 19, 19}, {30, 20, 3, 3}, {.stride = 2, .padding = 1}},
                              ConvLayer{{4, 40, 12, 12}, {40, 10, 5, 5}, {.padding = 2, .groups = 4}}}) {
@@ -81,6 +105,12 @@ TEST(ImplicitGemm, GivesTheSameBitsWithAnyNumberOfThreads) {
       return std::vector{r.y, r.dx, r.dw};
     });
   }
+}
+
+TEST(ImplicitGemm, GradientsOfWeightsInBf16AreTheSameWithAnyNumberOfThreads) {
+  const ConvLayer l{{8, 20, 19, 19}, {30, 20, 3, 3}, {.stride = 2, .padding = 1}};
+  expect_same_with_any_threads(
+      [&] { return std::vector{ConvResults(l, kName, Layout::kNhwc, DType::kBf16, false).dw}; });
 }
 
 TEST(ImplicitGemm, ReluLetsNanThrough) {

@@ -94,7 +94,7 @@ Tensor by_definition(const Case& c, const Operands& of, DType dtype) {
 }
 
 std::vector<DType> dtypes() {
-  if (!cpu::kMultipliesPairs) return {DType::kF32};
+  if (!cpu::kMultiplies<Bfloat16>) return {DType::kF32};
   return {DType::kF32, DType::kBf16};
 }
 
@@ -126,14 +126,14 @@ TEST(PackedGemm, IsForF32AndForBf16ThatTheProcessorMultiplies) {
     return cpu::packed_gemm_kernel(problem({8, 8, 8}, dtype, false, 1)) != nullptr;
   };
   EXPECT_TRUE(is_made(DType::kF32));
-  EXPECT_EQ(is_made(DType::kBf16), cpu::kMultipliesPairs);
+  EXPECT_EQ(is_made(DType::kBf16), cpu::kMultiplies<Bfloat16>);
   EXPECT_FALSE(is_made(DType::kF64));
 }
 
 // What is summed in f32 between parts of the depth needs memory; one part does not, nor do stretches, which have
 // theirs.
 TEST(PackedGemm, KeepsSumsInF32WhereTheDepthHasParts) {
-  if (!cpu::kMultipliesPairs) GTEST_SKIP() << "this processor does not multiply bf16";
+  if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";
   const auto bytes = [](int64_t k, DType dtype) {
     return cpu::packed_gemm_kernel(problem({2000, 400, k}, dtype, false, 1))->info().workspace_bytes;
   };

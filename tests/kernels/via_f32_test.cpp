@@ -46,7 +46,7 @@ TEST(ViaF32, EveryKernelIsRight) {
         "linear_forward:via_f32_skinny_gemm", "linear_backward_input:via_f32_gemm", "matmul:via_f32_matmul"})
     EXPECT_TRUE(check.checked().contains(kernel)) << kernel;
   // What takes bf16 itself is not run in f32 as well.
-  const bool has_packed = cpu::kMultipliesPairs;
+  const bool has_packed = cpu::kMultiplies<Bfloat16>;
   for (const char* op : {"conv2d_backward_weight", "linear_backward_weight", "matmul"}) {
     EXPECT_EQ(check.checked().contains(std::string(op) + ":packed_gemm"), has_packed) << op;
     EXPECT_EQ(check.checked().contains(std::string(op) + ":via_f32_packed_gemm"), !has_packed) << op;

@@ -27,10 +27,10 @@ struct TapWeights {
   bool operator==(const TapWeights&) const = default;
 
   /// Puts each output's matrix, of `channels` rows of pixels or `pixels` rows of channels, the other way round.
-  std::unique_ptr<Kernel> turn(bool to_channels_innermost) const {
+  std::unique_ptr<Kernel> turn(bool to_channels_innermost, DType dtype = DType::kF32) const {
     const int64_t from_columns = to_channels_innermost ? pixels() : channels;
     const int64_t to_columns = taps() / from_columns;
-    const TensorSpec y(Shape{outputs, from_columns, to_columns});
+    const TensorSpec y(Shape{outputs, from_columns, to_columns}, dtype);
     Strides of_x;
     of_x.of[0] = taps(), of_x.of[1] = 1, of_x.of[2] = from_columns;
     return copy_strided(strided_loop<1>(y, {of_x}), 0, y).make();
@@ -45,7 +45,9 @@ struct Conv : ConvTensors {
   TapWeights weights{w.shape};
 
   bool applies(InnerProduct which) const {
-    if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || x.dtype != DType::kF32 || is_empty()) return false;
+    if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || is_empty()) return false;
+    const bool multiplies = kMultiplies<Bfloat16> && which == InnerProduct::kBackwardWeight && x.dtype == DType::kBf16;
+    if (x.dtype != DType::kF32 && !multiplies) return false;
     switch (which) {
       case InnerProduct::kForward: return outputs() >= kLeastColumns;
       case InnerProduct::kBackwardInput: return weights.channels >= kLeastColumns;
@@ -139,24 +141,37 @@ std::unique_ptr<Kernel> backward_input(const Conv& c, int threads) {
   return kernel;
 }
 
+template <class T>
 std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
-  const PackedProducts products(c.params.groups, c.outputs(), c.weights.taps(), c.pixels(), threads);
-  std::shared_ptr<const Kernel> turn = c.weights.is_either() ? nullptr : c.weights.turn(false);
-  const size_t turned = turn ? detail::aligned(static_cast<size_t>(c.weights.numel()) * sizeof(float)) : 0;
+  constexpr bool is_f32 = kInWord<T> == 1;
+  const PackedProducts products(c.params.groups, c.outputs(), c.weights.taps(), ceil_div(c.pixels(), kInWord<T>),
+                                threads);
+  std::shared_ptr<const Kernel> turn = c.weights.is_either() ? nullptr : c.weights.turn(false, dtype_of<T>);
+  const auto bytes = [](int64_t count, size_t of_one) { return detail::aligned(static_cast<size_t>(count) * of_one); };
+  const size_t turned = turn ? bytes(c.weights.numel(), sizeof(T)) : 0;
+  const size_t summed = !is_f32 && products.keeps_sums() ? bytes(c.weights.numel(), sizeof(float)) : 0;
   auto kernel = make_kernel("plumb:implicit_gemm", [=, windows = c.windows()](const Launch& l) {
-    const auto *dy = static_cast<const float*>(l.in[0]), *x = static_cast<const float*>(l.in[1]);
+    const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
     void* dw = turn ? l.workspace : l.out[0];
-    auto* memory = reinterpret_cast<float*>(static_cast<char*>(l.workspace) + turned);
-    products.run(memory, [&](int64_t group, const PackedProduct& product, float* panels) {
-      const int64_t first = group * c.outputs();
-      const MatrixPanels<kBlockRows> a({dy + first, c.weights.outputs, 1}, c.outputs());
-      const WindowColumns b(windows, x + group * c.weights.channels);
-      product.run(a, b, {static_cast<float*>(dw) + first * c.weights.taps(), {c.weights.taps()}}, panels);
+    const auto floats = [&](size_t at) { return reinterpret_cast<float*>(static_cast<char*>(l.workspace) + at); };
+    products.run(floats(turned + summed), [&](int64_t group, const PackedProduct& product, float* panels) {
+      const int64_t first = group * c.outputs(), at = first * c.weights.taps();
+      const MatrixPanels<kBlockRows, T> a({dy + first, c.weights.outputs, 1, c.pixels()}, c.outputs());
+      const WindowColumns<T> b(windows, x + group * c.weights.channels, c.pixels());
+      PackedResult result{static_cast<T*>(dw) + at, {c.weights.taps()}};
+      if (!is_f32) result.sums = floats(turned) + at;
+      product.run(a, b, result, panels);
     });
     if (turn) turn->run({&dw, l.out, nullptr});
   });
-  kernel->info().workspace_bytes = turned + static_cast<size_t>(products.floats()) * sizeof(float);
+  kernel->info().workspace_bytes = turned + summed + static_cast<size_t>(products.floats()) * sizeof(float);
   return kernel;
+}
+
+template <class T>
+std::unique_ptr<Kernel> backward_weight_if_possible(const Conv& c, int threads) {
+  if constexpr (kMultiplies<T>) return backward_weight<T>(c, threads);
+  return nullptr;
 }
 
 }  // namespace
@@ -164,7 +179,10 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
 std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<Conv2dParams>& p) {
   const Conv c{ConvTensors(which, p)};
   if (!c.applies(which)) return nullptr;
-  if (which == InnerProduct::kBackwardWeight) return backward_weight(c, p.threads);
+  if (which == InnerProduct::kBackwardWeight) {
+    return c.x.dtype == DType::kF32 ? backward_weight<float>(c, p.threads)
+                                    : backward_weight_if_possible<Bfloat16>(c, p.threads);
+  }
   auto kernel = which == InnerProduct::kForward ? forward(c, p.threads) : backward_input(c, p.threads);
   if (!c.weights.is_either()) kernel->info().packs.push_back({1, c.weights.innermost_channels()});
   return kernel;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/gemm/panels.h"
 #include "kernels/cpu/movement/transpose_tiles.h"
 
 namespace plumb::cpu {
@@ -13,7 +14,7 @@ using simd::Vec;
 // Taps that are neighbours in memory (ImageWindows::run), or some of them; where the first of all is from a window's
 // first.
 struct TapRun {
-  int64_t down, along, offset;  // rows, columns, floats
+  int64_t down, along, offset;  // rows, columns, elements
   Range taps;                   // of the run
 };
 
@@ -164,17 +165,22 @@ int64_t stretch(Stretch* to, const float* images, const WindowPlace::Piece* piec
   return to->depth = end - taps.begin;
 }
 
-// Copies n floats; up to a vector behind them may be written.
-void copy_floats(float* to, const float* from, int64_t n) {
-  for (; n >= kLanes; n -= kLanes, to += kLanes, from += kLanes) simd::store(to, simd::load(from));
-  if (n > 0) simd::store(to, simd::load(from, n));
+// Copies n elements; up to a vector behind them may be written.
+template <class T>
+void copy_elements(T* to, const T* from, int64_t n) {
+  using Bits = simd::bytes::Bits<T>;
+  for (; n >= kLanes; n -= kLanes, to += kLanes, from += kLanes) {
+    plumb::detail::store_bytes(to, plumb::detail::load_bytes<Bits>(from));
+  }
+  if (n > 0) plumb::detail::store_bytes(to, simd::bytes::load<Bits>(from, n));
 }
 
 // Copies some of a window's taps.
-void gather(float* to, const float* images, const WindowPlace& place, const TapRuns& runs) {
+template <class T>
+void gather(T* to, const T* images, const WindowPlace& place, const TapRuns& runs) {
   if (place.is_inside()) {
     for (const TapRun& run : runs) {
-      copy_floats(to, images + place.at() + run.offset + run.taps.begin, run.taps.size());
+      copy_elements(to, images + place.at() + run.offset + run.taps.begin, run.taps.size());
       to += run.taps.size();
     }
     return;
@@ -183,9 +189,9 @@ void gather(float* to, const float* images, const WindowPlace& place, const TapR
     const WindowPlace::Piece piece = place.piece(run);
     const Range inside{std::clamp(piece.inside.begin, run.taps.begin, run.taps.end),
                        std::clamp(piece.inside.end, run.taps.begin, run.taps.end)};
-    std::fill_n(to, inside.begin - run.taps.begin, 0.0f);
-    copy_floats(to + inside.begin - run.taps.begin, images + piece.at + inside.begin, inside.size());
-    std::fill_n(to + inside.end - run.taps.begin, run.taps.end - inside.end, 0.0f);
+    std::fill_n(to, inside.begin - run.taps.begin, T());
+    copy_elements(to + inside.begin - run.taps.begin, images + piece.at + inside.begin, inside.size());
+    std::fill_n(to + inside.end - run.taps.begin, run.taps.end - inside.end, T());
     to += run.taps.size();
   }
 }
@@ -257,23 +263,71 @@ void WindowRows::pack_panels(float* to, Range lines, Range depths) const {
   }
 }
 
-void WindowColumns::pack(float* to, Range lines, Range depths) const {
-  const TapRuns runs(windows_, lines);
-  const TapRun& first = *runs.begin();
-  const bool is_one_run = runs.begin() + 1 == runs.end() && lines.size() % kBlockColumns == 0;
-  float row[kMostPackedColumns + kLanes];
-  std::fill_n(row, kMostPackedColumns, 0.0f);
-  WindowPlace place(windows_, depths.begin);
-  for (int64_t i = depths.begin; i < depths.end; ++i, place.next(), to += kBlockColumns) {
-    const float* from = row;
-    if (const WindowPlace::Piece piece = place.piece(first); is_one_run && piece.contains(first.taps)) {
+namespace {
+
+// The taps of one window after another, in a row.
+template <class T>
+class TapRows {
+ public:
+  TapRows(const ImageWindows& windows, const T* images, Range taps, int64_t first)
+      : images_(images),
+        runs_(windows, taps),
+        is_one_run_(runs_.begin() + 1 == runs_.end() && taps.size() % kBlockColumns == 0),
+        place_(windows, first) {}
+
+  // Those of the next window: where they lie, or copied to `row`, which a vector more may be written to.
+  const T* next(T* row) {
+    const TapRun& first = *runs_.begin();
+    const T* from = row;
+    if (const WindowPlace::Piece piece = place_.piece(first); is_one_run_ && piece.contains(first.taps)) {
       from = images_ + piece.at + first.taps.begin;
     } else {
-      gather(row, images_, place, runs);
+      gather(row, images_, place_, runs_);
     }
+    place_.next();
+    return from;
+  }
+
+ private:
+  const T* images_;
+  TapRuns runs_;
+  bool is_one_run_;
+  WindowPlace place_;
+};
+
+constexpr int64_t kRow = kMostPackedColumns + kLanes;
+
+}  // namespace
+
+template <>
+void WindowColumns<float>::pack(float* to, Range lines, Range depths) const {
+  TapRows<float> rows(windows_, images_, lines, depths.begin);
+  float row[kRow] = {};
+  for (int64_t i = depths.begin; i < depths.end; ++i, to += kBlockColumns) {
+    const float* from = rows.next(row);
     for (int64_t at = 0; at < lines.size(); at += kBlockColumns) {
       for (int v = 0; v < kBlockVectors; ++v) {
         simd::store(to + at * depths.size() + v * kLanes, simd::load(from + at + v * kLanes));
+      }
+    }
+  }
+}
+
+template <>
+void WindowColumns<Bfloat16>::pack(float* to, Range lines, Range depths) const {
+  TapRows<Bfloat16> rows(windows_, images_, lines, depths.begin * 2);
+  Bfloat16 even[kRow] = {}, odd[kRow] = {};
+  for (int64_t i = depths.begin; i < depths.end; ++i, to += kBlockColumns) {
+    const Bfloat16* first = rows.next(even);
+    if (i * 2 + 1 == count_) std::fill_n(odd, kRow, Bfloat16());
+    const Bfloat16* second = i * 2 + 1 < count_ ? rows.next(odd) : odd;
+    for (int64_t at = 0; at < lines.size(); at += kBlockColumns) {
+      for (int v = 0; v < kBlockVectors; ++v) {
+        const int64_t column = at + v * kLanes;
+        const auto part = [&](const Bfloat16* row) {
+          return plumb::detail::load_bytes<simd::bytes::U16>(row + column);
+        };
+        simd::store(to + at * depths.size() + v * kLanes, pairs_of(part(first), part(second)));
       }
     }
   }

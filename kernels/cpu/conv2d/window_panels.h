@@ -11,7 +11,7 @@ namespace plumb::cpu {
 /// Windows over images in NHWC. A window's taps are ordered by (row, column, channel); those outside the image are 0.
 struct ImageWindows {
   int64_t height, width;          ///< of an image
-  int64_t pixel;                  ///< floats from pixel to pixel
+  int64_t pixel;                  ///< elements from pixel to pixel
   int64_t channels;               ///< of them, from the first on, those that are taken
   int64_t out_height, out_width;  ///< windows of an image
   int64_t top, left;              ///< of the first window; negative in the padding
@@ -52,15 +52,18 @@ class WindowRows final : public PanelSource {
   const float* images_;
 };
 
-/// Taps as columns of b: at each depth one of the windows.
+/// Taps as columns of b: at each depth one of so many windows; in bf16 two of them are a word. T is float or Bfloat16.
+template <class T>
 class WindowColumns final : public PanelSource {
  public:
-  WindowColumns(const ImageWindows& windows, const float* images) : windows_(windows), images_(images) {}
+  WindowColumns(const ImageWindows& windows, const T* images, int64_t count)
+      : windows_(windows), images_(images), count_(count) {}
   void pack(float* to, Range lines, Range depths) const override;
 
  private:
   const ImageWindows& windows_;
-  const float* images_;
+  const T* images_;
+  int64_t count_;
 };
 
 }  // namespace plumb::cpu

@@ -18,11 +18,12 @@ inline constexpr int64_t kBlockColumns = kBlockVectors * simd::kLanes;
 template <class T>
 inline constexpr int64_t kInWord = int64_t{sizeof(float) / sizeof(T)};
 
-/// Whether there are products of words of bf16.
-#if defined(__AVX512BF16__)
-inline constexpr bool kMultipliesPairs = true;
-#else
-inline constexpr bool kMultipliesPairs = false;
+/// Whether there are products of such words. Of bf16 there are where one instruction multiplies them.
+template <class T>
+inline constexpr bool kMultiplies = true;
+#if !defined(__AVX512BF16__)
+template <>
+inline constexpr bool kMultiplies<Bfloat16> = false;
 #endif
 
 /// Where rows of c go, and what happens to them there.
@@ -47,7 +48,7 @@ struct Stretch {
 
 /// Adds to c the product of a, whose panels of kBlockRows rows lie one behind the other, and of one panel of b, which
 /// has kBlockColumns columns. A panel has its lines side by side in each of `depth` words. T is what these hold: float,
-/// or Bfloat16 if kMultipliesPairs.
+/// or Bfloat16 if kMultiplies<Bfloat16>.
 template <class T>
 void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to);
 

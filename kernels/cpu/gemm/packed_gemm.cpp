@@ -59,7 +59,7 @@ std::unique_ptr<Kernel> make(const Product& p, bool relu) {
 
 template <class T>
 std::unique_ptr<Kernel> make_if_possible(const Product& p, bool relu) {
-  if constexpr (kInWord<T> == 1 || kMultipliesPairs) return make<T>(p, relu);
+  if constexpr (kMultiplies<T>) return make<T>(p, relu);
   return nullptr;
 }
 
@@ -72,7 +72,7 @@ std::unique_ptr<Kernel> packed_gemm_kernel(const Product& product, bool relu) {
     p.batch_a = p.batch_b = p.batch_c = {};
   }
   switch (p.dtype) {
-    case DType::kF32: return make_if_possible<float>(p, relu);
+    case DType::kF32: return make<float>(p, relu);
     case DType::kBf16: return make_if_possible<Bfloat16>(p, relu);
     default: return nullptr;
   }

@@ -20,6 +20,13 @@ struct Operand {
       std::numeric_limits<int64_t>::max();  ///< in bf16, of which an odd number leaves half of a word empty
 };
 
+/// Words of bf16: of each lane the first element and the second.
+inline simd::Vec pairs_of(simd::bytes::U16 first, simd::bytes::U16 second) {
+  using Words = simd::bytes::U32;
+  return std::bit_cast<simd::Vec>(__builtin_convertvector(first, Words) |
+                                  (__builtin_convertvector(second, Words) << 16));
+}
+
 /// Packs lines at a range of depths, which are counted in words (packed_block.h). A panel has W lines, those of one
 /// depth side by side, and zeros for lines that do not exist.
 template <int W, class T = float>
@@ -46,13 +53,9 @@ class PanelPacker {
       return n >= kLanes ? simd::load(from) : simd::load(from, n);
     } else {
       const bool has_second = (depths_.begin + i) * 2 + 1 < x_.depths;
-      return pairs(simd::bytes::load<simd::bytes::U16>(from, n),
-                   has_second ? simd::bytes::load<simd::bytes::U16>(from + x_.depth_step, n) : simd::bytes::U16{});
+      return pairs_of(simd::bytes::load<simd::bytes::U16>(from, n),
+                      has_second ? simd::bytes::load<simd::bytes::U16>(from + x_.depth_step, n) : simd::bytes::U16{});
     }
-  }
-  static Vec pairs(simd::bytes::U16 first, simd::bytes::U16 second) {
-    using Words = simd::bytes::U32;
-    return std::bit_cast<Vec>(__builtin_convertvector(first, Words) | (__builtin_convertvector(second, Words) << 16));
   }
   // The n words of a line from depth i on.
   Vec of_depths(const T* from, int64_t i, int64_t n) const {
