@@ -5,6 +5,7 @@
 
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
+#include "kernels/cpu/gemm/packed_block.h"
 #include "ops/linear.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
@@ -32,6 +33,24 @@ TEST(StreamedGemm, SumsOfWholeNumbersAreExact) {
   }
 }
 
+// In bf16 two neighbours of a row are a word: a row of an odd number of them has none.
+TEST(StreamedGemm, SumsOfWholeNumbersInBf16AreRoundedOnce) {
+  if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";
+  uint64_t seed = 0;
+  for (const int64_t m : {1, 15, 17, 33, 64}) {
+    for (const auto& [n, k] : {std::pair{1, 2}, {7, 16}, {15, 1024}, {16, 1030}, {17, 4200}, {40, 64}}) {
+      SCOPED_TRACE(message("{} rows, {} by {}", m, n, k));
+      const auto whole = [&](const Shape& s) { return small_integers(TensorSpec(s, DType::kBf16), ++seed); };
+      const Tensor x = whole({m, k}), w = whole({n, k}), b = seed % 4 ? whole({n}) : Tensor();
+      const Activation activation = seed % 3 ? Activation::kRelu : Activation::kNone;
+      const KernelLog log;
+      const Tensor y = by("streamed_gemm", x, w, b, activation);
+      EXPECT_TRUE(log.has("linear_forward:streamed_gemm"));
+      EXPECT_TRUE(bitwise_equal(y, by("reference", x, w, b, activation)));
+    }
+  }
+}
+
 TEST(StreamedGemm, KeepsToItsMemoryAndRounding) {
   KernelCheck check(8);
   for (const auto& [m, n, k] : {std::array{3, 20, 7}, {16, 33, 130}, {20, 9, 1500}, {50, 70, 65}, {64, 16, 1024}}) {
@@ -48,14 +67,16 @@ TEST(StreamedGemm, ThreadsChangeNoBit) {
 }
 
 TEST(StreamedGemm, IsForFewRows) {
-  const auto runs = [](int64_t rows, DType dtype) {
+  const auto runs = [](int64_t rows, DType dtype, int64_t depth = 32) {
     const PolicyScope scope({.algorithm = algorithm_id("streamed_gemm")});
-    const TensorSpec x(Shape{rows, 32}, dtype), w(Shape{40, 32}, dtype), y(Shape{rows, 40}, dtype);
+    const TensorSpec x(Shape{rows, depth}, dtype), w(Shape{40, depth}, dtype), y(Shape{rows, 40}, dtype);
     return prepare<LinearForward>({}, {x, w}, {y})->kernel->info().algorithm;
   };
   EXPECT_EQ(runs(64, DType::kF32), "streamed_gemm");
   EXPECT_NE(runs(65, DType::kF32), "streamed_gemm");
-  EXPECT_NE(runs(64, DType::kBf16), "streamed_gemm");
+  EXPECT_EQ(runs(64, DType::kBf16) == "streamed_gemm", cpu::kMultiplies<Bfloat16>);
+  EXPECT_NE(runs(64, DType::kBf16, 33), "streamed_gemm");
+  EXPECT_NE(runs(64, DType::kF64), "streamed_gemm");
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ void WindowRows::pack(float* to, Range lines, Range depths) const {
   gathers() ? find_stretches(reinterpret_cast<Stretch*>(to), lines, depths) : pack_panels(to, lines, depths);
 }
 void WindowRows::multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {
-  gathers() ? multiply_gathered(depth, reinterpret_cast<const Stretch*>(lines), b, to)
+  gathers() ? multiply_gathered<float>(depth, reinterpret_cast<const Stretch*>(lines), b, to)
             : multiply_panel<float>(depth, lines, b, to);
 }
 

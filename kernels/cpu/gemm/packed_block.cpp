@@ -116,8 +116,9 @@ struct OfPanel {
 };
 
 // A block's rows as they lie in memory.
+template <class T>
 struct OfStretches {
-  using Element = float;
+  using Element = T;
   static constexpr int kRows = kGatheredRows;
   int64_t depth;
   const Stretch* a;
@@ -127,7 +128,7 @@ struct OfStretches {
 
   template <int R, int V>
   static void multiply(OfStretches& rows, const float* b, const Target& to) {
-    Sums<float, R, V> sums(to);
+    Sums<T, R, V> sums(to);
     const Stretch* a = rows.a;
     for (int64_t done = 0; done < rows.depth; done += a++->depth) {
       if (!a->row[0]) {
@@ -170,7 +171,7 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
   const int64_t begin = blocks.columns.begin, n = blocks.columns.size();
   const auto& multiply = n <= kLanes ? kBlocks<Rows, 1> : kBlocks<Rows, kBlockVectors>;
   float* sums = blocks.sums ? blocks.sums + begin : nullptr;
-  T* c = static_cast<T*>(blocks.c) + begin;
+  T* c = blocks.c ? static_cast<T*>(blocks.c) + begin : nullptr;
   Target to{sums, c, nullptr, blocks.bias ? blocks.bias + begin : nullptr, blocks.first, blocks.last, blocks.relu};
   // A block that reaches past the last column is a copy, of sums and then of what they become.
   const bool copied = n % kLanes != 0;
@@ -200,12 +201,16 @@ template <class T>
 void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to) {
   multiply_rows(OfPanel<T>{depth, a}, b, to);
 }
+template <class T>
+void multiply_gathered(int64_t depth, const Stretch* a, const float* b, const BlocksOfC& to) {
+  multiply_rows(OfStretches<T>{depth, a}, b, to);
+}
+
 template void multiply_panel<float>(int64_t, const float*, const float*, const BlocksOfC&);
+template void multiply_gathered<float>(int64_t, const Stretch*, const float*, const BlocksOfC&);
 #if defined(__AVX512BF16__)
 template void multiply_panel<Bfloat16>(int64_t, const float*, const float*, const BlocksOfC&);
+template void multiply_gathered<Bfloat16>(int64_t, const Stretch*, const float*, const BlocksOfC&);
 #endif
-void multiply_gathered(int64_t depth, const Stretch* a, const float* b, const BlocksOfC& to) {
-  multiply_rows(OfStretches{depth, a}, b, to);
-}
 
 }  // namespace plumb::cpu

@@ -29,7 +29,8 @@ inline constexpr bool kMultiplies<Bfloat16> = false;
 /// Where rows of c go, and what happens to them there.
 struct BlocksOfC {
   float* sums;        ///< c in f32, where it has sums from one part of the depth to the next
-  void* c;            ///< where complete sums go: as floats, which is where sums are; or in bf16, where words are
+  void* c;            ///< where complete sums go: as floats, to where sums are, or in bf16, if that is what words are
+                      ///< of; null if none are complete
   const int64_t* at;  ///< of each row its offset in both
   int64_t rows;
   Range columns;      ///< at most kBlockColumns
@@ -38,7 +39,7 @@ struct BlocksOfC {
   bool relu;          ///< of complete sums
 };
 
-/// Rows of a as they lie in memory, for so many depths: up to so many rows, as many pointers as fit beside the others
+/// Rows of a as they lie in memory, for so many words: up to so many rows, as many pointers as fit beside the others
 /// in a processor's registers.
 inline constexpr int kGatheredRows = kBlockRows < 8 ? kBlockRows : 8;
 struct Stretch {
@@ -52,8 +53,8 @@ struct Stretch {
 template <class T>
 void multiply_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to);
 
-/// The same in f32 for rows of a that are gathered: of each kGatheredRows rows the stretches, which together are
-/// `depth` long.
+/// The same for rows of a that are gathered: of each kGatheredRows rows the stretches, which together are `depth` long.
+template <class T>
 void multiply_gathered(int64_t depth, const Stretch* a, const float* b, const BlocksOfC& to);
 
 }  // namespace plumb::cpu
