@@ -15,6 +15,9 @@ struct Task {
   bool bias, relu;
 };
 
+// A core's share of a last-level cache. (What the system says of that may be the sum of several.)
+constexpr int64_t kMostCachedWeights = int64_t{32} << 20;
+
 int64_t output_bytes(const Task& task) { return task.n * task.out.h * task.out.w * task.out.c * 4; }
 
 // The plain algorithm: m x m outputs from a window of the input.
@@ -54,8 +57,11 @@ class Convolution final : public Kernel {
     split(threads);
     const int64_t tile_bytes = kPoints * (points_row_ + outputs_ * kLanes) * 4;
     const int64_t fits = l2_bytes() / 2 / tile_bytes / kBlockRows * kBlockRows;
-    // With less than two blocks of rows, the weights would be read too often.
-    block_ = std::min(std::max(fits, 2 * kBlockRows), ceil_div(grid_.count(), tile_parts_));
+    // With less than two blocks of rows, the weights would be read too often; and where no cache may hold them, with
+    // less than balances the traffic of both.
+    const auto weight_bytes = static_cast<int64_t>(weights.bytes());
+    const int64_t least = weight_bytes > kMostCachedWeights ? weight_bytes / tile_bytes : 0;
+    block_ = std::min(std::max({fits, 2 * kBlockRows, least}), ceil_div(grid_.count(), tile_parts_));
     points_distance_ = odd_lines(block_ * points_row_);
     products_distance_ = odd_lines(block_ * outputs_ * kLanes);
     info().workspace_bytes = static_cast<size_t>(tile_parts_ * panel_parts_ * part_floats()) * sizeof(float);
