@@ -11,6 +11,15 @@ namespace plumb::test {
 namespace {
 
 constexpr char kName[] = "implicit_gemm";
+constexpr ConvLimits kMost{.images = 4,
+                           .least_outputs = 4,
+                           .outputs = 40,
+                           .channels = 40,
+                           .window = 5,
+                           .beyond = 9,
+                           .stride = 4,
+                           .dilation = 3,
+                           .padding = 4};
 
 void check_exactly(const ConvLayer& l, Layout layout = Layout::kNhwc) { expect_exact(l, kName, layout, l.w[1] >= 4); }
 
@@ -56,44 +65,43 @@ TEST(ImplicitGemm, MatchesTheDefinition) {
 
 TEST(ImplicitGemm, MatchesTheDefinitionOnRandomShapes) {
   std::mt19937 engine(7);
-  const ConvLimits most{.images = 4,
-                        .least_outputs = 4,
-                        .outputs = 40,
-                        .channels = 40,
-                        .window = 5,
-                        .beyond = 9,
-                        .stride = 4,
-                        .dilation = 3,
-                        .padding = 4};
   for (int round = 0; round < 60; ++round) {
-    ConvLayer l = random_layer(engine, most);
+    ConvLayer l = random_layer(engine, kMost);
     if (l.w[1] * l.w[2] * l.w[3] < 4) continue;
     if (l.w[2] * l.w[3] == 1) l.p.stride[0] = 2;  // else it is a product of pixels
     check_exactly(l, round % 3 == 0 ? Layout::kNchw : Layout::kNhwc);
   }
 }
 
+void check_gradient_of_bf16_weights(const ConvLayer& l) {
+  SCOPED_TRACE(describe(l));
+  const auto whole = [&](const Shape& s, uint64_t seed) {
+    return small_integers(TensorSpec(s, DType::kBf16, Layout::kNhwc), seed, 2);
+  };
+  const TensorSpec w(l.w, DType::kBf16);
+  const Tensor x = whole(l.x, 1), dy = whole(conv2d_output(l.p, x.spec(), w).shape, 2);
+  const auto by = [&](const char* algorithm) {
+    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+    return run<Conv2dBackwardWeight>(l.p, {dy, x}, w);
+  };
+  const KernelLog log;
+  const Tensor dw = by(kName);
+  EXPECT_TRUE(log.has("conv2d_backward_weight:implicit_gemm"));
+  EXPECT_TRUE(equal(dw, by("reference")));
+}
+
 // In bf16 two pixels are a word: their number is odd or even, and neighbours are of one row, of two, or of two images.
 TEST(ImplicitGemm, GradientsOfWeightsInBf16MatchTheDefinition) {
   if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";
-  std::vector<ConvLayer> all = layers();
-  all.push_back({{5, 6, 7, 7}, {6, 6, 3, 3}, {.stride = 2}});
-  all.push_back({{40, 8, 41, 41}, {8, 8, 3, 3}, {.stride = 2}});  // stretches of the depth
-  for (const ConvLayer& l : all) {
-    SCOPED_TRACE(describe(l));
-    const auto whole = [&](const Shape& s, uint64_t seed) {
-      return small_integers(TensorSpec(s, DType::kBf16, Layout::kNhwc), seed, 2);
-    };
-    const TensorSpec w(l.w, DType::kBf16);
-    const Tensor x = whole(l.x, 1), dy = whole(conv2d_output(l.p, x.spec(), w).shape, 2);
-    const auto by = [&](const char* algorithm) {
-      const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
-      return run<Conv2dBackwardWeight>(l.p, {dy, x}, w);
-    };
-    const KernelLog log;
-    const Tensor dw = by(kName);
-    EXPECT_TRUE(log.has("conv2d_backward_weight:implicit_gemm"));
-    EXPECT_TRUE(equal(dw, by("reference")));
+  for (const ConvLayer& l : layers()) check_gradient_of_bf16_weights(l);
+  check_gradient_of_bf16_weights({{5, 6, 7, 7}, {6, 6, 3, 3}, {.stride = 2}});
+  check_gradient_of_bf16_weights({{40, 8, 41, 41}, {8, 8, 3, 3}, {.stride = 2}});  // stretches of the depth
+  std::mt19937 engine(11);
+  for (int round = 0; round < 40; ++round) {
+    ConvLayer l = random_layer(engine, kMost);
+    if (l.w[1] * l.w[2] * l.w[3] < 4) continue;
+    if (l.w[2] * l.w[3] == 1) l.p.stride[0] = 2;  // else it is a product of pixels
+    check_gradient_of_bf16_weights(l);
   }
 }
 
