@@ -103,7 +103,16 @@ struct Stored<float> {
 template <>
 struct Stored<Bfloat16> {
   using Bits = U16;
-  static Vec widen(U16 v) { return std::bit_cast<Vec>(__builtin_convertvector(v, U32) << 16); }
+  // By one instruction, which g++ 12 does not find: it widens halves, and puts them together.
+  static Vec widen(U16 v) {
+#if defined(__AVX512F__)
+    return std::bit_cast<Vec>(std::bit_cast<U32>(_mm512_maskz_cvtepu16_epi32(0xffff, std::bit_cast<__m256i>(v))) << 16);
+#elif defined(__AVX2__)
+    return std::bit_cast<Vec>(std::bit_cast<U32>(_mm256_cvtepu16_epi32(std::bit_cast<__m128i>(v))) << 16);
+#else
+    return std::bit_cast<Vec>(__builtin_convertvector(v, U32) << 16);
+#endif
+  }
   static U16 narrow(Vec v) {  // rounds to nearest even, as Bfloat16(float) does
     const U32 u = std::bit_cast<U32>(v), even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     return __builtin_convertvector(v != v ? U32{} + 0x7fc0u : even, U16);

@@ -22,9 +22,10 @@ struct Operand {
 
 /// Words of bf16: of each lane the first element and the second.
 inline simd::Vec pairs_of(simd::bytes::U16 first, simd::bytes::U16 second) {
-  using Words = simd::bytes::U32;
-  return std::bit_cast<simd::Vec>(__builtin_convertvector(first, Words) |
-                                  (__builtin_convertvector(second, Words) << 16));
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    return std::bit_cast<simd::Vec>(__builtin_shufflevector(first, second, (i % 2 * simd::kLanes + i / 2)...));
+  }
+  (std::make_integer_sequence<int, 2 * simd::kLanes>());
 }
 
 /// Packs lines at a range of depths, which are counted in words (packed_block.h). A panel has W lines, those of one
