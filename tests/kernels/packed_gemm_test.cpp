@@ -36,6 +36,7 @@ constexpr Case kCases[] = {
     {14, 32, 16'384, true},
     {33, 47, 17'001, true, false, true},
     {64, 5, 20'011, false, true},
+    {9, 7, 16'500, true, false, false, 3},
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {

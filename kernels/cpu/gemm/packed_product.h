@@ -69,7 +69,9 @@ class PackedProduct {
   int64_t floats_of_b() const;
   int64_t copies_of_b() const { return has_few_rows_ || stretches_ > 1 ? team_ : 1; }
   int64_t floats_of_all_b() const { return copies_of_b() * floats_of_b(); }
-  int64_t floats_of_sums() const { return stretches_ > 1 ? stretches_ * m_ * n_ : 0; }
+  int64_t floats_of_sums() const {  // whole vectors, behind which another product's memory may begin
+    return stretches_ > 1 ? ceil_div(stretches_ * m_ * n_, kBlockColumns) * kBlockColumns : 0;
+  }
   Range depths(int64_t part) const { return piece(k_, part, parts_); }
 
   int64_t m_, n_, k_;
