@@ -95,7 +95,7 @@ TEST(ImplicitGemm, GradientsOfWeightsInBf16MatchTheDefinition) {
   if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";
   for (const ConvLayer& l : layers()) check_gradient_of_bf16_weights(l);
   check_gradient_of_bf16_weights({{5, 6, 7, 7}, {6, 6, 3, 3}, {.stride = 2}});
-  check_gradient_of_bf16_weights({{40, 8, 41, 41}, {8, 8, 3, 3}, {.stride = 2}});  // stretches of the depth
+  check_gradient_of_bf16_weights({{40, 8, 41, 41}, {8, 8, 3, 3}, {.stride = 2}});  // spans of the depth
   std::mt19937 engine(11);
   for (int round = 0; round < 40; ++round) {
     ConvLayer l = random_layer(engine, kMost);

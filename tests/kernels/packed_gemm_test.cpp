@@ -19,7 +19,7 @@ struct Case {
   int64_t batch = 1;
 };
 // Blocks and vectors with a rest and without; one depth, an odd number of them, one part and several; rows that are few
-// and many; depths that are cut into stretches.
+// and many; depths that are cut into spans.
 constexpr Case kCases[] = {
     {1, 1, 1},
     {3, 5, 2, false, true},
@@ -131,7 +131,7 @@ TEST(PackedGemm, IsForF32AndForBf16ThatTheProcessorMultiplies) {
   EXPECT_FALSE(is_made(DType::kF64));
 }
 
-// What is summed in f32 between parts of the depth needs memory; one part does not, nor do stretches, which have
+// What is summed in f32 between parts of the depth needs memory; one part does not, nor do spans, which have
 // theirs.
 TEST(PackedGemm, KeepsSumsInF32WhereTheDepthHasParts) {
   if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";

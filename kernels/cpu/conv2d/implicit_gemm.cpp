@@ -46,8 +46,7 @@ struct Conv : ConvTensors {
 
   bool applies(InnerProduct which) const {
     if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || is_empty()) return false;
-    const bool multiplies = kMultiplies<Bfloat16> && which == InnerProduct::kBackwardWeight && x.dtype == DType::kBf16;
-    if (x.dtype != DType::kF32 && !multiplies) return false;
+    if (x.dtype != DType::kF32 && which != InnerProduct::kBackwardWeight) return false;
     switch (which) {
       case InnerProduct::kForward: return outputs() >= kLeastColumns;
       case InnerProduct::kBackwardInput: return weights.channels >= kLeastColumns;
@@ -149,7 +148,8 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
   std::shared_ptr<const Kernel> turn = c.weights.is_either() ? nullptr : c.weights.turn(false, dtype_of<T>);
   const auto bytes = [](int64_t count, size_t of_one) { return detail::aligned(static_cast<size_t>(count) * of_one); };
   const size_t turned = turn ? bytes(c.weights.numel(), sizeof(T)) : 0;
-  const size_t summed = !is_f32 && products.keeps_sums() ? bytes(c.weights.numel(), sizeof(float)) : 0;
+  const bool has_sums = !is_f32 && products.keeps_sums();
+  const size_t summed = has_sums ? bytes(c.weights.numel(), sizeof(float)) : 0;
   auto kernel = make_kernel("plumb:implicit_gemm", [=, windows = c.windows()](const Launch& l) {
     const auto *dy = static_cast<const T*>(l.in[0]), *x = static_cast<const T*>(l.in[1]);
     void* dw = turn ? l.workspace : l.out[0];
@@ -159,7 +159,7 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
       const MatrixPanels<kBlockRows, T> a({dy + first, c.weights.outputs, 1, c.pixels()}, c.outputs());
       const WindowColumns<T> b(windows, x + group * c.weights.channels, c.pixels());
       PackedResult result{static_cast<T*>(dw) + at, {c.weights.taps()}};
-      if (!is_f32) result.sums = floats(turned) + at;
+      if (!is_f32) result.sums = has_sums ? floats(turned) + at : nullptr;
       product.run(a, b, result, panels);
     });
     if (turn) turn->run({&dw, l.out, nullptr});
@@ -168,20 +168,13 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
   return kernel;
 }
 
-template <class T>
-std::unique_ptr<Kernel> backward_weight_if_possible(const Conv& c, int threads) {
-  if constexpr (kMultiplies<T>) return backward_weight<T>(c, threads);
-  return nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<Conv2dParams>& p) {
   const Conv c{ConvTensors(which, p)};
   if (!c.applies(which)) return nullptr;
   if (which == InnerProduct::kBackwardWeight) {
-    return c.x.dtype == DType::kF32 ? backward_weight<float>(c, p.threads)
-                                    : backward_weight_if_possible<Bfloat16>(c, p.threads);
+    return dispatch_words(c.x.dtype, [&]<class T>() { return backward_weight<T>(c, p.threads); });
   }
   auto kernel = which == InnerProduct::kForward ? forward(c, p.threads) : backward_input(c, p.threads);
   if (!c.weights.is_either()) kernel->info().packs.push_back({1, c.weights.innermost_channels()});

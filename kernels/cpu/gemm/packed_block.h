@@ -26,6 +26,16 @@ template <>
 inline constexpr bool kMultiplies<Bfloat16> = false;
 #endif
 
+/// make.operator()<T>() for the T that has this dtype, if there are products of its words; else nothing.
+template <class Make>
+auto dispatch_words(DType dtype, const Make& make) -> decltype(make.template operator()<float>()) {
+  if (dtype == DType::kF32) return make.template operator()<float>();
+  if constexpr (kMultiplies<Bfloat16>) {
+    if (dtype == DType::kBf16) return make.template operator()<Bfloat16>();
+  }
+  return {};
+}
+
 /// Where rows of c go, and what happens to them there.
 struct BlocksOfC {
   float* sums;        ///< c in f32, where it has sums from one part of the depth to the next

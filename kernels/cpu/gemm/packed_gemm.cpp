@@ -36,7 +36,8 @@ std::unique_ptr<Kernel> make(const Product& p, bool relu) {
   const BatchOffsets at(p);
   Pieces pieces;
   const int64_t panels = pieces.add(products.floats()), bias = pieces.add(!is_f32 && p.bias ? p.n : 0);
-  const int64_t sums = pieces.add(!is_f32 && products.keeps_sums() ? batch * p.m * p.n : 0);
+  const bool has_sums = !is_f32 && products.keeps_sums();
+  const int64_t sums = pieces.add(has_sums ? batch * p.m * p.n : 0);
   auto kernel = make_kernel("plumb:packed_gemm", [=](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const T*>(l.in[i]); };
     auto* memory = static_cast<float*>(l.workspace);
@@ -49,18 +50,12 @@ std::unique_ptr<Kernel> make(const Product& p, bool relu) {
       const MatrixPanels<kBlockRows, T> rows({a, p.transpose_a ? p.m : 1, p.transpose_a ? 1 : p.k, p.k}, p.m);
       const MatrixPanels<kBlockColumns, T> columns({b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1, p.k}, p.n);
       PackedResult c{static_cast<T*>(l.out[0]) + i * p.m * p.n, {p.n}, of_columns, relu};
-      if (!is_f32) c.sums = memory + sums + i * p.m * p.n;
+      if (!is_f32) c.sums = has_sums ? memory + sums + i * p.m * p.n : nullptr;
       one.run(rows, columns, c, of_one);
     });
   });
   kernel->info().workspace_bytes = pieces.bytes();
   return kernel;
-}
-
-template <class T>
-std::unique_ptr<Kernel> make_if_possible(const Product& p, bool relu) {
-  if constexpr (kMultiplies<T>) return make<T>(p, relu);
-  return nullptr;
 }
 
 }  // namespace
@@ -71,11 +66,7 @@ std::unique_ptr<Kernel> packed_gemm_kernel(const Product& product, bool relu) {
     p.m *= p.batch_a.numel();
     p.batch_a = p.batch_b = p.batch_c = {};
   }
-  switch (p.dtype) {
-    case DType::kF32: return make<float>(p, relu);
-    case DType::kBf16: return make_if_possible<Bfloat16>(p, relu);
-    default: return nullptr;
-  }
+  return dispatch_words(p.dtype, [&]<class T>() { return make<T>(p, relu); });
 }
 
 }  // namespace plumb::cpu

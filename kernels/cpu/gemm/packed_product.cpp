@@ -17,14 +17,14 @@ constexpr int64_t kFewRows = (int64_t{320} << 10) / (4 * kDepth);
 // With fewer panels of a than this, threads rather share the columns.
 constexpr int64_t kLeastPanels = 4;
 
-// Where c has at most so many rows and columns, the depth is cut into stretches: of so many parts or more, into so many
+// Where c has at most so many rows and columns, the depth is cut into spans: of so many parts or more, into so many
 // or more, whose sums take 2 MB at most.
-constexpr int64_t kMostColumnsOfStretches = 1024, kLeastParts = 4, kMostSums = int64_t{512} << 10;
-constexpr uint64_t kLeastStretches = 8, kMostStretches = 64;
-int64_t stretches_of(int64_t m, int64_t n, int64_t parts) {
-  if (m > kFewRows || n > kMostColumnsOfStretches) return 1;
-  const auto stretches = std::bit_floor(static_cast<uint64_t>(std::min(parts / kLeastParts, kMostSums / (m * n))));
-  return stretches < kLeastStretches ? 1 : static_cast<int64_t>(std::min(stretches, kMostStretches));
+constexpr int64_t kMostColumnsOfSpans = 1024, kLeastParts = 4, kMostSums = int64_t{512} << 10;
+constexpr uint64_t kLeastSpans = 8, kMostSpans = 64;
+int64_t spans_of(int64_t m, int64_t n, int64_t parts) {
+  if (m > kFewRows || n > kMostColumnsOfSpans) return 1;
+  const auto spans = std::bit_floor(static_cast<uint64_t>(std::min(parts / kLeastParts, kMostSums / (m * n))));
+  return spans < kLeastSpans ? 1 : static_cast<int64_t>(std::min(spans, kMostSpans));
 }
 
 // With fewer multiplications than this, a thread has less work than it costs to wake it.
@@ -57,12 +57,12 @@ PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads)
       k_(k),
       team_(threads_for(m * n * k, threads)),
       parts_(ceil_div(k, kDepth)),
-      stretches_(stretches_of(m, n, parts_)),
-      has_few_rows_(stretches_ == 1 && m <= kFewRows && n / team_ >= m / 2) {
+      spans_(spans_of(m, n, parts_)),
+      has_few_rows_(spans_ == 1 && m <= kFewRows && n / team_ >= m / 2) {
   const int64_t panels = ceil_div(n, kBlockColumns);
-  if (stretches_ > 1) {
+  if (spans_ > 1) {
     wide_ = panels * kBlockColumns;
-    team_ = static_cast<int>(std::min<int64_t>(team_, stretches_));
+    team_ = static_cast<int>(std::min<int64_t>(team_, spans_));
     return;
   }
   if (has_few_rows_) {
@@ -98,13 +98,13 @@ class PackedProduct::Run {
         panels_of_a_(panels_of_b_ + cut.floats_of_all_b()),
         sums_(panels_of_a_ + cut.team_ * cut.floats_of_a()) {}
 
-  void multiply_stretches() const {
+  void multiply_spans() const {
     const Range rows{0, cut_.m_}, columns{0, cut_.n_};
     parallel_team(cut_.team_, [&](int t, int team) {
       float *a = a_of(t), *b = panels_of_b_ + t * cut_.floats_of_b();
-      const Range mine = piece(cut_.stretches_, t, team);
+      const Range mine = piece(cut_.spans_, t, team);
       for (int64_t i = mine.begin; i < mine.end; ++i) {
-        const Range parts = piece(cut_.parts_, i, cut_.stretches_);
+        const Range parts = piece(cut_.parts_, i, cut_.spans_);
         const PackedResult sum{sums_ + i * cut_.m_ * cut_.n_, {cut_.n_}};
         for (int64_t part = parts.begin; part < parts.end; ++part) {
           const Range depths = cut_.depths(part);
@@ -114,7 +114,7 @@ class PackedProduct::Run {
         }
       }
     });
-    result_.is_f32() ? add_stretches<float>() : add_stretches<Bfloat16>();
+    result_.is_f32() ? add_spans<float>() : add_spans<Bfloat16>();
   }
 
   void multiply_few_rows() const {
@@ -203,20 +203,20 @@ class PackedProduct::Run {
   }
 
   template <class T>
-  void add_stretches() const {
-    parallel_for(cut_.m_, kGrainBytes / (4 * cut_.n_ * cut_.stretches_), [&](int64_t begin, int64_t end) {
+  void add_spans() const {
+    parallel_for(cut_.m_, kGrainBytes / (4 * cut_.n_ * cut_.spans_), [&](int64_t begin, int64_t end) {
       int64_t at[kMostRows];
       result_.rows.fill(at, {begin, end});
       for (int64_t r = begin; r < end; ++r) add_row(static_cast<T*>(result_.c) + at[r - begin], sums_ + r * cut_.n_);
     });
   }
-  // A row of c: the sum of those of the stretches.
+  // A row of c: the sum of those of the spans.
   template <class T>
   void add_row(T* c, const float* sums) const {
     for (int64_t j = 0; j < cut_.n_; j += simd::kLanes) {
       const int64_t n = std::min(simd::kLanes, cut_.n_ - j);
       simd::Vec sum = result_.bias ? simd::load(result_.bias + j, n) : simd::Vec{};
-      for (int64_t i = 0; i < cut_.stretches_; ++i) sum += simd::load(sums + i * cut_.m_ * cut_.n_ + j, n);
+      for (int64_t i = 0; i < cut_.spans_; ++i) sum += simd::load(sums + i * cut_.m_ * cut_.n_ + j, n);
       simd::store(c + j, result_.relu ? simd::relu(sum) : sum, n);
     }
   }
@@ -232,7 +232,7 @@ class PackedProduct::Run {
 
 void PackedProduct::run(const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory) const {
   const Run run(*this, a, b, result, memory);
-  if (stretches_ > 1) return run.multiply_stretches();
+  if (spans_ > 1) return run.multiply_spans();
   has_few_rows_ ? run.multiply_few_rows() : run.multiply_blocks();
 }
 

@@ -44,14 +44,14 @@ struct PackedResult {
   RowPlaces rows;
   const float* bias = nullptr;
   bool relu = false;
-  float* sums = static_cast<float*>(c);
+  float* sums = static_cast<float*>(c);  // null if there is nowhere else to keep some
   bool is_f32() const { return sums == c; }
 };
 
 /// c = a b for a of m rows and b of n columns at depth k > 0; sums are in f32. How it is cut is decided beforehand, for
 /// so many threads; sums of finite numbers do not depend on how many. With few rows, each thread packs all of them and
 /// a group of b's panels at a time, for columns of its own: then b passes through a core's own caches once. Where c is
-/// small and the depth long, as in a gradient of weights, each thread adds up stretches of the depth of its own, and
+/// small and the depth long, as in a gradient of weights, each thread adds up spans of the depth of its own, and
 /// these sums are added at the end. Else threads pack b together, and share out blocks of a by ranges of b's panels.
 class PackedProduct {
  public:
@@ -59,7 +59,7 @@ class PackedProduct {
   /// The memory that a run needs.
   int64_t floats() const;
   /// Whether c has sums that are not complete, between parts of the depth.
-  bool keeps_sums() const { return parts_ > 1 && stretches_ == 1; }
+  bool keeps_sums() const { return parts_ > 1 && spans_ == 1; }
   void run(const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory) const;
 
  private:
@@ -67,17 +67,17 @@ class PackedProduct {
   int64_t row_panels() const { return ceil_div(m_, kBlockRows); }
   int64_t floats_of_a() const;
   int64_t floats_of_b() const;
-  int64_t copies_of_b() const { return has_few_rows_ || stretches_ > 1 ? team_ : 1; }
+  int64_t copies_of_b() const { return has_few_rows_ || spans_ > 1 ? team_ : 1; }
   int64_t floats_of_all_b() const { return copies_of_b() * floats_of_b(); }
   int64_t floats_of_sums() const {  // whole vectors, behind which another product's memory may begin
-    return stretches_ > 1 ? ceil_div(stretches_ * m_ * n_, kBlockColumns) * kBlockColumns : 0;
+    return spans_ > 1 ? ceil_div(spans_ * m_ * n_, kBlockColumns) * kBlockColumns : 0;
   }
   Range depths(int64_t part) const { return piece(k_, part, parts_); }
 
   int64_t m_, n_, k_;
   int team_;              // threads
   int64_t parts_;         // of the depth
-  int64_t stretches_;     // of parts, each of which has a sum of its own
+  int64_t spans_;         // of parts, each of which has a sum of its own
   int64_t together_ = 1;  // so many parts of b are packed at once
   bool has_few_rows_;
   int64_t wide_;  // columns that are packed at once, by one thread or by all of them; whole panels

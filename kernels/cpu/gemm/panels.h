@@ -16,8 +16,8 @@ template <class T>
 struct Operand {
   const T* at;
   int64_t depth_step, line_step;
-  int64_t depths =
-      std::numeric_limits<int64_t>::max();  ///< in bf16, of which an odd number leaves half of a word empty
+  /// Of a line. In bf16 an odd number leaves half of the last word empty.
+  int64_t depths = std::numeric_limits<int64_t>::max();
 };
 
 /// Words of bf16: of each lane the first element and the second.

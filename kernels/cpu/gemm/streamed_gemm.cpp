@@ -68,27 +68,17 @@ struct Streamed {
   }
 };
 
-template <class T>
-std::unique_ptr<Kernel> make_if_possible(const TensorSpec& x, const TensorSpec& w, bool bias, bool relu) {
-  if constexpr (kMultiplies<T>) {
+}  // namespace
+
+std::unique_ptr<Kernel> streamed_gemm_kernel(const TensorSpec& x, const TensorSpec& w, bool bias, bool relu) {
+  if (x.shape[0] > kMostThinRows || !x.numel() || !w.numel()) return nullptr;
+  return dispatch_words(x.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
     const Streamed<T> s{x.shape[0], w.shape[0], w.shape[1], bias, relu};
     if (s.k % kInWord<T> != 0) return nullptr;  // rows of w would begin in the middle of a word
     auto kernel = make_kernel("plumb:streamed_gemm", [s](const Launch& l) { s.run(l); });
     kernel->info().workspace_bytes = s.bytes();
     return kernel;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-std::unique_ptr<Kernel> streamed_gemm_kernel(const TensorSpec& x, const TensorSpec& w, bool bias, bool relu) {
-  if (x.shape[0] > kMostThinRows || !x.numel() || !w.numel()) return nullptr;
-  switch (x.dtype) {
-    case DType::kF32: return make_if_possible<float>(x, w, bias, relu);
-    case DType::kBf16: return make_if_possible<Bfloat16>(x, w, bias, relu);
-    default: return nullptr;
-  }
+  });
 }
 
 }  // namespace plumb::cpu
