@@ -208,6 +208,28 @@ constexpr int64_t kRow = kMostPackedColumns + kLanes;
 
 }  // namespace
 
+// All pixels from the first tap to the last one, if not too many of them lie between windows.
+template <class T>
+RowsAhead WindowColumns<T>::ahead(Range lines, Range depths) const {
+  if (!windows_.is_dense()) return {};
+  const TapRuns runs(windows_, lines);
+  const int64_t last_window = std::min(count_, depths.end * kInWord<T>) - 1;
+  const int64_t images = ceil_div(count_, windows_.out_height * windows_.out_width);
+  const auto pixel_of = [&](int64_t window, const TapRun& run) {
+    const int64_t pixel = (WindowPlace(windows_, window).at() + run.offset) / windows_.pixel;
+    return std::clamp<int64_t>(pixel, 0, images * windows_.height * windows_.width);
+  };
+  const int64_t first = pixel_of(depths.begin * kInWord<T>, *runs.begin());
+  const int64_t last = pixel_of(last_window, *(runs.end() - 1)) + windows_.run_columns();
+  const bool is_part = runs.begin() + 1 == runs.end() && windows_.run_columns() == 1;
+  const Range channels = is_part ? runs.begin()->taps : Range{0, windows_.channels};
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  return RowsAhead(images_ + first * windows_.pixel + channels.begin, last - first, channels.size() * kBytes,
+                   windows_.pixel * kBytes);
+}
+template RowsAhead WindowColumns<float>::ahead(Range, Range) const;
+template RowsAhead WindowColumns<Bfloat16>::ahead(Range, Range) const;
+
 template <>
 void WindowColumns<float>::pack(float* to, Range lines, Range depths) const {
   TapRows<float> rows(windows_, images_, lines, depths.begin);

@@ -23,6 +23,8 @@ struct ImageWindows {
   /// Taps that are neighbours in memory: a row of the window, or a pixel.
   int64_t run_columns() const { return column_step == 1 && channels == pixel ? columns : 1; }
   int64_t run() const { return run_columns() * channels; }
+  /// Whether neighbours overlap or touch.
+  bool is_dense() const { return stride_h <= rows && stride_w <= columns; }
 };
 
 /// Those i of [0, count) with first + i * step in [0, extent), which may be empty.
@@ -59,6 +61,7 @@ class WindowColumns final : public PanelSource {
   WindowColumns(const ImageWindows& windows, const T* images, int64_t count)
       : windows_(windows), images_(images), count_(count) {}
   void pack(float* to, Range lines, Range depths) const override;
+  RowsAhead ahead(Range lines, Range depths) const override;
 
  private:
   const ImageWindows& windows_;

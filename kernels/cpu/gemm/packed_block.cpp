@@ -40,6 +40,7 @@ struct Target {
   const int64_t* at;
   const float* bias;  // of the block's columns, or null
   bool first, last, relu;
+  RowsAhead* ahead;
 };
 
 // The sums of a block of R rows and V vectors. They start from nothing in each part of the depth, and what the parts
@@ -107,9 +108,19 @@ struct OfPanel {
   static void multiply(OfPanel& rows, const float* b, const Target& to) {
     Sums<T, R, V> sums(to);
     const float* a = rows.a;
+    const auto add_all = [&](const auto& before_each) {
 #pragma GCC unroll 2
-    for (int64_t i = 0; i < rows.depth; ++i, a += kBlockRows, b += kBlockColumns) {
-      sums.add(b, [&](int r) { return a + r; });
+      for (int64_t i = 0; i < rows.depth; ++i, a += kBlockRows, b += kBlockColumns) {
+        before_each();
+        sums.add(b, [&](int r) { return a + r; });
+      }
+    };
+    if (to.ahead->is_done()) {
+      add_all([] {});
+    } else {
+      RowsAhead ahead = *to.ahead;  // of its own, so that it stays in registers
+      add_all([&] { simd::fetch<2>(ahead.next(), 0); });
+      *to.ahead = ahead.after(rows.depth);
     }
     sums.put(to);
   }
@@ -172,11 +183,13 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
   const auto& multiply = n <= kLanes ? kBlocks<Rows, 1> : kBlocks<Rows, kBlockVectors>;
   float* sums = blocks.sums ? blocks.sums + begin : nullptr;
   T* c = blocks.c ? static_cast<T*>(blocks.c) + begin : nullptr;
-  Target to{sums, c, nullptr, blocks.bias ? blocks.bias + begin : nullptr, blocks.first, blocks.last, blocks.relu};
+  Target to{sums,         c,           nullptr,     blocks.bias ? blocks.bias + begin : nullptr,
+            blocks.first, blocks.last, blocks.relu, nullptr};
   // A block that reaches past the last column is a copy, of sums and then of what they become.
   const bool copied = n % kLanes != 0;
   float copy[Rows::kRows * kBlockColumns], bias[kBlockColumns];
   int64_t rows_of_copy[Rows::kRows];
+  RowsAhead nothing;
   if (copied) {
     std::fill_n(copy, Rows::kRows * kBlockColumns, 0.0f);
     std::fill_n(bias, kBlockColumns, 0.0f);
@@ -188,6 +201,7 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
     const int64_t height = std::min<int64_t>(Rows::kRows, blocks.rows - i);
     const int64_t* at = blocks.at + i;
     if (!copied) to.at = at;
+    to.ahead = blocks.ahead ? &blocks.ahead->next() : &nothing;
     if (copied && !to.first) copy_rows<float>(copy, rows_of_copy, sums, at, height, n);
     multiply[static_cast<size_t>(height - 1)](a, b, to);
     if (copied && to.last) copy_rows<T>(c, at, copy, rows_of_copy, height, n);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "kernels/cpu/gemm/ahead.h"
 #include "kernels/cpu/range.h"
 #include "kernels/cpu/simd.h"
 
@@ -43,10 +44,11 @@ struct BlocksOfC {
                       ///< of; null if none are complete
   const int64_t* at;  ///< of each row its offset in both
   int64_t rows;
-  Range columns;      ///< at most kBlockColumns
-  const float* bias;  ///< of all columns, or null
-  bool first, last;   ///< whether c has no sums yet; whether these complete them
-  bool relu;          ///< of complete sums
+  Range columns;           ///< at most kBlockColumns
+  const float* bias;       ///< of all columns, or null
+  bool first, last;        ///< whether c has no sums yet; whether these complete them
+  bool relu;               ///< of complete sums
+  Ahead* ahead = nullptr;  ///< what is fetched meanwhile, or null
 };
 
 /// Rows of a as they lie in memory, for so many words: up to so many rows, as many pointers as fit beside the others

@@ -110,7 +110,9 @@ class PackedProduct::Run {
           const Range depths = cut_.depths(part);
           a_.pack(a, rows, depths);
           pack_b(b, columns, columns, depths);
-          multiply_panels(a, b, rows, columns, depths.size(), {sum, part == parts.begin, false});
+          Ahead ahead;
+          if (part + 1 < parts.end) ahead = next(rows, columns, part + 1);
+          multiply_panels(a, b, rows, columns, depths.size(), {sum, part == parts.begin, false, &ahead});
         }
       }
     });
@@ -120,15 +122,19 @@ class PackedProduct::Run {
   void multiply_few_rows() const {
     parallel_team(cut_.team_, [&](int t, int team) {
       float *a = a_of(t), *b = panels_of_b_ + t * cut_.floats_of_b();
-      const Range mine = piece(ceil_div(cut_.n_, kBlockColumns), t, team), rows{0, cut_.m_};
+      const Range rows{0, cut_.m_}, mine = piece_of({0, cut_.n_}, t, team);
+      const Range first{mine.begin, std::min(mine.end, mine.begin + cut_.wide_)};
       for (int64_t part = 0; part < cut_.parts_; ++part) {
         const Range depths = cut_.depths(part);
         a_.pack(a, rows, depths);
-        for (int64_t p = mine.begin; p < mine.end; p += cut_.wide_ / kBlockColumns) {
-          const Range columns{p * kBlockColumns,
-                              std::min({cut_.n_, mine.end * kBlockColumns, p * kBlockColumns + cut_.wide_})};
+        for (Range columns = first; columns.size() > 0;) {
+          const Range more{columns.end, std::min(mine.end, columns.end + cut_.wide_)};
           b_.pack(b, columns, depths);
-          multiply_panels(a, b, rows, columns, depths.size(), part_of_c(depths));
+          Ahead ahead;
+          if (more.size() > 0) ahead = {{}, b_.ahead(more, depths)};
+          if (more.size() <= 0 && part + 1 < cut_.parts_) ahead = next(rows, first, part + 1);
+          multiply_panels(a, b, rows, columns, depths.size(), part_of_c(depths, &ahead));
+          columns = more;
         }
       }
     });
@@ -147,7 +153,13 @@ class PackedProduct::Run {
         parallel_team(cut_.team_, [&](int t, int team) {
           const Range tasks = piece(cut_.row_tasks_ * cut_.column_tasks_, t, team);
           for (int64_t task = tasks.begin; task < tasks.end; ++task) {
-            run_task(a_of(t), task, columns, parts);
+            Ahead then;
+            if (task + 1 < tasks.end) {
+              then.a = a_.ahead(rows_of(task + 1), cut_.depths(parts.begin));
+            } else if (parts.end < cut_.parts_) {
+              then = next(rows_of(tasks.begin), piece_of(columns, t, team), parts.end);
+            }
+            run_task(a_of(t), task, columns, parts, then);
           }
         });
       }
@@ -167,15 +179,20 @@ class PackedProduct::Run {
       b_.pack(to + (j - columns.begin) * depths.size(), {j, std::min(mine.end, j + kMostPackedColumns)}, depths);
     }
   }
-  void run_task(float* a, int64_t task, Range columns, Range parts) const {
+  Range rows_of(int64_t task) const {
     const Range panels = piece(cut_.row_panels(), task / cut_.column_tasks_, cut_.row_tasks_);
-    const Range rows{panels.begin * kBlockRows, std::min(cut_.m_, panels.end * kBlockRows)};
+    return {panels.begin * kBlockRows, std::min(cut_.m_, panels.end * kBlockRows)};
+  }
+  void run_task(float* a, int64_t task, Range columns, Range parts, Ahead then) const {
+    const Range rows = rows_of(task);
     const Range mine = piece_of(columns, task % cut_.column_tasks_, cut_.column_tasks_);
     for (int64_t part = parts.begin; part < parts.end; ++part) {
       const Range depths = cut_.depths(part);
       a_.pack(a, rows, depths);
+      Ahead ahead = then;
+      if (part + 1 < parts.end) ahead = {a_.ahead(rows, cut_.depths(part + 1)), {}};
       multiply_panels(a, b_of(columns, part, parts) + (mine.begin - columns.begin) * depths.size(), rows, mine,
-                      depths.size(), part_of_c(depths));
+                      depths.size(), part_of_c(depths, &ahead));
     }
   }
   // Whole panels of a range of columns, which begins with one.
@@ -185,17 +202,25 @@ class PackedProduct::Run {
             std::min(columns.end, columns.begin + panels.end * kBlockColumns)};
   }
 
-  // Where products go, and whether others were or will be added there.
+  // What a part packs.
+  Ahead next(Range rows, Range columns, int64_t part) const {
+    const Range depths = cut_.depths(part);
+    return {a_.ahead(rows, depths), b_.ahead(columns, depths)};
+  }
+
+  // Where products go, whether others were or will be added there, and what is fetched meanwhile.
   struct Sum {
     const PackedResult& to;
     bool first, last;
+    Ahead* ahead;
   };
-  Sum part_of_c(Range depths) const { return {result_, depths.begin == 0, depths.end == cut_.k_}; }
+  Sum part_of_c(Range depths, Ahead* ahead) const { return {result_, depths.begin == 0, depths.end == cut_.k_, ahead}; }
 
   void multiply_panels(const float* a, const float* b, Range rows, Range columns, int64_t depth, const Sum& sum) const {
     int64_t at[kMostRows];
     sum.to.rows.fill(at, rows);
-    BlocksOfC to{sum.to.sums, sum.to.c, at, rows.size(), columns, sum.to.bias, sum.first, sum.last, sum.to.relu};
+    BlocksOfC to{sum.to.sums, sum.to.c,  at,       rows.size(), columns,
+                 sum.to.bias, sum.first, sum.last, sum.to.relu, sum.ahead};
     for (int64_t j = columns.begin; j < columns.end; j += kBlockColumns, b += kBlockColumns * depth) {
       to.columns = {j, std::min(columns.end, j + kBlockColumns)};
       a_.multiply(depth, a, b, to);

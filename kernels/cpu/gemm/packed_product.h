@@ -21,6 +21,8 @@ class PanelSource {
  public:
   virtual ~PanelSource() = default;
   virtual void pack(float* to, Range lines, Range depths) const = 0;
+  /// The memory that this reads, if it is worth fetching before.
+  virtual RowsAhead ahead([[maybe_unused]] Range lines, [[maybe_unused]] Range depths) const { return {}; }
   /// Of a: multiplies lines that it has packed, `depth` of their depths, by a panel of b. An operand may have a way of
   /// its own, and then a format. Words are floats if nothing else is said.
   virtual void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {

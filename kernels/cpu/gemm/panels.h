@@ -136,6 +136,13 @@ class MatrixPanels final : public PanelSource {
   void pack(float* to, Range lines, Range depths) const override {
     PanelPacker<W, T>(x_, depths, lines_).pack(to, lines);
   }
+  RowsAhead ahead(Range lines, Range depths) const override {
+    constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+    const Range elements{depths.begin * kInWord<T>, std::min(depths.end * kInWord<T>, x_.depths)};
+    const T* first = x_.at + lines.begin * x_.line_step + elements.begin * x_.depth_step;
+    return x_.line_step == 1 ? RowsAhead(first, elements.size(), lines.size() * kBytes, x_.depth_step * kBytes)
+                             : RowsAhead(first, lines.size(), elements.size() * kBytes, x_.line_step * kBytes);
+  }
   void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const override {
     multiply_panel<T>(depth, lines, b, to);
   }
