@@ -96,6 +96,7 @@ class ChannelSums {
 
  private:
   static constexpr int64_t kRowsOfPivot = 16, kRowsOfSum = 64;
+  static constexpr int64_t kBytes = sizeof(T), kLine = 64 / kBytes, kPageBytes = 4096;
 
   void add_runs(int64_t piece, int64_t column, int64_t width) const {
     C pivot[Channels::kRuns];
@@ -138,11 +139,14 @@ class ChannelSums {
     double *sums = sums_ + piece * v_.columns + column, *products = products_ + piece * v_.columns + column;
     std::fill_n(sums, width, 0.0);
     std::fill_n(products, width, 0.0);
+    // A page before, since what a core fetches by itself does not use all that caches and memory give.
+    const int64_t ahead = kPageBytes / (v_.tile * kBytes) * v_.columns * kBytes;
     for (int64_t row = begin; row < end;) {
       std::fill_n(sum, width, C(0));
       std::fill_n(product, width, C(0));
       for (const int64_t stop = std::min(end, row + kRowsOfSum); row < stop; ++row) {
         const int64_t at = row * v_.columns + column, n = std::min(width, v_.width_of(row) - column);
+        for (int64_t j = 0; j < n; j += kLine) simd::fetch(x_ + at + j, ahead);
 #pragma GCC ivdep
         for (int64_t j = 0; j < n; ++j) {
           const C d = load(x_ + at + j) - pivot[j], f = first_(at + j, d, column + j);

@@ -6,46 +6,38 @@
 #include "kernels/cpu/element.h"
 #include "kernels/cpu/movement/transpose_tiles.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
+#include "kernels/cpu/simd.h"
 
 namespace plumb::cpu {
 
-/// The total by Op of n elements, n a multiple of kPlaces * kLanes, of which so many are added side by side. The run is
-/// cut into kPlaces parts.
-template <class T, class Op, int64_t kPlaces, int64_t kLanes>
-typename Op::Total total_of_places(const T* x, int64_t n) {
+/// The total by Op of n elements, n a multiple of kLanes, of which so many are added side by side. They are fetched a
+/// page before, since what a core fetches by itself does not use all that caches and memory give.
+template <class T, class Op, int64_t kLanes>
+typename Op::Total total_of_lanes(const T* x, int64_t n) {
   using C = Compute<T>;
-  constexpr int64_t kShort = kShortSum / 64 * kLanes;
-  const int64_t each = n / kPlaces;
+  constexpr int64_t kShort = kShortSum / 64 * kLanes, kPage = 4096, kLine = 64;
   typename Op::Total total = Op::kStart;
-  for (int64_t begin = 0; begin < each; begin += kShort) {
-    C lane[kPlaces][kLanes];
-    std::fill_n(lane[0], kPlaces * kLanes, Op::kStart);
-    for (int64_t i = begin; i < std::min(each, begin + kShort); i += kLanes) {
-      for (int64_t p = 0; p < kPlaces; ++p) {
-        const T* from = x + p * each + i;
-        for (int64_t k = 0; k < kLanes; ++k) lane[p][k] = Op::combine(lane[p][k], load(from + k));
-      }
-    }
-    for (int64_t k = 0; k < kLanes; ++k) {
-      for (int64_t p = 1; p < kPlaces; ++p) lane[0][k] = Op::combine(lane[0][k], lane[p][k]);
+  for (int64_t begin = 0; begin < n; begin += kShort) {
+    C lane[kLanes];
+    std::fill_n(lane, kLanes, Op::kStart);
+    for (int64_t i = begin; i < std::min(n, begin + kShort); i += kLanes) {
+      for (int64_t at = 0; at < kLanes * static_cast<int64_t>(sizeof(T)); at += kLine) simd::fetch(x + i, kPage + at);
+      for (int64_t k = 0; k < kLanes; ++k) lane[k] = Op::combine(lane[k], load(x + i + k));
     }
     for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-      for (int64_t k = 0; k < width; ++k) lane[0][k] = Op::combine(lane[0][k], lane[0][k + width]);
+      for (int64_t k = 0; k < width; ++k) lane[k] = Op::combine(lane[k], lane[k + width]);
     }
-    total = Op::total(total, static_cast<typename Op::Total>(lane[0][0]));
+    total = Op::total(total, static_cast<typename Op::Total>(lane[0]));
   }
   return total;
 }
 
-/// The total of a run of n elements. A short one has few lanes to add up at its end. A long one is read from four
-/// places at once, since from one alone a core does not get what memory gives.
+/// The total of a run of n elements. A short one has few lanes to add up at its end.
 template <class T, class Op>
 typename Op::Total total_of_run(const T* x, int64_t n) {
-  constexpr int64_t kLanes = 64 / static_cast<int64_t>(sizeof(Compute<T>)), kFew = 256, kMany = 8192;
+  constexpr int64_t kLanes = 64 / static_cast<int64_t>(sizeof(Compute<T>)), kFew = 256;
   const int64_t unit = n < kFew ? kLanes : 4 * kLanes, whole = n - n % unit;
-  auto total = n < kFew    ? total_of_places<T, Op, 1, kLanes>(x, whole)
-               : n < kMany ? total_of_places<T, Op, 1, 4 * kLanes>(x, whole)
-                           : total_of_places<T, Op, 4, kLanes>(x, whole);
+  auto total = n < kFew ? total_of_lanes<T, Op, kLanes>(x, whole) : total_of_lanes<T, Op, 4 * kLanes>(x, whole);
   for (int64_t i = whole; i < n; ++i) total = Op::total(total, static_cast<typename Op::Total>(load(x + i)));
   return total;
 }
