@@ -71,6 +71,11 @@ inline constexpr bool takes_output = std::is_invocable_v<F, const Tensor&, const
   fail("grad: backward ran through this graph before and released it; pass retain_graph to the first call");
 }
 
+inline void check_output(const Value& y, uint32_t version, const char* op) {
+  PLUMB_CHECK(y.version() == version, "{}: its output {} was written to before backward; write to it after grad",
+              op_name(op), y.spec);
+}
+
 // Sequence numbers grow along every edge, even if a thread with a higher count recorded the input.
 inline void number_after(const Node* input) {
   if (input->sequence > ctx.sequence) [[unlikely]]
@@ -98,8 +103,7 @@ struct Edge {
     if constexpr (takes_output<F>) {
       // The closure gets the output without its node, so that there is no cycle.
       const Tensor output(y, sink.create_graph ? Ref<Node>(self) : Ref<Node>());
-      PLUMB_CHECK(y->version() == y_version, "{}: its output {} was written to before backward; write to it after grad",
-                  op_name(op), y->spec);
+      check_output(*y, y_version, op);
       sink.give(to.get(), (*gradient)(dy, output), op);
     } else {
       sink.give(to.get(), (*gradient)(dy), op);

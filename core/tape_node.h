@@ -47,6 +47,10 @@ class Node {
   /// The same for an op of several outputs, whose tensors have their own nodes (OutputNode). Outputs that nobody used
   /// have empty gradients.
   virtual void backward_outputs(std::span<const Tensor>, GradientSink&) {}
+  /// Whether backward_of_sum may be called in the place of backward: with two gradients, of which it takes the sum, and
+  /// may write to the first.
+  virtual bool takes_sums() const { return false; }
+  virtual void backward_of_sum(const Tensor&, const Tensor&, GradientSink&) {}
   /// Appends the nodes to which backward gives gradients.
   virtual void append_inputs(PoolVector<Node*>&) const {}
   /// Drops what was kept for backward.

@@ -5,7 +5,8 @@
 
 namespace plumb {
 
-/// Input 0 += input 1, both of one spec. Writes input 0.
+/// Input 0 += input 1, both of one spec. Writes input 0. If there is an input 2, the output of a ReLU whose gradient
+/// that sum is, it becomes the gradient of the ReLU's input: 0 where the output is not above 0.
 struct Accumulate {
   static constexpr char kName[] = "accumulate";
   using Params = NoParams;

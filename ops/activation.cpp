@@ -1,5 +1,7 @@
 #include "ops/activation.h"
 
+#include "dispatch/gate.h"
+#include "kernels/accumulate.h"
 #include "ops/elementwise.h"
 
 namespace plumb::detail {
@@ -9,15 +11,10 @@ void check_activation(const char* op, Activation a) {
               static_cast<int>(a));
 }
 
-Tensor record_activation(const Tensor& z, Activation a) {
-  if (a == Activation::kNone) return z;
-  return record(z.detached(), wrt(z, functors::Relu::kName, [](const Tensor& dy, const Tensor& out) {
-                  return unary_backward(functors::Relu{}, dy, out);
-                }));
-}
+Tensor record_activation(const Tensor& z, Activation a) { return a == Activation::kNone ? z : record_relu(z, {}); }
 
 ReluNode::ReluNode(const Tensor& y, const Ref<Node>& z, Tensor mask)
-    : input_(z), y_(std::in_place, y, functors::Relu::kName), mask_(std::move(mask)) {
+    : input_(z), y_(y.detached()), y_version_(y.value->version()), mask_(std::move(mask)) {
   bytes = sizeof *this;
   number_after(z.get());
 }
@@ -26,13 +23,18 @@ void ReluNode::backward(const Tensor& dy, GradientSink& sink) {
   const Tensor y(output().value, sink.create_graph ? Ref<Node>(this) : Ref<Node>());
   sink.give(input_.get(), unary_backward(functors::Relu{}, dy, y), functors::Relu::kName);
 }
+void ReluNode::backward_of_sum(const Tensor& a, const Tensor& b, GradientSink& sink) {
+  update<Accumulate>({}, {a, b, output()}, Writes{0, 1});
+  sink.give(input_.get(), a, functors::Relu::kName);
+}
 void ReluNode::release() {
-  y_.reset();
+  y_ = {};
   mask_ = {};
 }
 const Tensor& ReluNode::output() const {
   if (!y_) fail_released();
-  return (*y_)();
+  check_output(*y_.value, y_version_, functors::Relu::kName);
+  return y_;
 }
 const Tensor& ReluNode::mask() const {
   output();
@@ -45,6 +47,9 @@ Tensor record_relu(const Tensor& z, Tensor mask) {
   return y;
 }
 
-ReluNode* relu_behind(const Tensor& x) { return dynamic_cast<ReluNode*>(x.node.get()); }
+ReluNode* relu_behind(const Tensor& x) {
+  auto* const relu = dynamic_cast<ReluNode*>(x.node.get());
+  return relu && relu->has_mask() ? relu : nullptr;
+}
 
 }  // namespace plumb::detail

@@ -24,6 +24,7 @@ struct Gathered {
   Node* node;
   Ref<Value> gradient;
   Ref<Node> edge;             // of the gradient, for create_graph
+  Ref<Value> term = {};       // another gradient, which is still to be added
   uint32_t wanted = 0;        // 1 + the index of its x in the call, or 0
   uint32_t outputs : 30 = 0;  // if it has several outputs: 1 + the index of their gradients; else 0
   bool is_queued : 1 = false;
@@ -163,6 +164,8 @@ class Engine final : public detail::GradientSink {
         if (own.outputs) {
           const PoolVector<Tensor> of_outputs = std::move(outputs_[own.outputs - 1u]);
           n->backward_outputs(of_outputs, *this);
+        } else if (const Tensor term(std::move(own.term)); term) {
+          n->backward_of_sum(gradient, term, *this);
         } else if (gradient) {
           n->backward(gradient, *this);
         }
@@ -219,8 +222,13 @@ class Engine final : public detail::GradientSink {
       own.gradient = std::move(gradient.value);
       own.edge = std::move(gradient.node);
     } else if (!create_graph && own.gradient->is_private() && own.gradient->spec.dtype != DType::kF16) {
-      const detail::In in[2] = {{own.gradient.get()}, {gradient.value.get()}};
-      update<Accumulate>({}, in, Writes{0, 1});
+      // The last term may be added where the sum is used; of an x the sum itself is a result.
+      const Ref<Value> term = n->takes_sums() && !own.wanted ? std::exchange(own.term, std::move(gradient.value))
+                                                             : std::move(gradient.value);
+      if (term) {
+        const detail::In in[2] = {{own.gradient.get()}, {term.get()}};
+        update<Accumulate>({}, in, Writes{0, 1});
+      }
     } else {
       Tensor total = sum_of(Tensor(std::move(own.gradient), std::move(own.edge)), gradient);
       own.gradient = std::move(total.value);

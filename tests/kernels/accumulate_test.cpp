@@ -16,6 +16,7 @@ TEST(AccumulateTest, KernelsMatchTheReferenceAndStayInTheirMemory) {
     for (const int64_t n : {0, 1, 2, 3, 7, 15, 17, 31, 33, 1025, 20000}) {
       const Tensor total = test::small_integers({Shape{n}, t}, 1), term = test::small_integers({Shape{n}, t}, 2);
       update<Accumulate>({}, {total, term}, Writes{0, 1});
+      update<Accumulate>({}, {total, term, test::small_integers({Shape{n}, t}, 3)}, Writes{0, 1});
     }
   }
   EXPECT_FALSE(check.checked().empty());
