@@ -151,9 +151,15 @@ const std::vector<Use>& all_uses() {
       {"a layer and another op on one",
        [](Layers& l) {
          const Tensor h = l.first();
-         return gradients(mul(linear(h, l.w2, l.b2), sum(mul(h, h), {1}, true)), l.all());
+         return gradients(mul(linear(h, l.w2, l.b2), sum(square(h), {1}, true)), l.all());
        },
        1, 1, 1},
+      {"a layer and another op on one, which gives two gradients",  // and the ReLU takes their sum
+       [](Layers& l) {
+         const Tensor h = l.first();
+         return gradients(mul(linear(h, l.w2, l.b2), sum(mul(h, h), {1}, true)), l.all());
+       },
+       1, 1, 0},
       {"dropout between",
        [](Layers& l) {
          Generator generator(3);
@@ -257,7 +263,7 @@ TEST(ReluMaskTest, AnOutputThatWasWrittenToIsRefused) {
   Tensor h = l.first();
   h.copy_from(h.detached().clone());
   const Tensor y = linear(h, l.w2.detached());
-  EXPECT_TRUE(test::refused([&] { gradients(y, {l.w1}); }, "relu: a tensor f32 (5, 129) nchw that was kept"));
+  EXPECT_TRUE(test::refused([&] { gradients(y, {l.w1}); }, "relu: its output f32 (5, 129) nchw was written to"));
 }
 
 }  // namespace
