@@ -27,7 +27,7 @@ class Forward final : public Kernel {
     if (p_.train) {
       const auto first = [](int64_t, C d, int64_t) { return d; };
       ChannelSums<T, decltype(first)>(v_, x, nullptr, first, partial, partial + partial_, partial + 2 * partial_).run();
-      for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
+      for_channels(v_, [&](int64_t begin, int64_t count) { finish(l, begin, count, partial, k); });
     } else {
       for_each_channel(v_, [&](int64_t c) {
         const double inv_std = 1 / std::sqrt(at<C>(l.in[4], c) + p_.epsilon);
@@ -46,25 +46,42 @@ class Forward final : public Kernel {
   }
 
  private:
-  // Combines the pieces of one channel into its statistics, and computes what depends on them. Chan, Golub, LeVeque:
-  // Algorithms for computing the sample variance, 1983.
-  void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
-    double n = 0, mean = 0, m2 = 0;
+  // Combines the pieces of some channels into their statistics, and computes what depends on them. Chan, Golub,
+  // LeVeque: Algorithms for computing the sample variance, 1983. Piece by piece, since a channel's partial sums lie far
+  // apart.
+  void finish(const Launch& l, int64_t first, int64_t count, const double* partial, const Coefficients<C>& k) const {
+    double mean[kChannelsAtOnce] = {}, m2[kChannelsAtOnce] = {}, n = 0;
     for (int64_t piece = 0; piece < v_.pieces; ++piece) {
       const double* pivots = partial + piece * v_.columns;
-      double pivot = 0, sum = 0, square = 0;
-      v_.for_columns(c, [&](int64_t j) {
-        pivot = pivots[j];
-        sum += pivots[partial_ + j];
-        square += pivots[2 * partial_ + j];
-      });
-      const auto count = static_cast<double>(v_.count(piece));
-      const double delta = pivot + sum / count - mean, total = n + count;
-      mean += delta * count / total;
-      m2 += square - sum * sum / count + delta * delta * n * count / total;
-      n = total;
+      const auto added = static_cast<double>(v_.count(piece));
+      const double per_added = 1 / added, share = added / (n + added), between = n * share;
+      const auto merge = [&](int64_t i, double pivot, double sum, double square) {
+        const double delta = pivot + sum * per_added - mean[i];
+        mean[i] += delta * share;
+        m2[i] += square - sum * sum * per_added + delta * delta * between;
+      };
+      n += added;
+      if (v_.columns == v_.channels) {
+        for (int64_t i = 0; i < count; ++i) {
+          const double* const at = pivots + first + i;
+          merge(i, at[0], at[partial_], at[2 * partial_]);
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        double pivot = 0, sum = 0, square = 0;
+        v_.for_columns(first + i, [&](int64_t j) {
+          pivot = pivots[j];
+          sum += pivots[partial_ + j];
+          square += pivots[2 * partial_ + j];
+        });
+        merge(i, pivot, sum, square);
+      }
     }
-    const double var = std::max(m2 / n, 0.0), inv_std = 1 / std::sqrt(var + p_.epsilon);
+    for (int64_t i = 0; i < count; ++i) set(l, first + i, mean[i], std::max(m2[i] / n, 0.0), n, k);
+  }
+  void set(const Launch& l, int64_t c, double mean, double var, double n, const Coefficients<C>& k) const {
+    const double inv_std = 1 / std::sqrt(var + p_.epsilon);
     update(l.in[3], c, mean);
     update(l.in[4], c, p_.unbiased_running_variance ? var * n / (n - 1) : var);
     static_cast<C*>(l.out[1])[c] = static_cast<C>(mean);

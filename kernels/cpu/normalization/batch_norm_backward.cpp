@@ -48,7 +48,7 @@ class Backward final : public Kernel {
       return left_of<kIsRelu>(load(dy + i), d, kIsRelu ? scale[j] : 0, kIsRelu ? beta[j] : 0);
     };
     ChannelSums<T, decltype(first)>(v_, x, mean, first, nullptr, partial, partial + partial_).run();
-    for_each_channel(v_, [&](int64_t c) { finish(l, c, partial, k); });
+    for_channels(v_, [&](int64_t begin, int64_t count) { finish(l, begin, count, partial, k); });
     if (!needs_dx_) return;
     auto* dx = static_cast<T*>(l.out[2]);
     const Source sources[] = {{dy}, {x}};
@@ -76,14 +76,21 @@ class Backward final : public Kernel {
   }
 
  private:
-  void finish(const Launch& l, int64_t c, const double* partial, const Coefficients<C>& k) const {
-    double sum = 0, product = 0;  // of dy, and of dy (x - mean)
+  // Piece by piece, since a channel's partial sums lie far apart.
+  void finish(const Launch& l, int64_t first, int64_t count, const double* partial, const Coefficients<C>& k) const {
+    double sum[kChannelsAtOnce] = {}, product[kChannelsAtOnce] = {};  // of dy, and of dy (x - mean)
     for (int64_t piece = 0; piece < v_.pieces; ++piece) {
-      v_.for_columns(c, [&](int64_t j) {
-        sum += partial[piece * v_.columns + j];
-        product += partial[partial_ + piece * v_.columns + j];
-      });
+      const double *const sums = partial + piece * v_.columns, *const products = sums + partial_;
+      for (int64_t i = 0; i < count; ++i) {
+        v_.for_columns(first + i, [&](int64_t j) {
+          sum[i] += sums[j];
+          product[i] += products[j];
+        });
+      }
     }
+    for (int64_t i = 0; i < count; ++i) set(l, first + i, sum[i], product[i], k);
+  }
+  void set(const Launch& l, int64_t c, double sum, double product, const Coefficients<C>& k) const {
     const double inv_std = inv_std_of<C>(l, p_, c);
     static_cast<C*>(l.out[0])[c] = static_cast<C>(product * inv_std);
     static_cast<C*>(l.out[1])[c] = static_cast<C>(sum);

@@ -36,11 +36,22 @@ double at(const void* values, int64_t c) {
   return static_cast<double>(static_cast<const C*>(values)[c]);
 }
 
+inline constexpr int64_t kChannelsAtOnce = 64;
+
+/// Calls body(first, count) for at most kChannelsAtOnce channels at a time.
 template <class Body>
-void for_each_channel(const Channels& v, const Body& body) {
+void for_channels(const Channels& v, const Body& body) {
   const int64_t work = v.pieces * v.columns / v.channels;
   parallel_for(v.channels, std::max<int64_t>(1, 4096 / work), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) body(c);
+    for (int64_t c = begin; c < end; c += kChannelsAtOnce) body(c, std::min(kChannelsAtOnce, end - c));
+  });
+}
+
+/// Calls body(channel) for each.
+template <class Body>
+void for_each_channel(const Channels& v, const Body& body) {
+  for_channels(v, [&](int64_t first, int64_t count) {
+    for (int64_t c = first; c < first + count; ++c) body(c);
   });
 }
 
