@@ -1,6 +1,7 @@
 """What an experiment measures with: the engines, the records, and how long it may take."""
 
 import dataclasses
+import math
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -17,6 +18,8 @@ USUAL_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and g
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
 ON_GPU = {"torch": ("reduce_overhead", "reduce_overhead_channels_last")}  # those that are others' elsewhere
+
+BETWEEN_TURNS_S = 0.003  # to look whether anything else ran, and to sleep and wake
 
 
 def modes_of(framework, device):
@@ -84,15 +87,16 @@ class Bench:
 
     def seconds_of(self, problem, variants, plan, alone):
         """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes
-        to start, compile, take apart and log."""
+        to start, compile, look around between turns, take apart and log."""
         roof = self.environment["bf16_gflops" if problem.dtype == "bf16" else "f32_gflops"]
         step = max(2 * problem.flops / roof, 4 * problem.bytes / self.environment["copy_gbytes"]) / 1e9 + 2e-5
-        seconds = 0.2
+        turns = (plan.rounds + plan.warm_up) * math.sqrt(plan.patience)  # of one more often restless than not
+        seconds = 0.1
         for v in variants:
             own = step if v.engine == "plumbline" else 3 * step
-            samples = (plan.samples * plan.least_calls + plan.warm_calls) * (plan.rounds + plan.warm_up) + 2
-            start = (4 if alone else 0.2) + (30 if v.mode.startswith(("compile", "reduce_overhead", "xla")) else 0) * (1 if problem.kind == "network" else 0.1)
-            seconds += start + min(samples * max(own, plan.least_s), max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
+            turn = BETWEEN_TURNS_S + plan.warm_s + (plan.samples * plan.least_calls + plan.warm_calls) * max(own, plan.least_s)
+            start = (4 if alone else 0.05) + (30 if v.mode.startswith(("compile", "reduce_overhead", "xla")) else 0) * (1 if problem.kind == "network" else 0.1)
+            seconds += start + 2 * own + min(turns * turn, max(plan.most_s, 5 * plan.samples * own)) + (2 * max(own, plan.apart_s) + 3 if plan.apart_s else 0)
             seconds += start + (2 + plan.logged) * own if is_logged(v, plan) else 0
         return seconds
 

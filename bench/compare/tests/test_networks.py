@@ -149,6 +149,17 @@ def test_modes_and_dtypes_may_be_asked_for_by_themselves():
     assert len([v for v in ops.sides(full)(quick) if v.engine == "torch"]) == 8
 
 
+def test_what_is_foreseen_grows_with_turns_sides_and_work_until_the_most_that_a_side_may_take():
+    class Engines:
+        tcmalloc, device = None, "cpu"
+    bench = Bench(engines=Engines, frameworks=("torch",), store=None, run=None, environment={"f32_gflops": 100.0, "copy_gbytes": 10.0}, console=None)
+    def seconds(length, sides=1, **plan):
+        problem = next(p for p in catalogue.variants(catalogue.linear("l", (8, length), (4, length)), ("forward",), ("f32",)))
+        return bench.seconds_of(problem, [Variant("torch", "eager")] * sides, Plan(**plan), alone=False)
+    assert seconds(8) < seconds(8, rounds=20) < seconds(8, rounds=20, patience=4) and seconds(8) < seconds(8, sides=2)
+    assert seconds(8) < seconds(1 << 20, most_s=0.2) < seconds(1 << 20)
+
+
 def test_what_would_take_a_processor_days_is_for_a_gpu_or_for_who_asks():
     def bench(device, **asked):
         class Engines:
