@@ -13,7 +13,7 @@ namespace plumb {
 class Observer;  // dispatch/recorder.h: the gate tells it of every kernel that ran
 namespace detail {
 class Recorder;  // dispatch/recorder.h: the gate appends every op to it while a step is captured
-class Node;      // core/tape.h
+class Node;      // core/tape_node.h
 }  // namespace detail
 
 /// How the gate picks among the candidates for one piece of work.

@@ -102,8 +102,8 @@ class Tensor {
   /// A copy with its own memory: an op, with a gradient (ops/copy.h).
   Tensor clone() const;
   /// Writes the elements of x into this tensor's memory. It is an op that is observed and captured (ops/copy.h), unless
-  /// x is on another device: that copy is not captured. Puts nothing on the tape. Throws if x has another shape, dtype
-  /// or layout.
+  /// x is on another device. Puts nothing on the tape. Throws if x has another shape, dtype or layout, and inside a
+  /// capture if it is on another device.
   void copy_from(const Tensor& x);
 
   /// Asks for gradients with respect to this tensor; an existing gradient edge stays. Marks this handle and copies made

@@ -52,7 +52,7 @@ struct Linear {
 };
 
 /// Batch normalisation over (N, H, W), in the convention of the network's maker. Adds the addend, if there is one, and
-/// applies the activation, on the host inside the same kernel.
+/// applies the activation inside the same kernel.
 struct BatchNorm2d {
   Tensor weight, bias, running_mean, running_var;
   Convention convention = Convention::kPyTorch;

@@ -186,7 +186,7 @@ struct Pow {  // a^b; the gradient by b is 0 where a <= 0. Integers: truncated, 
 
 }  // namespace functors
 
-/// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
+/// All of them. Tests, gradient checks, benchmarks and all backends iterate over this list.
 using BinaryFunctors = detail::TypeList<functors::Add, functors::Sub, functors::Mul, functors::Div, functors::Maximum,
                                         functors::Minimum, functors::Pow>;
 

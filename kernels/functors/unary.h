@@ -272,7 +272,7 @@ struct Affine {  // scale x + shift for constants; scaling and negation are this
 
 }  // namespace functors
 
-/// All of them. Tests, gradient checks, benchmarks and both backends iterate over this list.
+/// All of them. Tests, gradient checks, benchmarks and all backends iterate over this list.
 using UnaryFunctors =
     detail::TypeList<functors::Relu, functors::LeakyRelu, functors::Sigmoid, functors::Tanh, functors::Gelu,
                      functors::GeluTanh, functors::Silu, functors::Softplus, functors::Exp, functors::Log,

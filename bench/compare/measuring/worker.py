@@ -11,7 +11,7 @@ import time
 
 
 class Refused(Exception):
-    """A request that a worker could not meet. `kind`: unsupported, memory, failed, died or hung."""
+    """A request that a worker could not meet. `kind`: absent, unsupported, memory, failed, died or hung."""
 
     def __init__(self, sentence, kind):
         super().__init__(sentence)
