@@ -32,7 +32,7 @@ class AtomicFile {
     check(fs::is_directory(folder, error), message("{} is a file, not a folder", folder.string()));
     check(fs::exists(old) || !fs::is_symlink(path, error), "it is a link to nothing");
     check(!fs::exists(old) || ::access(path.c_str(), W_OK) == 0);
-    target_ = fs::weakly_canonical(path, error);
+    target_ = fs::weakly_canonical(fs::absolute(path, error), error);  // a bare name has no folder of its own
     const bool can_be_named = ::access("/proc/self/fd", X_OK) == 0;
     const std::string where = fs::path(target_).parent_path().string();
     const int nameless = can_be_named ? ::open(where.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +62,32 @@ std::string printable(std::string line) {
   return line;
 }
 
+// Names of a user's networks and kinds may have any characters; a line has only printable ones of ASCII.
+std::string escaped(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    if (c >= ' ' && c <= '~' && c != '\\') {
+      line += c;
+      continue;
+    }
+    char code[5];
+    std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    line += code;
+  }
+  return line;
+}
+std::string unescaped(const std::string& line) {
+  std::string text;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const std::string code = line.substr(i, 4);
+    const bool is_code = code.size() == 4 && code.starts_with("\\x") && std::isxdigit(static_cast<unsigned char>(code[2])) &&
+                         std::isxdigit(static_cast<unsigned char>(code[3]));
+    text += is_code ? static_cast<char>(std::stoi(code.substr(2), nullptr, 16)) : line[i];
+    if (is_code) i += 3;
+  }
+  return text;
+}
+
 TunedAlgorithms read_choices(const fs::path& file, Device device) {
   constexpr const char* kWayOut = "delete the file to measure anew, or set PLUMB_CACHE=off";
   TunedAlgorithms choices;
@@ -81,7 +109,7 @@ TunedAlgorithms read_choices(const fs::path& file, Device device) {
     const size_t tab = line.find('\t');
     PLUMB_CHECK(tab != std::string::npos && tab > 0 && tab + 1 < line.size() && line.find('\t', tab + 1) == line.npos,
                 "{} is damaged in line {}; {}", file.string(), number, kWayOut);
-    choices[line.substr(0, tab)] = line.substr(tab + 1);
+    choices[unescaped(line.substr(0, tab))] = unescaped(line.substr(tab + 1));
   }
   return choices;
 }
@@ -129,9 +157,13 @@ void append_to_file(Device device, const std::string& work, const std::string& a
   const int fd = ::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return;
   bool is_alone = false;  // until it is closed; a process that has stopped while it was is not waited for
-  for (int tries = 0; tries < 500 && !(is_alone = ::flock(fd, LOCK_EX | LOCK_NB) == 0); ++tries) ::usleep(1000);
+  for (int tries = 0; tries < 500; ++tries) {
+    is_alone = ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (is_alone || (errno != EWOULDBLOCK && errno != EINTR)) break;  // or its file system has no locks
+    ::usleep(1000);
+  }
   if (is_alone) mend_end(fd);
-  const std::string line = work + "\t" + algorithm + "\n";
+  const std::string line = escaped(work) + "\t" + escaped(algorithm) + "\n";
   std::ignore = ::write(fd, line.data(), line.size());
   ::close(fd);
 }

@@ -90,7 +90,8 @@ requires std::invocable<F&> Program capture(F&& step) {
   });
 }
 
-/// A function of tensors that is captured once for each combination of input specs and replayed from then on.
+/// A function of tensors that is captured once for each combination of input specs and replayed from then on, with the
+/// kernels that the policy of that first call chose.
 ///
 /// Gradients: call grad inside the function, with respect to parameters or to its inputs (Tensor x = inputs[0];
 /// x.require_grad();), and return them. A replay puts nothing on the tape: outputs have no gradient edge, and an input

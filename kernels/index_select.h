@@ -10,7 +10,7 @@ struct IndexParams {
 };
 
 /// y from {x, index (N) of i64}: slice i of y along `dim` is slice index[i] of x. Any dtype and layout, the same for x
-/// and y. run throws Error on an index outside of x.
+/// and y. run throws Error on an index outside of x; on a device only if y has elements.
 struct IndexSelect {
   static constexpr char kName[] = "index_select";
   static constexpr char kBadIndex[] =

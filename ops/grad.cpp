@@ -271,6 +271,7 @@ TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const Tensor&
       y.spec());
   PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy is {}; it must be of y's spec {}",
               dy ? to_string(dy.spec()) : "an empty tensor", y.spec());
+  detail::number_after(y.node.get());  // what backward records follows it, whichever thread recorded y
   const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);
   const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kBackward);

@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "models/safetensors.h"
 #include "models/weights.h"
+#include "ops/copy.h"
 
 namespace plumb::training {
 namespace {
@@ -64,6 +65,14 @@ Checkpoint described(const TensorFileReader& reader) {
   return c;
 }
 
+std::string json_of(const TunedAlgorithms& choices) {
+  try {
+    return nlohmann::json(choices).dump();
+  } catch (const nlohmann::json::exception&) {
+    fail("save_checkpoint: a network or an algorithm has a name that is not UTF-8; name it by UTF-8");
+  }
+}
+
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor> state, const Checkpoint& c) {
@@ -76,7 +85,7 @@ void save_checkpoint(const fs::path& folder, std::span<const models::NamedTensor
               {"version", std::string(models::kCheckpointVersion)},
               {"epochs_done", std::to_string(c.epochs_done)},
               {"layout", to_string(c.layout)},
-              {"choices", nlohmann::json(c.choices).dump()}};
+              {"choices", json_of(c.choices)}};
   for (const auto& [key, value] : c.config) texts[std::string(kConfig) + key] = value;
   models::save_safetensors(checkpoint_file(folder), state, texts);
 }
@@ -115,7 +124,13 @@ Checkpoint load_checkpoint(const fs::path& folder, std::span<const models::Named
     const bool found = std::ranges::any_of(reader.entries(), [&](const auto& e) { return e.name == each.first; });
     PLUMB_CHECK(found, "the checkpoint {} lacks tensor {}", reader.file(), in_quotes(each.first));
   }
-  for (const auto& e : reader.entries()) reader.read(e, wanted[e.name]);
+  // All are read before one is written, so that a failing disk leaves everything as it was.
+  TensorList fresh;
+  for (const auto& e : reader.entries()) {
+    fresh.push_back(Tensor::empty(e.spec, MemoryClass::kParameter));
+    reader.read(e, fresh.back());
+  }
+  for (size_t i = 0; i < fresh.size(); ++i) copy_into(wanted[reader.entries()[i].name], fresh[i]);
   return checkpoint;
 }
 

@@ -28,7 +28,9 @@ class TrainingStep {
   TrainingStep& operator=(const TrainingStep&) = delete;
   /// {loss, predictions} of the batch by the parameters before the update; if captured, valid until the next step.
   TensorList operator()(const Tensor& images, const Tensor& labels);
-  /// The step for these images and labels as a program, captured whatever the mode is.
+  /// The step for these images and labels as a program, captured whatever the mode is. Of images in bf16 it reads the
+  /// copies of the parameters, which its own updates write: what else writes to a parameter is seen only after the next
+  /// call of this or of the step.
   Program program(const Tensor& images, const Tensor& labels);
 
  private:

@@ -52,6 +52,7 @@ std::string machine_signature() {
   std::string text = cpu_model() + cpu_isa() + " " + version() + " " + cpu::simd::kIsa;
   text += message(" {}", static_cast<int>(dnnl_get_effective_cpu_isa()));  // which ONEDNN_MAX_CPU_ISA may lower
   for (const std::string& v : library_versions()) text += v;
+  text += detail::kernels_digest();
   return std::to_string(std::hash<std::string>()(text));
 }
 
@@ -65,7 +66,7 @@ std::string device_signature(Device d) {
   const DeviceProperties& p = runtime_of(d).properties();
   std::string name;
   for (const char c : p.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-  std::string text = message("{}-sm{}-{}", name, p.capability, version());
+  std::string text = message("{}-sm{}-{}-{}", name, p.capability, version(), detail::kernels_digest());
   for (std::string v : device_library_versions(d)) {
     std::replace(v.begin(), v.end(), ' ', '-');
     text += "-" + v;

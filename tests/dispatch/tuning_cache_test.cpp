@@ -68,6 +68,20 @@ TEST(ChoicesOfAProcess, DISABLED_Child) {
 
 namespace fs = std::filesystem;
 
+// PLUMB_CACHE names this folder, for as long as it lives.
+class CacheIn {
+ public:
+  explicit CacheIn(const fs::path& folder) {
+    if (const char* set = std::getenv("PLUMB_CACHE")) old_ = set;
+    ::setenv("PLUMB_CACHE", folder.c_str(), 1);
+  }
+  CacheIn(const CacheIn&) = delete;
+  ~CacheIn() { old_ ? ::setenv("PLUMB_CACHE", old_->c_str(), 1) : ::unsetenv("PLUMB_CACHE"); }
+
+ private:
+  std::optional<std::string> old_;
+};
+
 class ChoicesOnDisk : public testing::Test {
  protected:
   static constexpr int kRefused = 92;  // and then the first of the list
@@ -117,8 +131,7 @@ TEST_F(ChoicesOnDisk, AreWrittenByOneProcessAndReadByTheNext) {
 
 // Processes that begin a file together, each with a result of its own.
 TEST_F(ChoicesOnDisk, AreAllThereWhoeverBeganTheFile) {
-  const auto old = std::getenv("PLUMB_CACHE") ? std::optional<std::string>(std::getenv("PLUMB_CACHE")) : std::nullopt;
-  ::setenv("PLUMB_CACHE", folder_.c_str(), 1);
+  const CacheIn here(folder_);
   constexpr int kProcesses = 6;
   for (int again = 0; again < 40; ++again) {
     fs::remove_all(folder_);
@@ -145,7 +158,25 @@ TEST_F(ChoicesOnDisk, AreAllThereWhoeverBeganTheFile) {
     for (const pid_t child : children) ::waitpid(child, nullptr, 0);
     ASSERT_EQ(lines().size(), 1u + kProcesses) << again;
   }
-  old ? ::setenv("PLUMB_CACHE", old->c_str(), 1) : ::unsetenv("PLUMB_CACHE");
+}
+
+TEST_F(ChoicesOnDisk, MayBeOfAnyNames) {
+  const CacheIn here(folder_);
+  const std::string work = "net\twork\n of \\x09 \xff and \u00fc", algorithm = "fa\tst";
+  const auto in_a_process = [](const auto& f) {
+    const pid_t child = ::fork();
+    if (child == 0) std::_Exit(f());
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const auto keep = [&] { return detail::keep_tuned(Device(), work, algorithm), 0; };
+  const auto is_found = [&] {
+    return detail::find_tuned(Device(), work, [&](const std::string& found) { return found == algorithm; }) ? 1 : 0;
+  };
+  EXPECT_EQ(in_a_process(keep), 0);
+  EXPECT_EQ(lines().size(), 2u);
+  EXPECT_EQ(in_a_process(is_found), 1);
 }
 
 TEST(ChoicesOfAProcess, DISABLED_ChildOfManyKeys) {

@@ -72,5 +72,19 @@ TEST(LargeTest, EveryOpTakesThem) {
   EXPECT_EQ(to(images, DType::kF32).numel(), images.numel());
 }
 
+// Places in an image are 32-bit numbers.
+TEST(LargeTest, ImagesOfLargeExtentsAreRefused) {
+  const DeviceScope on(test::a_described_device());
+  constexpr int64_t kExtent = int64_t{1} << 30;
+  constexpr char kWhy[] = "with their padding are too large for the kernels of a device";
+  for (const Shape& s : {Shape{1, 1, 1, kExtent}, Shape{1, 1, kExtent, 1}}) {
+    Tensor x = zeros(s, DType::kBf16);
+    const Pool2dParams pixel{.kernel = {1, 1}};
+    EXPECT_TRUE(test::refused([&] { conv2d(x, zeros(Shape{1, 1, 1, 1}, DType::kBf16), {}); }, kWhy));
+    EXPECT_TRUE(test::refused([&] { max_pool2d(x, pixel); }, kWhy));
+    EXPECT_TRUE(test::refused([&] { avg_pool2d(x, pixel); }, kWhy));
+  }
+}
+
 }  // namespace
 }  // namespace plumb

@@ -198,6 +198,12 @@ TEST_F(CheckpointTest, RefusesFoldersThatCannotBeMade) {
       refused([&] { save_checkpoint(root_ / "file" / "x", state(1), saved_); }, "cannot be made: Not a directory"));
 }
 
+TEST_F(CheckpointTest, RefusesNamesThatAreNotUtf8) {
+  Checkpoint c = saved_;
+  c.choices["layout of net \xff"] = "nhwc";
+  EXPECT_TRUE(refused([&] { save_checkpoint(folder_, state(1), c); }, "has a name that is not UTF-8"));
+}
+
 TEST_F(CheckpointTest, RefusesTensorsThatAreNotRowMajor) {
   auto source = state(1);
   source[0].tensor = Tensor::empty(TensorSpec(Shape{4, 3, 2, 2}, DType::kF32, Layout::kChwn));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "ops/conv2d.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
@@ -47,6 +49,15 @@ TEST(RecomputedTest, TheGraphOfWhatTheBlockCapturesIsLeftAlone) {
   const auto by_h = [&](const Tensor& t) { return t * h; };
   EXPECT_EQ(grad(sum(recomputed(by_h, h)), {x}, {.retain_graph = true})[0].at({0}), 18);  // h is as good as a number
   EXPECT_EQ(grad(sum(recomputed(by_h, x)), {x}, {.retain_graph = true})[0].at({0}), 6);
+  EXPECT_EQ(grad(sum(h), {w})[0].at({0}), 2);
+}
+
+// Whose own count of nodes is lower.
+TEST(RecomputedTest, TheGraphOfWhatItCapturesIsLeftAloneByAnotherThread) {
+  const Tensor x = full({3}, 2, DType::kF32).require_grad(), w = full({3}, 3, DType::kF32).require_grad();
+  const Tensor h = x * w;
+  const Tensor loss = sum(recomputed([&](const Tensor& t) { return t * h; }, x));
+  std::thread([&] { EXPECT_EQ(grad(loss, {x})[0].at({0}), 6); }).join();
   EXPECT_EQ(grad(sum(h), {w})[0].at({0}), 2);
 }
 

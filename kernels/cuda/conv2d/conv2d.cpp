@@ -5,6 +5,7 @@
 #include "kernels/cuda/conv2d/depthwise.h"
 #include "kernels/cuda/conv2d/direct.h"
 #include "kernels/cuda/conv2d/krsc.h"
+#include "kernels/cuda/extents.h"
 #include "kernels/cuda/gemm/gemm.h"
 #include "kernels/cuda/vendor/offers.h"
 
@@ -121,15 +122,6 @@ class Planner {
   Strides xs_, ws_, ys_;
 };
 
-void check_extents(const char* name, const TensorSpec& image, const Params& p) {
-  constexpr int64_t kMost = int64_t{1} << 30;  // places in the padded image are 32-bit numbers
-  for (int i = 0; i < 2; ++i) {
-    const int64_t padded = image.shape[2 + i] + p.padding[2 * i] + p.padding[2 * i + 1];
-    PLUMB_CHECK(padded < kMost, "{}: images of {} with their padding are too large for the kernels of a device", name,
-                image);
-  }
-}
-
 // The kernels of one direction: the library's on the tensors as they are, for weights in krsc where that is another
 // layout, and with channels padded; then our own. Tensor cores want krsc; the engines of strict f32 would convert it
 // back. The first of cuDNN's depthwise engines are compiled at run time, and in strict f32 some directions have slow
@@ -171,17 +163,17 @@ void cuda::offer_direct(ConvDirection direction, const ConvSpecs& s, const Probl
 }
 
 void Conv2dForward::cuda(const Problem<Params>& p, Candidates& c) {
-  check_extents("conv2d", p.in[0], p.params);
+  cuda::check_extents("conv2d", p.in[0], p.params.padding);
   offer_all(cuda::ConvDirection::kForward, {p.in[0], p.in[1], p.out[0]}, p, c);
 }
 
 void Conv2dBackwardInput::cuda(const Problem<Params>& p, Candidates& c) {
-  check_extents("conv2d_backward_input", p.out[0], p.params);
+  cuda::check_extents("conv2d_backward_input", p.out[0], p.params.padding);
   offer_all(cuda::ConvDirection::kBackwardInput, {p.out[0], p.in[1], p.in[0]}, p, c);
 }
 
 void Conv2dBackwardWeight::cuda(const Problem<Params>& p, Candidates& c) {
-  check_extents("conv2d_backward_weight", p.in[1], p.params);
+  cuda::check_extents("conv2d_backward_weight", p.in[1], p.params.padding);
   offer_all(cuda::ConvDirection::kBackwardWeight, {p.in[1], p.out[0], p.in[0]}, p, c);
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/element.h"
+#include "kernels/cuda/extents.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pooling/pieces.h"
 #include "kernels/cuda/vendor/offers.h"
@@ -275,6 +276,7 @@ void offer_cells(const char* name, const Problem<Pool2dParams>& p, const Windows
 }  // namespace
 
 void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::check_extents("max_pool2d", p.in[0], p.params.padding);
   cuda::offer_max_pool2d_pieces(p, c);
   const Windows w(p.in[0], p.out[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype,
@@ -283,6 +285,7 @@ void MaxPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::check_extents("max_pool2d", p.out[0], p.params.padding);
   cuda::offer_max_pool2d_backward_stream(p, c);
   cuda::offer_max_pool2d_backward_pieces(p, c);
   const Windows w(p.out[0], p.in[0], p.params);
@@ -293,12 +296,14 @@ void MaxPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void MaxPool2dGather::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::check_extents("max_pool2d", p.in[0], p.params.padding);
   const Windows w(p.in[0], p.out[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype,
                          [&]<class T>() { offer<max_gather_kernel<T>, T>("plumb:max_pool2d_gather", p, w, c); });
 }
 
 void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::check_extents("avg_pool2d", p.in[0], p.params.padding);
   cuda::offer_avg_pool2d_pieces(p, c);
   const Windows w(p.in[0], p.out[0], p.params);
   cuda::dispatch_compute(p.in[0].dtype,
@@ -307,6 +312,7 @@ void AvgPool2dForward::cuda(const Problem<Params>& p, Candidates& c) {
 }
 
 void AvgPool2dBackward::cuda(const Problem<Params>& p, Candidates& c) {
+  cuda::check_extents("avg_pool2d", p.out[0], p.params.padding);
   cuda::offer_avg_pool2d_backward_stream(p, c);
   cuda::offer_avg_pool2d_backward_pieces(p, c);
   const Windows w(p.out[0], p.in[0], p.params);
