@@ -19,8 +19,8 @@ std::vector<std::string> library_versions();
 /// The versions of the vendor's libraries that provide a GPU's kernels, present or described: "cuDNN 9.19.0". Empty for
 /// other devices.
 std::vector<std::string> device_library_versions(Device d);
-/// A short text without spaces. It changes with the processor, with a library's or Plumbline's version, with the sources
-/// of its kernels, and with the instructions that they were compiled for.
+/// A short text without spaces. It changes with the processor, with a library's or Plumbline's version, with the
+/// sources of its kernels, and with the instructions that they were compiled for.
 std::string machine_signature();
 /// The same for the kernels of another device: its name, in characters fit for a file name, and what its results depend
 /// on. For the host, machine_signature().

@@ -80,7 +80,8 @@ std::string unescaped(const std::string& line) {
   std::string text;
   for (size_t i = 0; i < line.size(); ++i) {
     const std::string code = line.substr(i, 4);
-    const bool is_code = code.size() == 4 && code.starts_with("\\x") && std::isxdigit(static_cast<unsigned char>(code[2])) &&
+    const bool is_code = code.size() == 4 && code.starts_with("\\x") &&
+                         std::isxdigit(static_cast<unsigned char>(code[2])) &&
                          std::isxdigit(static_cast<unsigned char>(code[3]));
     text += is_code ? static_cast<char>(std::stoi(code.substr(2), nullptr, 16)) : line[i];
     if (is_code) i += 3;

@@ -80,7 +80,7 @@ TEST(LargeTest, ImagesOfLargeExtentsAreRefused) {
   for (const Shape& s : {Shape{1, 1, 1, kExtent}, Shape{1, 1, kExtent, 1}}) {
     Tensor x = zeros(s, DType::kBf16);
     const Pool2dParams pixel{.kernel = {1, 1}};
-    EXPECT_TRUE(test::refused([&] { conv2d(x, zeros(Shape{1, 1, 1, 1}, DType::kBf16), {}); }, kWhy));
+    EXPECT_TRUE(test::refused([&] { conv2d(x, zeros(Shape{1, 1, 1, 1}, DType::kBf16), Conv2dParams{}); }, kWhy));
     EXPECT_TRUE(test::refused([&] { max_pool2d(x, pixel); }, kWhy));
     EXPECT_TRUE(test::refused([&] { avg_pool2d(x, pixel); }, kWhy));
   }
