@@ -61,7 +61,7 @@ class Forward final : public Kernel {
         m2[i] += square - sum * sum * per_added + delta * delta * between;
       };
       n += added;
-      if (v_.columns == v_.channels) {
+      if (v_.columns == v_.channels) {  // neighbours lie side by side, for vectors
         for (int64_t i = 0; i < count; ++i) {
           const double* const at = pivots + first + i;
           merge(i, at[0], at[partial_], at[2 * partial_]);
