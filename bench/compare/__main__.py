@@ -136,7 +136,7 @@ def measure(words):
     parser.add_argument("--batch", nargs="+", type=int, metavar="N", default=[],
                         help="of ops and networks, in ops, train and table2; default 32 (table2: 250), and with --full several")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
-                        help=f"of {', '.join(NETWORKS)}, in train; default {', '.join(train.QUICK)}, and with --full all")
+                        help=f"of {', '.join(NETWORKS)}, in train and for the shapes of ops; default {', '.join(train.QUICK)} in train, and else all")
     parser.add_argument("--modes", nargs="+", metavar="MODE", default=["usual"],
                         help=f"of the frameworks: usual (the default), all, or some of {', '.join(modes_of_any(FRAMEWORKS, 'cuda'))}; "
                              "with --full all in the rows that the quick comparison has")

@@ -28,9 +28,11 @@ LARGE, MOST_OF_LARGE = "resnet50.", 32
 
 
 def table_of(bench, batch):
-    """What is measured in a batch; whose images are large, on a processor, only up to MOST_OF_LARGE unless the user asks for the batch."""
+    """What is measured in a batch: of all networks, or those that the user asks for. Whose images are large, on a processor, only up to
+    MOST_OF_LARGE unless the user asks for the batch."""
     leaves_out = bench.engines.device == "cpu" and not bench.batches and batch > MOST_OF_LARGE
-    return [line for line in catalogue.read_table() if not (leaves_out and line[1].startswith(LARGE))]
+    asked = tuple(f"{network}." for network in bench.networks) or ""
+    return [line for line in catalogue.read_table() if line[1].startswith(asked) and not (leaves_out and line[1].startswith(LARGE))]
 
 
 def forward_problems(bench):

@@ -175,6 +175,17 @@ def test_what_would_take_a_processor_days_is_for_a_gpu_or_for_who_asks():
         assert {p.batch for p in ops.problems(asked) if p.name.startswith("vgg16.")} == (of_large_images | {250})
 
 
+def test_ops_have_the_shapes_of_the_networks_that_are_asked_for():
+    class Engines:
+        device, tcmalloc = "cpu", None
+    def of(networks):
+        bench = Bench(engines=Engines, frameworks=(), store=None, run=None, environment={"f32_gflops": 100.0, "bf16_gflops": 100.0}, console=None,
+                      full=True, networks=networks)
+        return {p.name.partition(".")[0] for p in ops.problems(bench)}
+    assert of(("vgg16", "resnet20")) == {"vgg16", "resnet20"}
+    assert of(()) > set(NETWORKS) | {"bert", "mobilenet"}
+
+
 def test_a_batch_that_does_not_fit_leaves_a_reason_and_a_smaller_one():
     asked = [network_problem("resnet50", batch) for batch in (1, 250)] + [network_problem("resnet20", 250)]
     free, left_out = memory.needed_bytes(network_problem("resnet50", 64), VARIANTS), []
