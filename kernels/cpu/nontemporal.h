@@ -86,6 +86,19 @@ void stream_alone(float* to, V v) {
 
 inline void nontemporal_fence() { _mm_sfence(); }
 
+/// write(to) must write n elements to `to`, which is y; or, with `streams`, a buffer that is then streamed into y, if
+/// they fit into it. In each source the bytes behind those of these elements are prefetched. The thread must call
+/// nontemporal_fence() in the end.
+template <class T, class Write>
+void write_past(T* y, int64_t n, bool streams, std::span<const Source> sources, const Write& write) {
+  constexpr int64_t kSize = sizeof(T), kStaged = 4 * kStageBytes / kSize;
+  if (!streams || n > kStaged) return write(y);
+  alignas(64) T stage[kStaged];
+  write(stage);
+  copy_nontemporal(reinterpret_cast<uint8_t*>(y), reinterpret_cast<const uint8_t*>(stage), n * kSize, sources,
+                   n * kSize);
+}
+
 /// Writes the n elements of y on all threads. write(begin, end, to) must write the elements [begin, end) to `to`, which
 /// is in y or in a small buffer that is then streamed into y. The sources are prefetched.
 template <class T, class Write>

@@ -79,7 +79,11 @@ class TransposeKernel final : public Kernel {
     const int64_t grain = std::max<int64_t>(1, kGrainBytes / (i_.size * j_.size * kSize));
     parallel_for(panels_, grain, [&](int64_t begin, int64_t end) {
       if (is_narrow()) {
-        for (int64_t k = begin; k < end; ++k) write_narrow(panel(k), x, y);
+        for (int64_t k = begin, n; k < end; k += n) {
+          n = neighbours(k, end);
+          Panel p = panel(k);
+          for (int64_t i = 0; i < n; ++i, p.x += outer_[0].x_stride, p.y += outer_[0].y_stride) write_narrow(p, x, y);
+        }
       } else {
         write_panels(begin, end, x, y);
       }
@@ -125,6 +129,13 @@ class TransposeKernel final : public Kernel {
       rest /= outer_[d].extent;
     }
     return p;
+  }
+
+  // How many panels from k on, but before `end`, are whole matrices a stride apart: to find each would take longer than
+  // to transpose it.
+  int64_t neighbours(int64_t k, int64_t end) const {
+    if (i_.count * j_.count > 1 || outer_rank_ == 0) return 1;
+    return std::min(end - k, outer_[0].extent - k % outer_[0].extent);
   }
 
   void write_narrow(const Panel& p, const T* x, T* y) const {
@@ -174,7 +185,7 @@ class TransposeKernel final : public Kernel {
   bool streams_ = false, along_x_ = false;
   Chain of_i_, of_j_;  // contiguous in y, with steps in x; and contiguous in x, with steps in y
   Pieces i_, j_;
-  Outer outer_[kMaxRank];
+  Outer outer_[kMaxRank] = {};
   int outer_rank_ = 0;
   int64_t panels_;
 };

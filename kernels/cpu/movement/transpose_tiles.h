@@ -60,6 +60,28 @@ void transpose_tile(const T* x, const int64_t* x_rows, T* y, const int64_t* y_ro
   for (int r = 0; r < kTile<T>; ++r) *reinterpret_cast<UnalignedTileRow<T>*>(y + y_rows[r]) = row[r];
 }
 
+// Whether vectors can load and store the first elements of a tile's row: their lanes are the elements, or words of
+// which an element has several.
+template <class T>
+inline constexpr bool kHasParts = sizeof(T) >= 4 || kTile<T> == simd::kLanes;
+template <class T>
+inline constexpr int64_t kWords = std::max<int64_t>(1, sizeof(T) / 4);
+
+// The same of the first I rows and J columns of x, neither more than a tile's.
+template <class T>
+void transpose_part(const T* x, int64_t x_step, int64_t I, T* y, int64_t y_step, int64_t J) {
+  TileRow<T> row[kTile<T>];
+#pragma GCC unroll 16
+  for (int r = 0; r < kTile<T>; ++r) {
+    row[r] = r < I ? simd::bytes::load<TileRow<T>>(x + r * x_step, J * kWords<T>) : TileRow<T>{};
+  }
+  transpose_blocks<T, kTile<T> / 2>(row);
+#pragma GCC unroll 16
+  for (int r = 0; r < kTile<T>; ++r) {
+    if (r < J) simd::bytes::store(y + r * y_step, row[r], I * kWords<T>);
+  }
+}
+
 // Calls body(i, j) for the corners of tiles that cover I x J; the last tile of a row or column overlaps its neighbour.
 template <class T, class Body>
 void for_tiles(int64_t I, int64_t J, bool j_inner, const Body& body) {
@@ -146,7 +168,14 @@ void transpose_narrow(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t 
     case 4: return tiles::deinterleave<T, 4>(x, x_step, y, y_step, I);
     default: break;
   }
-  if (I < J) {
+  if constexpr (tiles::kHasParts<T>) {
+    for (int64_t j = 0; j < J; j += kTile<T>) {
+      for (int64_t i = 0; i < I; i += kTile<T>) {
+        tiles::transpose_part(x + i * x_step + j, x_step, std::min<int64_t>(kTile<T>, I - i), y + j * y_step + i,
+                              y_step, std::min<int64_t>(kTile<T>, J - j));
+      }
+    }
+  } else if (I < J) {
     for (int64_t i = 0; i < I; ++i) {
       for (int64_t j = 0; j < J; ++j) y[j * y_step + i] = x[i * x_step + j];
     }

@@ -28,7 +28,7 @@ void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
 template <class T, class C = Compute<T>>
 double forward_row(const T* x, int64_t classes, int64_t label, C* statistics) {
   const C largest = simd_max<C>(classes, [&](int64_t j) { return load(x + j); });
-  const double sum = simd_sum<C>(classes, [&](int64_t j) { return math::exp(load(x + j) - largest); });
+  const double sum = simd_sum<C>(classes, [&](int64_t j) { return math::exp_below(load(x + j) - largest); });
   const double log_sum = std::log(sum);
   statistics[0] = largest;
   statistics[1] = static_cast<C>(log_sum);
@@ -53,7 +53,7 @@ std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction red
       }
     };
     by_rows<T>(
-        rows, classes,
+        rows, classes, false,
         [&](int64_t i) {
           double of_rows[kSide];
           cross_entropy_short_rows(x + i * classes, classes, labels + i, statistics + 2 * i, of_rows);
@@ -72,14 +72,14 @@ std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction red
 // Read before dx is written.
 template <class T, class C = Compute<T>>
 C of_label(const T* x, int64_t label, C largest, C log_sum, C dy) {
-  return (math::exp((load(x + label) - largest) - log_sum) - C(1)) * dy;
+  return (math::exp_below((load(x + label) - largest) - log_sum) - C(1)) * dy;
 }
 
 template <class T, class C = Compute<T>>
 void backward_row(const T* x, int64_t classes, int64_t label, C largest, C log_sum, C dy, T* dx) {
   const C labelled = of_label(x, label, largest, log_sum, dy);
 #pragma GCC ivdep
-  for (int64_t j = 0; j < classes; ++j) store(dx + j, math::exp((load(x + j) - largest) - log_sum) * dy);
+  for (int64_t j = 0; j < classes; ++j) store(dx + j, math::exp_below((load(x + j) - largest) - log_sum) * dy);
   store(dx + label, labelled);
 }
 
@@ -95,7 +95,7 @@ std::unique_ptr<Kernel> backward(int64_t rows, int64_t classes, LossReduction re
     const C count = reduction == LossReduction::kMean ? static_cast<C>(rows) : C(1);
     const auto gradient_of = [&](int64_t i) { return (reduction == LossReduction::kNone ? dy[i] : dy[0]) / count; };
     by_rows<T>(
-        rows, classes,
+        rows, classes, false,
         [&](int64_t i) {
           C d[kSide], labelled[kSide];
           for (int64_t s = 0; s < kSide; ++s) {

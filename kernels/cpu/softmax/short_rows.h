@@ -2,6 +2,7 @@
 // computing it: kSide rows at a time, side by side.
 #pragma once
 
+#include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/runs.h"
 #include "kernels/functors/math.h"
@@ -12,14 +13,16 @@ namespace plumb::cpu {
 inline constexpr int64_t kLongestShortRow = 128;
 
 /// Calls side(i) for kSide rows of n elements of T from number i on if they are short, and one(i) for each row that is
-/// left over, or if they are not. Which these are does not depend on the number of threads.
+/// left over, or if they are not. Which these are does not depend on the number of threads. `streams`: whether they
+/// write past the caches.
 template <class T, class Side, class One>
-void by_rows(int64_t rows, int64_t n, const Side& side, const One& one) {
+void by_rows(int64_t rows, int64_t n, bool streams, const Side& side, const One& one) {
   const bool are_short = n <= kLongestShortRow;
   const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / n;
   parallel_for(rows, grain, are_short ? kSide : 1, [&](int64_t begin, int64_t end) {
     for (; are_short && begin + kSide <= end; begin += kSide) side(begin);
     for (; begin < end; ++begin) one(begin);
+    if (streams) nontemporal_fence();
   });
 }
 
@@ -79,11 +82,12 @@ void softmax_short_rows(int64_t n, const T* x, T* y) {
   C largest[kSide], total[kSide];
   short_rows::read_below_largest(x, n, value, largest);
   if constexpr (kLog) {
-    short_rows::sum(n, total, [&](int64_t i, int64_t s) { return functors::math::exp(value[i][s]); });
+    short_rows::sum(n, total, [&](int64_t i, int64_t s) { return functors::math::exp_below(value[i][s]); });
     short_rows::each([&](int64_t s) { total[s] = functors::math::log(total[s]); });
     short_rows::write(y, n, [&](int64_t i, int64_t s) { return value[i][s] - total[s]; });
   } else {
-    short_rows::sum(n, total, [&](int64_t i, int64_t s) { return value[i][s] = functors::math::exp(value[i][s]); });
+    short_rows::sum(n, total,
+                    [&](int64_t i, int64_t s) { return value[i][s] = functors::math::exp_below(value[i][s]); });
     short_rows::each([&](int64_t s) { total[s] = 1 / total[s]; });
     short_rows::write(y, n, [&](int64_t i, int64_t s) { return value[i][s] * total[s]; });
   }
@@ -99,7 +103,7 @@ void softmax_backward_short_rows(int64_t n, const T* dy, const T* y, T* dx) {
   short_rows::read(y, n, v);
   short_rows::sum(n, total, [&](int64_t i, int64_t s) { return kLog ? d[i][s] : d[i][s] * v[i][s]; });
   short_rows::write(dx, n, [&](int64_t i, int64_t s) {
-    return kLog ? d[i][s] - functors::math::exp(v[i][s]) * total[s] : v[i][s] * (d[i][s] - total[s]);
+    return kLog ? d[i][s] - functors::math::exp_below(v[i][s]) * total[s] : v[i][s] * (d[i][s] - total[s]);
   });
 }
 
@@ -109,7 +113,7 @@ void cross_entropy_short_rows(const T* x, int64_t n, const int64_t* labels, C* s
   short_rows::Elements<C> value;
   C largest[kSide], total[kSide];
   short_rows::read_below_largest(x, n, value, largest);
-  short_rows::sum(n, total, [&](int64_t i, int64_t s) { return functors::math::exp(value[i][s]); });
+  short_rows::sum(n, total, [&](int64_t i, int64_t s) { return functors::math::exp_below(value[i][s]); });
   for (int64_t s = 0; s < kSide; ++s) {
     const double log_sum = std::log(static_cast<double>(total[s]));
     statistics[2 * s] = largest[s];
@@ -125,8 +129,9 @@ void cross_entropy_backward_short_rows(const T* x, int64_t n, const C* statistic
   short_rows::read(x, n, value);
   C largest[kSide], log_sum[kSide];
   short_rows::each([&](int64_t s) { largest[s] = statistics[2 * s], log_sum[s] = statistics[2 * s + 1]; });
-  short_rows::write(
-      dx, n, [&](int64_t i, int64_t s) { return functors::math::exp((value[i][s] - largest[s]) - log_sum[s]) * d[s]; });
+  short_rows::write(dx, n, [&](int64_t i, int64_t s) {
+    return functors::math::exp_below((value[i][s] - largest[s]) - log_sum[s]) * d[s];
+  });
 }
 
 }  // namespace plumb::cpu

@@ -1,6 +1,7 @@
 #include "kernels/softmax.h"
 
 #include "kernels/cpu/element.h"
+#include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
@@ -31,7 +32,7 @@ template <class T, bool kLog>
 void forward_row(int64_t n, const T* x, T* y) {
   using C = Compute<T>;
   const C largest = simd_max<C>(n, [&](int64_t i) { return load(x + i); });
-  const auto power = [&](int64_t i) { return math::exp(load(x + i) - largest); };
+  const auto power = [&](int64_t i) { return math::exp_below(load(x + i) - largest); };
   if constexpr (kLog) {
     const C log_sum = static_cast<C>(std::log(simd_sum<C>(n, power)));
 #pragma GCC ivdep
@@ -62,31 +63,42 @@ void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     const C d = load(dy + i), v = load(y + i);
-    store(dx + i, kLog ? d - math::exp(v) * total : v * (d - total));
+    store(dx + i, kLog ? d - math::exp_below(v) * total : v * (d - total));
   }
 }
 
 template <class T, bool kLog, bool kBackward>
 std::unique_ptr<Kernel> rows_kernel(int64_t rows, int64_t n) {
   return make_kernel("plumb:softmax:rows", [rows, n](const Launch& l) {
+    const bool streams = rows * n * static_cast<int64_t>(sizeof(T)) >= nontemporal_bytes;
     const auto in = [&](size_t i, int64_t row) { return static_cast<const T*>(l.in[i]) + row * n; };
-    const auto out = [&](int64_t row) { return static_cast<T*>(l.out[0]) + row * n; };
+    const auto write = [&](int64_t row, int64_t count, const auto& values) {
+      const Source sources[] = {{in(0, row)}, {in(kBackward ? 1 : 0, row)}};
+      write_past(static_cast<T*>(l.out[0]) + row * n, count * n, streams, {sources, kBackward ? 2u : 1u}, values);
+    };
     if constexpr (kBackward) {
-      by_rows<T>(
-          rows, n, [&](int64_t i) { softmax_backward_short_rows<T, kLog>(n, in(0, i), in(1, i), out(i)); },
-          [&](int64_t i) { backward_row<T, kLog>(n, in(0, i), in(1, i), out(i)); });
+      const auto side = [&](int64_t i) {
+        write(i, kSide, [&](T* to) { softmax_backward_short_rows<T, kLog>(n, in(0, i), in(1, i), to); });
+      };
+      const auto one = [&](int64_t i) {
+        write(i, 1, [&](T* to) { backward_row<T, kLog>(n, in(0, i), in(1, i), to); });
+      };
+      by_rows<T>(rows, n, streams, side, one);
     } else {
-      by_rows<T>(
-          rows, n, [&](int64_t i) { softmax_short_rows<T, kLog>(n, in(0, i), out(i)); },
-          [&](int64_t i) { forward_row<T, kLog>(n, in(0, i), out(i)); });
+      const auto side = [&](int64_t i) {
+        write(i, kSide, [&](T* to) { softmax_short_rows<T, kLog>(n, in(0, i), to); });
+      };
+      const auto one = [&](int64_t i) { write(i, 1, [&](T* to) { forward_row<T, kLog>(n, in(0, i), to); }); };
+      by_rows<T>(rows, n, streams, side, one);
     }
   });
 }
 
-// Another dimension: up to kColumns neighbouring columns; `step` is the distance along the softmax dimension.
+// Another dimension: up to kColumns neighbouring columns; `step` and `to_step` are the distances along the softmax
+// dimension.
 
 template <class T, bool kLog>
-void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
+void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y, int64_t to_step) {
   using C = Compute<T>;
   C largest[kColumns], total[kColumns];
   std::fill_n(largest, width, -std::numeric_limits<C>::infinity());
@@ -96,11 +108,11 @@ void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
       largest[j] = v > largest[j] ? v : largest[j];
     }
   }
-  const auto power = [&](int64_t k, int64_t j) { return math::exp(load(x + k * step + j) - largest[j]); };
+  const auto power = [&](int64_t k, int64_t j) { return math::exp_below(load(x + k * step + j) - largest[j]); };
   constexpr bool kWait = !kLog && std::is_same_v<T, C>;
   column_sums<C>(n, width, total, [&](int64_t k, int64_t j) {
     const C e = power(k, j);
-    if constexpr (kWait) y[k * step + j] = e;
+    if constexpr (kWait) y[k * to_step + j] = e;
     return e;
   });
 #pragma GCC ivdep
@@ -108,18 +120,18 @@ void forward_columns(int64_t n, int64_t step, int64_t width, const T* x, T* y) {
   for (int64_t k = 0; k < n; ++k) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < width; ++j) {
-      const int64_t at = k * step + j;
+      T* const to = y + k * to_step + j;
       if constexpr (kLog) {
-        store(y + at, (load(x + at) - largest[j]) - total[j]);
+        store(to, (load(x + k * step + j) - largest[j]) - total[j]);
       } else {
-        store(y + at, (kWait ? load(y + at) : power(k, j)) * total[j]);
+        store(to, (kWait ? load(to) : power(k, j)) * total[j]);
       }
     }
   }
 }
 
 template <class T, bool kLog>
-void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const T* y, T* dx) {
+void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const T* y, T* dx, int64_t to_step) {
   using C = Compute<T>;
   C total[kColumns];
   column_sums<C>(n, width, total, [&](int64_t k, int64_t j) {
@@ -130,7 +142,7 @@ void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const
     for (int64_t j = 0; j < width; ++j) {
       const int64_t at = k * step + j;
       const C d = load(dy + at), v = load(y + at);
-      store(dx + at, kLog ? d - math::exp(v) * total[j] : v * (d - total[j]));
+      store(dx + k * to_step + j, kLog ? d - math::exp_below(v) * total[j] : v * (d - total[j]));
     }
   }
 }
@@ -138,20 +150,32 @@ void backward_columns(int64_t n, int64_t step, int64_t width, const T* dy, const
 template <class T, bool kLog, bool kBackward>
 std::unique_ptr<Kernel> columns_kernel(const Slices& s) {
   return make_kernel("plumb:softmax:columns", [s](const Launch& l) {
+    constexpr int64_t kSize = sizeof(T), kStaged = (64 << 10) / kSize;
+    const bool streams = s.outer * s.extent * s.inner * kSize >= nontemporal_bytes && s.extent * kColumns <= kStaged;
     const int64_t blocks = ceil_div(s.inner, kColumns);
-    const int64_t bytes = s.extent * std::min(s.inner, kColumns) * static_cast<int64_t>(sizeof(T));
+    const int64_t bytes = s.extent * std::min(s.inner, kColumns) * kSize;
     parallel_for(s.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
+      alignas(64) T stage[kStaged];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns, width = std::min(kColumns, s.inner - first);
         const int64_t at = i / blocks * s.extent * s.inner + first;
         const auto in = [&](size_t k) { return static_cast<const T*>(l.in[k]) + at; };
         auto* const out = static_cast<T*>(l.out[0]) + at;
+        T* const to = streams ? stage : out;
+        const int64_t to_step = streams ? kColumns : s.inner;
         if constexpr (kBackward) {
-          backward_columns<T, kLog>(s.extent, s.inner, width, in(0), in(1), out);
+          backward_columns<T, kLog>(s.extent, s.inner, width, in(0), in(1), to, to_step);
         } else {
-          forward_columns<T, kLog>(s.extent, s.inner, width, in(0), out);
+          forward_columns<T, kLog>(s.extent, s.inner, width, in(0), to, to_step);
+        }
+        for (int64_t k = 0; streams && k < s.extent; ++k) {
+          const Source sources[] = {{in(0) + k * s.inner}, {in(kBackward ? 1 : 0) + k * s.inner}};
+          copy_nontemporal(reinterpret_cast<uint8_t*>(out + k * s.inner),
+                           reinterpret_cast<const uint8_t*>(stage + k * kColumns), width * kSize,
+                           {sources, kBackward ? 2u : 1u}, kColumns * kSize);
         }
       }
+      if (streams) nontemporal_fence();
     });
   });
 }
