@@ -100,40 +100,45 @@ PLUMB_HOST_DEVICE inline double gauss(double x) { return std::exp(-0.5 * x * x);
 PLUMB_HOST_DEVICE inline float gauss(float x) { return exp_below(-0.5f * x * x); }
 
 namespace detail {
-inline constexpr int32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt 1/2
-/// log(2^n (1 + r)) for 1 + r in [sqrt 1/2, sqrt 2): a polynomial.
+inline constexpr uint32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt 1/2
+/// The n of a positive number 2^n (1 + r) of these bits, with 1 + r in [sqrt 1/2, sqrt 2), and that 1 + r.
+PLUMB_HOST_DEVICE inline int32_t power_in(uint32_t bits) { return static_cast<int32_t>(bits - kRootHalf) >> 23; }
+PLUMB_HOST_DEVICE inline float without_power(uint32_t bits, int32_t n) {
+  return std::bit_cast<float>(bits - (static_cast<uint32_t>(n) << 23));
+}
+/// log(2^n (1 + r)) for these: a polynomial.
 PLUMB_HOST_DEVICE inline float log_of(float n, float r) {
   const float p =
       detail::polynomial(r, 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
                          -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f);
-  const float small = p * r * r * r - n * 2.12194440e-4f - 0.5f * r * r;
+  const float square = r * r;
+  const float small = p * (square * r) - (n * 2.12194440e-4f + 0.5f * square);
   return n * 0.693359375f + (r + small);
 }
 }  // namespace detail
 
 PLUMB_HOST_DEVICE inline double log(double x) { return std::log(x); }
-/// 1 ulp. x = 2^n (1 + r); numbers too small to be normal are made so first.
+/// 1 ulp. x = 2^n (1 + r); numbers too small to be normal are made so first. What has no logarithm goes the same way.
 PLUMB_HOST_DEVICE inline float log(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const bool is_inside = x > 0.0f && x < kInfinity, is_tiny = x < std::numeric_limits<float>::min();
-  const float inside = is_inside ? (is_tiny ? x * 0x1p23f : x) : 1.0f;
-  const auto bits = std::bit_cast<int32_t>(inside);
-  const int32_t whole = (bits - detail::kRootHalf) >> 23;
-  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
-  const float n = static_cast<float>(is_tiny ? whole - 23 : whole);
-  const float outside = x == kInfinity ? x : (x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
-  return is_inside ? detail::log_of(n, mantissa - 1.0f) : outside;
+  const bool is_tiny = x < std::numeric_limits<float>::min();
+  const auto bits = std::bit_cast<uint32_t>(is_tiny ? x * 0x1p23f : x);
+  const int32_t n = detail::power_in(bits);
+  const float power = static_cast<float>(n) - (is_tiny ? 23.0f : 0.0f);
+  const float inside = detail::log_of(power, detail::without_power(bits, n) - 1.0f);
+  const float outside = x > 0.0f ? x : (x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
+  return x > 0.0f && x < kInfinity ? inside : outside;
 }
 namespace detail {
 PLUMB_HOST_DEVICE inline double log1p_inside(double x) { return std::log1p(x); }
-/// log1p of a finite number above -1, or NaN. 1 + x = 2^n (1 + r) with 1 + r in [sqrt 1/2, sqrt 2), and a polynomial
-/// for log(1 + r); r has back what 1 + x was rounded by.
+/// log1p of a finite number above -1, or NaN. 1 + x = 2^n (1 + r), and a polynomial for log(1 + r); r has back
+/// what 1 + x was rounded by.
 PLUMB_HOST_DEVICE inline float log1p_inside(float x) {
   const float sum = 1.0f + x, lost = x - (sum - 1.0f);
-  const auto bits = std::bit_cast<int32_t>(sum);
-  const int32_t whole = (bits - kRootHalf) >> 23;
-  const float mantissa = std::bit_cast<float>(bits - whole * (1 << 23));
-  return log_of(static_cast<float>(whole), (mantissa - 1.0f) + lost * (mantissa / sum));
+  const auto bits = std::bit_cast<uint32_t>(sum);
+  const int32_t n = power_in(bits);
+  const float mantissa = without_power(bits, n);
+  return log_of(static_cast<float>(n), (mantissa - 1.0f) + lost * (mantissa / sum));
 }
 }  // namespace detail
 

@@ -88,6 +88,8 @@ TEST(Permute, AgreesWithLoopsForEveryOrder) {
                           {3, 5, 17, 9},
                           {2, 33, 4, 17},
                           {17, 1, 33, 2},
+                          {3, 7, 15, 15},
+                          {2, 6, 40, 8},
                           {2, 3, 4, 5, 6},
                           {3, 2, 17, 1, 18},
                           {2, 3, 1, 2, 3, 17}};
@@ -102,12 +104,21 @@ TEST(Permute, AgreesWithLoopsForEveryOrder) {
 
 TEST(Permute, AgreesWithLoopsInAllDTypesAndSizes) {
   for (const DType dtype : kDTypes) {
-    for (const int64_t a : {1, 3, 17, 31, 33, 300}) {
-      for (const int64_t b : {0, 1, 3, 17, 31, 33, 2100}) {
+    for (const int64_t a : {1, 3, 5, 9, 15, 17, 31, 33, 300}) {
+      for (const int64_t b : {0, 1, 3, 7, 8, 15, 17, 31, 33, 2100}) {
         check_permute(numbered({Shape{a, b}, dtype}), {1, 0});
         check_permute(numbered({Shape{2, a, b}, dtype}), {2, 0, 1});
+        check_permute(numbered({Shape{7, a, b}, dtype}), {0, 2, 1});
       }
     }
+  }
+}
+
+// Matrices of fewer rows than a tile's, in results that are streamed past the caches.
+TEST(Permute, AgreesWithLoopsForManySmallMatrices) {
+  for (const DType dtype : kDTypes) {
+    const int64_t n = pieces_past_caches(15 * 13 * static_cast<int64_t>(size_of(dtype)));
+    check_permute(numbered({Shape{n + 3, 15, 13}, dtype}), {0, 2, 1});
   }
 }
 

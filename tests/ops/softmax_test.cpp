@@ -91,6 +91,24 @@ TEST(Softmax, KernelsMatchF64AndStayInTheirMemory) {
   EXPECT_EQ(check.checked(), expected);
 }
 
+// Along columns, along rows side by side and one by one, and along what no buffer holds.
+TEST(Softmax, ResultsThatAreStreamedPastTheCachesAreTheSame) {
+  const Case streamed[] = {
+      {Shape{pieces_past_caches(33 * 131 * 2), 33, 131}, 1},   {Shape{1, 64, pieces_past_caches(64 * 2) + 5}, 1},
+      {Shape{2, 600, pieces_past_caches(2 * 600 * 2) + 5}, 1}, {Shape{pieces_past_caches(40 * 2) + 21, 40}, 1},
+      {Shape{pieces_past_caches(1000 * 2) + 1, 1000}, 1},      {Shape{pieces_past_caches(9001 * 2) + 1, 9001}, 1}};
+  KernelCheck check(8);
+  for (const Case& c : streamed) {
+    for (const DType dtype : {DType::kF32, DType::kBf16}) {
+      for (const bool log : {false, true}) {
+        const Tensor x = random_tensor(c.x.with(dtype), 1, -3, 3).require_grad();
+        const Tensor y = either(x, c.dim, log);
+        grad(y, {x}, random_tensor(y.spec(), 2));
+      }
+    }
+  }
+}
+
 TEST(Softmax, ABackwardThatIsRecordedGivesTheSameGradient) {
   for (const bool log : {false, true}) {
     const Tensor x = random_tensor(Shape{7, 33}, 1).require_grad(), dy = random_tensor(Shape{7, 33}, 2);
