@@ -15,7 +15,8 @@ TensorSpec cross_entropy_output(const TensorSpec& logits, const TensorSpec& labe
 /// range when the kernel runs (in a captured step: in run()).
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, LossReduction reduction = LossReduction::kMean);
 
-/// The gradient of cross_entropy with respect to the logits: (softmax - onehot) dy, divided by N for the mean.
+/// The gradient of cross_entropy with respect to the logits: (softmax - onehot) dy, divided by N for the mean. In f32
+/// and bf16 a softmax below 2^-126 may be 0.
 /// `statistics` (N, 2) come from the forward kernel. Keeps dy, logits, labels and statistics.
 Tensor cross_entropy_backward(const Tensor& dy, const Tensor& logits, const Tensor& labels, const Tensor& statistics,
                               LossReduction reduction);

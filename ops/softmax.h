@@ -11,7 +11,7 @@ namespace plumb {
 SoftmaxParams softmax_params(const char* op, const TensorSpec& x, int dim, bool log);
 
 /// e^x / sum e^x along `dim`; the maximum is subtracted first. x: any shape and layout, f32, bf16 or f64; y has x's
-/// spec. Keeps y.
+/// spec. In f32 and bf16 what is below 2^-126 of the largest may be 0. Keeps y.
 Tensor softmax(const Tensor& x, int dim = -1);
 /// log(softmax(x)) = x - log sum e^x; small probabilities do not underflow. Keeps y.
 Tensor log_softmax(const Tensor& x, int dim = -1);

@@ -136,7 +136,8 @@ def measure(words):
     parser.add_argument("--batch", nargs="+", type=int, metavar="N", default=[],
                         help="of ops and networks, in ops, train and table2; default 32 (table2: 250), and with --full several")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", default=[],
-                        help=f"of {', '.join(NETWORKS)}, in train and for the shapes of ops; default {', '.join(train.QUICK)} in train, and else all")
+                        help=f"of {', '.join(NETWORKS)}, in train, and whose shapes ops has; default {', '.join(train.QUICK)} in train (with --full all), "
+                             "and all lines of bench/problems.txt in ops")
     parser.add_argument("--modes", nargs="+", metavar="MODE", default=["usual"],
                         help=f"of the frameworks: usual (the default), all, or some of {', '.join(modes_of_any(FRAMEWORKS, 'cuda'))}; "
                              "with --full all in the rows that the quick comparison has")
@@ -208,16 +209,17 @@ def file_of(path):
 
 
 def compare(words):
-    parser = Parser(f"{PROGRAM} diff", description="Whether the rows of B are slower than those of A; the exit status is 1 if one is.")
+    parser = Parser(f"{PROGRAM} diff", description="Whether the rows of B are slower than those of A; the exit status is 1 if one is, "
+                                                   "or cannot be measured any more.")
     parser.add_argument("a", type=seen_from_the_caller)
     parser.add_argument("b", type=seen_from_the_caller)
     a = parser.parse_args(words)
     before, after = read(file_of(a.a)), read(file_of(a.b))
-    rows = diff.diff(before, after)
-    if not rows:
+    rows, gone = diff.diff(before, after), diff.gone(before, after)
+    if not rows and not gone:
         raise BadInput(f"{a.a} and {a.b} have no row in common that counts, of the same work on the same machine")
-    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after).lines()]))
-    return 1 if diff.is_slower(rows) else 0
+    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after).lines(), *(f"gone       {sentence}" for sentence in gone)]))
+    return 1 if diff.is_slower(rows) or gone else 0
 
 
 def tabulate(words):

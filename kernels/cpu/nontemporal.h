@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/unset.h"
 
 namespace plumb::cpu {
 
@@ -51,13 +52,15 @@ struct Source {
 inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes, std::span<const Source> sources,
                              int64_t next) {
   constexpr int64_t kPart = 256, kLine = 64;
-  for (int64_t i = 0; i < bytes; i += kPart) {
+  for (int64_t i = 0, part; i < bytes; i += part) {
+    // Parts end where lines of the result do: one in two parts would be read before it is written.
+    part = std::min(bytes - i, kPart - static_cast<int64_t>(reinterpret_cast<uintptr_t>(to + i) % kLine));
     for (const Source& s : sources) {
       const auto begin = static_cast<int64_t>(static_cast<double>(next + i) * s.rate);
-      const auto end = static_cast<int64_t>(static_cast<double>(next + i + kPart) * s.rate);
+      const auto end = static_cast<int64_t>(static_cast<double>(next + i + part) * s.rate);
       for (int64_t k = begin; k < end; k += kLine) simd::fetch(s.data, k);
     }
-    copy_nontemporal(to + i, from + i, std::min(kPart, bytes - i));
+    copy_nontemporal(to + i, from + i, part);
   }
 }
 
@@ -93,9 +96,9 @@ template <class T, class Write>
 void write_past(T* y, int64_t n, bool streams, std::span<const Source> sources, const Write& write) {
   constexpr int64_t kSize = sizeof(T), kStaged = 4 * kStageBytes / kSize;
   if (!streams || n > kStaged) return write(y);
-  alignas(64) T stage[kStaged];
-  write(stage);
-  copy_nontemporal(reinterpret_cast<uint8_t*>(y), reinterpret_cast<const uint8_t*>(stage), n * kSize, sources,
+  Unset<T, kStaged> stage;
+  write(stage.data());
+  copy_nontemporal(reinterpret_cast<uint8_t*>(y), reinterpret_cast<const uint8_t*>(stage.data()), n * kSize, sources,
                    n * kSize);
 }
 
@@ -107,11 +110,11 @@ void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Writ
   const bool streams = n * kSize >= nontemporal_bytes;
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin);
-    alignas(64) T stage[kStaged];
+    Unset<T, kStaged> stage;
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + kStaged);
-      write(begin, next, stage);
-      copy_nontemporal(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage),
+      write(begin, next, stage.data());
+      copy_nontemporal(reinterpret_cast<uint8_t*>(y + begin), reinterpret_cast<const uint8_t*>(stage.data()),
                        (next - begin) * kSize, sources, next * kSize);
     }
     nontemporal_fence();

@@ -79,7 +79,7 @@ PLUMB_HOST_DEVICE inline float exp(float x) {
   return detail::exp_rest(above, static_cast<float>(n)) * detail::power_of_two(half) * detail::power_of_two(n - half);
 }
 PLUMB_HOST_DEVICE inline double exp_below(double x) { return std::exp(x); }
-/// e^x for x up to 0: the same, but 0 where that is less than 2^-126, so that one factor does.
+/// e^x for x up to 0: the same, but 0 where that is less than about 2^-126.5, so that one factor does.
 PLUMB_HOST_DEVICE inline float exp_below(float x) {
   const float above = x < -88.1f ? -88.1f : x;  // keeps NaN
   const float rounded = above * 1.44269504f + detail::kRounder;
@@ -96,7 +96,7 @@ PLUMB_HOST_DEVICE inline float exp_narrow(float x) {
 #endif
 }
 PLUMB_HOST_DEVICE inline double gauss(double x) { return std::exp(-0.5 * x * x); }
-/// e^(-x^2 / 2), and 0 where that is less than 2^-126.
+/// e^(-x^2 / 2), and 0 where that is less than about 2^-126.5.
 PLUMB_HOST_DEVICE inline float gauss(float x) { return exp_below(-0.5f * x * x); }
 
 namespace detail {
@@ -115,41 +115,44 @@ PLUMB_HOST_DEVICE inline float log_of(float n, float r) {
   const float small = p * (square * r) - (n * 2.12194440e-4f + 0.5f * square);
   return n * 0.693359375f + (r + small);
 }
+/// The logarithm of x, which is y if x is positive and finite.
+PLUMB_HOST_DEVICE inline float log_or_limit(float x, float y) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float otherwise = x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  const float finite = x > 0.0f ? y : otherwise;
+  return x == kInfinity ? x : finite;
+}
 }  // namespace detail
 
 PLUMB_HOST_DEVICE inline double log(double x) { return std::log(x); }
-/// 1 ulp. x = 2^n (1 + r); numbers too small to be normal are made so first. What has no logarithm goes the same way.
+/// 1 ulp. x = 2^n (1 + r); numbers too small to be normal are made so first. (The scale is chosen once, or g++ computes
+/// what follows from it for both.)
 PLUMB_HOST_DEVICE inline float log(float x) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const bool is_tiny = x < std::numeric_limits<float>::min();
-  const auto bits = std::bit_cast<uint32_t>(is_tiny ? x * 0x1p23f : x);
-  const int32_t n = detail::power_in(bits);
-  const float power = static_cast<float>(n) - (is_tiny ? 23.0f : 0.0f);
-  const float inside = detail::log_of(power, detail::without_power(bits, n) - 1.0f);
-  const float outside = x > 0.0f ? x : (x == 0.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
-  return x > 0.0f && x < kInfinity ? inside : outside;
+  const float scale = x < std::numeric_limits<float>::min() ? 0x1p23f : 1.0f;
+  const auto bits = std::bit_cast<uint32_t>(x * scale);
+  const int32_t n = detail::power_in(bits), of_scale = detail::power_in(std::bit_cast<uint32_t>(scale));
+  const float y = detail::log_of(static_cast<float>(n - of_scale), detail::without_power(bits, n) - 1.0f);
+  return detail::log_or_limit(x, y);
 }
-namespace detail {
-PLUMB_HOST_DEVICE inline double log1p_inside(double x) { return std::log1p(x); }
-/// log1p of a finite number above -1, or NaN. 1 + x = 2^n (1 + r), and a polynomial for log(1 + r); r has back
-/// what 1 + x was rounded by.
-PLUMB_HOST_DEVICE inline float log1p_inside(float x) {
-  const float sum = 1.0f + x, lost = x - (sum - 1.0f);
-  const auto bits = std::bit_cast<uint32_t>(sum);
-  const int32_t n = power_in(bits);
-  const float mantissa = without_power(bits, n);
-  return log_of(static_cast<float>(n), (mantissa - 1.0f) + lost * (mantissa / sum));
-}
-}  // namespace detail
 
 PLUMB_HOST_DEVICE inline double log1p(double x) { return std::log1p(x); }
-/// 2 ulp.
+/// 2 ulp. 1 + x = 2^n (1 + r), and r has back what 1 + x was rounded by.
 PLUMB_HOST_DEVICE inline float log1p(float x) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const bool is_inside = x > -1.0f && x < kInfinity;
-  const float outside = x == kInfinity ? x : (x == -1.0f ? -kInfinity : std::numeric_limits<float>::quiet_NaN());
-  return is_inside ? detail::log1p_inside(is_inside ? x : 0.0f) : outside;
+  const float sum = 1.0f + x, lost = x - (sum - 1.0f);
+  const auto bits = std::bit_cast<uint32_t>(sum);
+  const int32_t n = detail::power_in(bits);
+  const float mantissa = detail::without_power(bits, n), r = (mantissa - 1.0f) + lost * (mantissa / sum);
+  return detail::log_or_limit(sum, detail::log_of(static_cast<float>(n), r));
 }
+namespace detail {
+PLUMB_HOST_DEVICE inline double log1p_of_share(double x) { return std::log1p(x); }
+/// log1p of a number from 0 to 1, or NaN: 2 ulp. A polynomial.
+PLUMB_HOST_DEVICE inline float log1p_of_share(float x) {
+  return x * detail::polynomial(x - 0.5f, -3.24402284e-3f, 5.25335176e-3f, -6.74991263e-3f, 1.15761496e-2f,
+                                -2.05702949e-2f, 3.66354734e-2f, -6.76876977e-2f, 1.32609010e-1f, -2.88527101e-1f,
+                                8.10930192e-1f);
+}
+}  // namespace detail
 PLUMB_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
 PLUMB_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
 PLUMB_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
@@ -253,14 +256,14 @@ PLUMB_HOST_DEVICE Dual<T> pow(Dual<T> x, Dual<T> y) {
 
 namespace detail {
 template <class T>
-PLUMB_HOST_DEVICE Dual<T> log1p_inside(Dual<T> x) {
+PLUMB_HOST_DEVICE Dual<T> log1p_of_share(Dual<T> x) {
   return log1p(x);
 }
 }  // namespace detail
 /// log(1 + e^x), from the larger of x and 0 so that it neither overflows nor loses its tail.
 template <class T>
 PLUMB_HOST_DEVICE T softplus(T x) {
-  return (x > T(0) ? x : T(0)) + detail::log1p_inside(exp(-abs(x)));
+  return (x > T(0) ? x : T(0)) + detail::log1p_of_share(exp(-abs(x)));
 }
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
 template <class T>

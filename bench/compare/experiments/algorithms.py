@@ -6,7 +6,7 @@ import math
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
 from ..problems import catalogue
-from ..records import machine_of
+from ..records import is_stale, machine_of
 from ..records.of_measured import record_of
 from ..report.algorithms import MANY
 from ..report.algorithms import report  # noqa: F401: the page asks for it
@@ -45,7 +45,7 @@ def ask_often(bench, problem, processes):
     variant = Variant("plumbline", "best nhwc")
     here = machine_of({"environment": bench.environment})
     known = sum(r["experiment"] == NAME and r["subject"].get("id") == problem.id() and r["status"] == "measured" and machine_of(r) == here
-                for r in bench.store.records)
+                and not is_stale(r, bench.engines) for r in bench.store.records)
     if bench.foresees([0.5 * max(0, processes - known)]) or known >= processes:
         return
     with bench.session() as session:

@@ -76,7 +76,7 @@ def beside(bench, sessions, problem, framework, files, steps):
         own_again, vendor_found = losses_of(many, problem, vendor, files, steps)
     except Refused as refusal:
         reason = f"{at.name}: {refusal}"
-        return [not_available(Measured(v), problem, NAME, bench.run, bench.environment, reason) for v in (theirs_, best, vendor)]
+        return [not_available(Measured(v, refusal=refusal), problem, NAME, bench.run, bench.environment, reason) for v in (theirs_, best, vendor)]
     roundings = distances(once, again)
     itself = {"agrees": True, "error": distances(once, again)[-1], "tolerance": None,
               "reason": f"its own run with one thread; this one has {bench.engines.threads}"}

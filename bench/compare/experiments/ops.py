@@ -69,5 +69,8 @@ def sides(bench):
 
 
 def run(bench):
+    chosen = list(problems(bench))
+    if not chosen and bench.foreseen is None:
+        bench.console.print(f"ops: the quick comparison has no shape of {', '.join(bench.networks)}; --full has", highlight=False)
     plan = Plan(rounds=7, patience=2, samples=2, least_s=0.001, most_s=1) if bench.full else Plan(rounds=5, patience=3, samples=2, least_s=0.001, most_s=0.3)
-    bench.measure_all(NAME, list(problems(bench)), sides(bench), plan)
+    bench.measure_all(NAME, chosen, sides(bench), plan)

@@ -20,7 +20,8 @@ DEVICES = ("cpu", "cuda", EMULATED)
 # processors from the side whose turn it is.
 AWAKE_FOR_A_MOMENT = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}
 # What a user's shell may tell the libraries by, which no record would say: a worker is told what the harness sets, and nothing else.
-TOLD = ("OMP_", "GOMP_", "KMP_", "MKL_", "ONEDNN_", "DNNL_", "TF_", "XLA_", "JAX_", "TORCH_", "PYTORCH_", "LD_PRELOAD")
+TOLD = ("OMP_", "GOMP_", "KMP_", "MKL_", "ONEDNN_", "DNNL_", "TF_", "XLA_", "JAX_", "TORCH", "PYTORCH_", "ATEN_", "CUBLAS_", "CUDNN_",
+        "NVIDIA_TF32_OVERRIDE", "LD_PRELOAD")
 DISTRIBUTIONS = {"torch": ("torch",), "tensorflow": ("tensorflow", "tensorflow_cpu"), "jax": ("jax",), "fake": ("numpy",)}  # by one of these names
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
 
@@ -46,6 +47,16 @@ def version_of(program, distributions):
         return said.strip() or None if distributions else json.loads(said).get("version")
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
+
+
+@functools.cache
+def says_hello(words, environment):
+    """Whether a worker says what it is, and misses nothing; it ends where nothing is asked."""
+    try:
+        said = subprocess.run(words, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120).stdout
+        return not json.loads(said).get("missing")
+    except (OSError, ValueError, AttributeError, subprocess.TimeoutExpired):
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +89,13 @@ class Engines:
 
     def has(self, engine):
         return engine in self.programs
+
+    def answers(self, engine):
+        """Whether a worker of it starts, and has what it needs. It is started for that once, which a framework takes seconds for."""
+        if not self.has(engine) or self.missing_device() is not None:
+            return False
+        words, environment = self.command(Variant(engine, USUAL_MODE.get(engine, "good")))
+        return says_hello(tuple(words), tuple(sorted(environment.items())))
 
     def version(self, engine):
         """The version that is there, as its records would have it; None where it is not known before it starts."""

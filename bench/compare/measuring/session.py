@@ -145,7 +145,7 @@ class Session:
             if missing:
                 raise Refused(missing, "absent")
             found.worker = worker = self.worker(variant)
-            found.hello = worker.hello
+            found.hello = self.hello_of(worker)
             self.broken.pop(self.key_of(variant), None)  # it can be started, whatever it may die of
             self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
@@ -155,6 +155,14 @@ class Session:
             found.refusal = refusal
         results.unlink(missing_ok=True)
         return found
+
+    @staticmethod
+    def hello_of(worker):
+        """What it says when it is ready. One that never is was not there, whatever it has died of."""
+        try:
+            return worker.hello
+        except Refused as refusal:
+            raise Refused(str(refusal), "absent") from None
 
     def run(self, found, plan, keep):
         """One turn of a variant: the others sleep meanwhile, or what it gives is not trusted."""
@@ -215,7 +223,10 @@ class Session:
     def measure(self, problem, variants, plan, inject=None):
         """[Measured], in the order of the variants: prepared one by one, then run in turn."""
         self.start_all(variants)
-        inputs, expected = self.make(problem)
+        try:
+            inputs, expected = self.make(problem)
+        except Refused as refusal:
+            return self.without_reference(problem, variants, refusal)
         all_found = [self.prepare(problem, v, inputs, expected, (inject or {}).get(v)) for v in variants]
         able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
         before = self.oracle.ask("pulse")["seconds"]
@@ -242,6 +253,15 @@ class Session:
         inputs.unlink(missing_ok=True)
         expected.unlink(missing_ok=True)
         return all_found
+
+    def without_reference(self, problem, variants, refusal):
+        """[Measured] of what there is no reference for: it may be too large for that alone. The next problem has one again."""
+        for file in self.folder.glob(f"{problem.id()}.*"):
+            file.unlink(missing_ok=True)
+        if self.oracle.process.poll() is not None:
+            self.oracle.close()
+            self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
+        return [Measured(v, refusal=Refused(f"the reference cannot be computed: {refusal}", refusal.kind)) for v in variants]
 
     @staticmethod
     def watch_short_turns(able):

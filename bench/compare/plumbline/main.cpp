@@ -123,7 +123,7 @@ json hello(const Place& place) {
   for (const std::string& library : device_library_versions(place.device)) environment["libraries"].push_back(library);
   json h = {
       {"engine", "plumbline"},
-      {"version", version()},
+      {"version", message("{}+kernels.{}", version(), detail::kernels_digest())},
       {"modes", {"best", "vendor", "reference", "captured", "charged", "heuristic", "deterministic", "only:ALGORITHM"}},
       {"allocator", "plumbline"},
       {"threads", threads()},

@@ -1,9 +1,11 @@
 """The data sets that networks are trained on, as every side reads them: one file of safetensors, images as f32 in [0, top]."""
 
+import errno
 import os
 import pathlib
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 # {network: (folder, files, bytes before the label that counts, bytes of labels)}
@@ -40,11 +42,18 @@ def write(network, top, limit, path):
     """Writes the first `limit` images, and returns how many there are."""
     images, labels = read(network)
     images = images[:limit].astype(np.float32) * np.float32(top / 255)
-    save_file({"images": images, "labels": labels[:limit]}, path)
+    save({"images": images, "labels": labels[:limit]}, path)
     return len(images)
+
+
+def save(tensors, path):
+    try:
+        save_file(tensors, path)
+    except SafetensorError as e:  # which says of a full disk
+        raise OSError(errno.EIO, str(e), str(path)) from None
 
 
 def write_orders(count, epochs, seed, path):
     """The order of the images in each epoch, the same for all sides."""
     generator = np.random.default_rng(seed)
-    save_file({"orders": np.stack([generator.permutation(count) for _ in range(epochs)]).astype(np.int64)}, path)
+    save({"orders": np.stack([generator.permutation(count) for _ in range(epochs)]).astype(np.int64)}, path)

@@ -97,13 +97,15 @@ def machine_of(record):
 
 
 def is_stale(record, engines):
-    """Whether the engine as it is now would answer otherwise. What stands behind the + of a version is how it was built: a package may not
-    say it."""
+    """Whether the engine as it is now would answer otherwise. What stands behind the + of a version is which kernels Plumbline has, and how
+    a framework was built, which its package may not say."""
     e = record["engine"]
-    if record.get("refusal") == "absent" and engines.has(e["name"]):
+    if record.get("refusal") == "absent" and engines.answers(e["name"]):
         return True
-    versions = {v.partition("+")[0] for v in (e["version"], engines.version(e["name"])) if v}
-    return len(versions) > 1
+    if record.get("refusal") == "memory" and not e["version"]:  # it was not begun, for what was free then
+        return True
+    known = [v for v in (e["version"], engines.version(e["name"])) if v]
+    return len({v if e["name"] == "plumbline" else v.partition("+")[0] for v in known}) > 1
 
 
 class Store:

@@ -21,16 +21,30 @@ class Row:
     word: str
 
 
+def key_of(record):
+    return record["experiment"], record["subject"].get("id") or verdict.name_of(record["subject"]), verdict.label(record), machine_of(record)
+
+
+def name_of(record):
+    return f"{record['experiment']}: {verdict.name_of(record['subject'])}, {verdict.label(record)}"
+
+
 def measured(records):
     """{(experiment, subject, engine, machine): record}, the last of each: two machines have no row in common. Losses alone are no time."""
-    return {(r["experiment"], r["subject"].get("id") or verdict.name_of(r["subject"]), verdict.label(r), machine_of(r)): r
-            for r in records if verdict.counts(r) and r.get("median_s")}
+    return {key_of(r): r for r in records if verdict.counts(r) and r.get("median_s")}
+
+
+def gone(before, after):
+    """Sentences, of what counts in the first and was asked for in the second: it has no time any more, or does not compute the same."""
+    first, last = measured(before), {key_of(r): r for r in after if verdict.is_timed(r) and not r.get("imported")}
+    return [f"{name_of(first[key])}: {r.get('reason') or (r.get('correctness') or {}).get('reason')}"
+            for key, r in last.items() if key in first and not verdict.is_right(r)]
 
 
 def diff(before, after):
     """[Row] of what both have. Of hundreds of rows some are apart by chance, so that each has to be the clearer the fewer are."""
     first, second = measured(before), measured(after)
-    names = {key: f"{key[0]}: {verdict.name_of(first[key]['subject'])}, {key[2]}" for key in first if key in second}
+    names = {key: name_of(first[key]) for key in first if key in second}
     rounds = [(first[key]["rounds_s"], second[key]["rounds_s"]) for key in names]
     slower, faster = among_many([beyond(a, b) for a, b in rounds]), among_many([beyond(b, a) for a, b in rounds])
     rows = []

@@ -54,7 +54,11 @@ def line(run, work, records, link):
     ours, theirs = [r for r in records if verdict.is_ours(r)], [r for r in records if not verdict.is_ours(r)]
     if not ours or not theirs:
         raise NoPlace(f"the run {run} has no training step of Plumbline beside one of a framework{work and f' in {work}'}, which a line of the table needs")
-    own, fastest, leanest = ours[0], verdict.fastest(theirs), min(theirs, key=megabytes)
+    fastest, leanest = verdict.fastest(theirs), min(theirs, key=megabytes)
+    ours = [r for r in ours if verdict.turn_of(r) == verdict.turn_of(fastest)]  # a ratio is of one turn
+    if not ours:
+        raise NoPlace(f"the run {run} has no training step of Plumbline in the turn of {verdict.label(fastest)}, beside which a line of the table needs one")
+    own = ours[0]
     modes = ", ".join(dict.fromkeys(r["engine"]["mode"] for r in theirs))
     others = "; ".join(f"{r['engine']['mode']} {times(fastest, r)}" for r in ours[1:])
     memory = f"{megabytes(own):.0f} of {megabytes(leanest):.0f}: {megabytes(own) / megabytes(leanest):.2f}"

@@ -46,7 +46,7 @@ def counts(record):
 
 def variant_of(record):
     e = record["engine"]
-    return e["name"], e.get("mode"), e.get("allocator")
+    return e["name"], e.get("mode"), "tcmalloc" in (e.get("allocator") or "")
 
 
 def turn_of(record):
@@ -55,12 +55,18 @@ def turn_of(record):
 
 
 def turns(records, experiment):
-    """{(machine, subject's id): {turn: [records]}}."""
+    """{(machine, subject's id): {turn: [records]}}, of each engine those of the version that it had last."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for r in records:
-        if r["experiment"] == experiment and is_timed(r) and (r["status"] != "measured" or r.get("median_s")):  # losses alone are no time
+    asked = [r for r in records if r["experiment"] == experiment and is_timed(r) and (r["status"] != "measured" or r.get("median_s"))]  # losses alone are no time
+    last = {version_key(r): r["engine"]["version"] for r in asked if r["engine"].get("version")}
+    for r in asked:
+        if r["engine"].get("version") in (None, last.get(version_key(r))):
             found[machine_of(r), r["subject"]["id"]][turn_of(r)].append(r)
     return found
+
+
+def version_key(record):
+    return machine_of(record), record["subject"]["id"], record["engine"]["name"]
 
 
 def last_of(by_turn):

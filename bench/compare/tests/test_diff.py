@@ -56,6 +56,16 @@ def test_rounds_of_two_runs_are_drawn_by_themselves():
     assert only.word == "ambiguous" and only.ratio.low < 0.5 and only.ratio.high > 2
 
 
+def test_what_cannot_be_measured_any_more_is_gone():
+    before, after = list(run_of(1, np.ones(4))), list(run_of(2, np.ones(4)))
+    refused = {**after[1], "status": "not_available", "reason": "the process ended with status 3"}
+    wrong = {**after[2], "correctness": {"agrees": False, "error": 1.0, "tolerance": 0.1, "reason": "y differs"}}
+    mistrusted = {**after[3], "trust": {"trusted": False, "reasons": ["the machine did other work"]}}
+    assert diff.gone(before, [after[0], refused, wrong, mistrusted]) == ["train: n 1 train, f32, torch eager: the process ended with status 3",
+                                                                        "train: n 2 train, f32, torch eager: y differs"]
+    assert diff.gone(before, after) == diff.gone(before, after[:1]) == []  # nor is what was not asked for
+
+
 def test_the_rule_is_said():
     rows = compared(run_of(1, np.ones(3)), run_of(2, np.ones(3)))
     *_, last = diff.lines(rows)

@@ -10,7 +10,7 @@ SET = {"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "true", "GOMP_SPINCOUNT": "20000
 @pytest.fixture
 def told(monkeypatch):
     for name in ("OMP_WAIT_POLICY", "OMP_NUM_THREADS", "ONEDNN_MAX_CPU_ISA", "DNNL_VERBOSE", "MKL_CBWR", "TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS",
-                 "JAX_ENABLE_X64", "TORCH_LOGS", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"):
+                 "JAX_ENABLE_X64", "TORCH_LOGS", "TORCHDYNAMO_DISABLE", "ATEN_CPU_CAPABILITY", "NVIDIA_TF32_OVERRIDE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"):
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("PLUMB_FAKE_BREAKS", "timer")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -30,6 +30,12 @@ def test_a_worker_is_told_what_the_harness_sets_and_nothing_by_the_users_shell(e
 @pytest.mark.parametrize("engine", ["plumbline", "fake", "another"])
 def test_the_version_that_is_there_is_the_one_that_a_worker_says(engines, session, engine):
     assert engines.version(engine) == session.worker(Variant(engine, "good")).hello["version"]
+
+
+def test_an_engine_answers_if_its_worker_starts_and_misses_nothing(engines):
+    other = engines.with_settings()
+    other.programs = {**engines.programs, "torch": "/nowhere", "jax": engines.programs["fake"]}  # whose Python has no JAX
+    assert [other.answers(e) for e in ("plumbline", "fake", "torch", "jax", "tensorflow")] == [True, True, False, False, False]
 
 
 def test_a_version_that_cannot_be_known_beforehand_is_none(engines):

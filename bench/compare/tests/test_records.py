@@ -179,6 +179,9 @@ class There:
     def has(self, engine):
         return self.known is not None
 
+    def answers(self, engine):
+        return self.known is not None
+
     def version(self, engine):
         return self.known
 
@@ -190,12 +193,21 @@ def test_what_was_absent_is_asked_again_when_it_is_there(tmp_path, refusal, is_t
     assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("2" if is_there else None)) == counts
 
 
-@pytest.mark.parametrize("before, now, counts", [("2", "2", True), ("2", "3", False), ("2+cu130", "2", True), ("2+cu130", "3", False),
-                                                 (None, "2", True), ("2", None, True)])
-def test_another_version_is_measured_again(tmp_path, before, now, counts):
+@pytest.mark.parametrize("name, before, now, counts", [
+    ("torch", "2", "2", True), ("torch", "2", "3", False), ("torch", "2+cu130", "2", True), ("torch", "2+cu130", "3", False),
+    ("torch", None, "2", True), ("torch", "2", None, True),
+    ("plumbline", "2+kernels.a", "2+kernels.a", True), ("plumbline", "2+kernels.a", "2+kernels.b", False)])
+def test_another_version_is_measured_again(tmp_path, name, before, now, counts):
     store = Store(tmp_path / "r.jsonl")
-    store.add(record(engine={"name": "torch", "version": before, "mode": "eager"}))
-    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There(now)) == counts
+    store.add(record(engine={"name": name, "version": before, "mode": "eager"}))
+    assert store.has("ops", "s", [Variant(name, "eager")], {"processor": "A", "threads": 2}, There(now)) == counts
+
+
+@pytest.mark.parametrize("version, counts", [(None, False), ("2", True)])
+def test_what_was_not_begun_for_want_of_memory_is_asked_again(tmp_path, version, counts):
+    store = Store(tmp_path / "r.jsonl")
+    store.add(record(refusal="memory", engine={"name": "torch", "version": version, "mode": "eager"}))
+    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("2")) == counts
 
 
 def test_nesting_without_end_is_no_json(tmp_path):

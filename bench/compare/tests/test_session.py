@@ -67,6 +67,7 @@ def test_what_no_short_turn_tells_all_of_them_tell(session):
         assert not any(f.disturbed for f in able[short:])  # of each of which it was asked by itself
     assert Watch(0.4, 0.02, 0.02, 0.8).reasons() == []
     assert Watch(0.4, 0.2, 0.2, 0.8).reasons() == ["another worker did not sleep", "the machine did other work"]
+    assert Watch(0.4, 0.0, 0.3, 6.4).reasons() == ["the machine did other work"] and Watch(0.4, 0.0, 0.1, 6.4).reasons() == []  # of one of sixteen
 
 
 def test_one_that_hangs_is_ended(session):
@@ -104,6 +105,27 @@ def test_one_that_cannot_be_started_says_why(session, monkeypatch):
         (bad,) = records(session, linear(), [Variant("fake", "good")])
         assert bad["status"] == "not_available" and "No module named 'no_such_library'" in bad["reason"], bad["reason"]
     assert bad["reason"].startswith("fake cannot be started: ") and bad["refusal"] == "absent"
+
+
+def test_one_that_dies_before_it_says_anything_was_not_there(engines):
+    other = engines.with_settings()
+    other.programs = {**engines.programs, "jax": sys.executable}  # which has no JAX
+    with Session(other, alone=True) as session:
+        for _ in range(2):  # each problem starts it anew
+            (refused,) = session.measure(linear(), [Variant("jax", "jit")], PLAN)
+            assert refused.refusal.kind == "absent" and "No module named 'jax'" in str(refused.refusal)
+            session.close_workers()
+
+
+def test_without_a_reference_the_row_says_so_and_the_next_problem_has_one(session):
+    huge = catalogue.linear("huge", (1 << 40, 16), (4, 16)).with_(direction="forward")
+    for r in records(session, huge, [Variant("plumbline", "best"), Variant("fake", "good")]):
+        assert r["status"] == "not_available" and r["reason"].startswith("the reference cannot be computed: ")
+    session.oracle.kill()
+    (lost,) = records(session, linear(), [Variant("fake", "good")])
+    assert lost["reason"].startswith("the reference cannot be computed: ")
+    (good,) = records(session, linear(), [Variant("fake", "good")])
+    assert good["status"] == "measured"
 
 
 def test_a_mode_whose_process_died_of_another_says_so(session):

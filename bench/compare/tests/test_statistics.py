@@ -36,9 +36,16 @@ def test_two_rounds_are_too_few():
     assert ratio_of(rounds(1, 0, 1, 2), rounds(3, 0, 1, 2)).verdict == "ambiguous"
 
 
-@pytest.mark.parametrize("count", [3, 4, 5, 6])
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 7, 8, 9])
 def test_the_interval_of_a_ratio_covers_it_however_few_the_rounds(count):
     ratios = [ratio_of(rounds(1, 0.05, 2 * seed, count), rounds(1.2, 0.05, 2 * seed + 1, count)) for seed in range(300)]
+    assert sum(r.low <= 1.2 <= r.high for r in ratios) >= 0.92 * len(ratios)
+
+
+@pytest.mark.parametrize("count", [6, 7, 8, 9])
+def test_so_it_does_where_one_side_has_all_the_noise(count):
+    steady = [[1.0]] * count
+    ratios = [ratio_of(steady, [[s] for s in 1.2 * np.random.default_rng(seed).lognormal(0, 0.05, count)]) for seed in range(400)]
     assert sum(r.low <= 1.2 <= r.high for r in ratios) >= 0.92 * len(ratios)
 
 

@@ -34,6 +34,30 @@ def test_without_plumbline_in_its_turn_a_framework_has_no_ratio():
     assert {n for _, n in found.ratios} == {"torch"} and set(found.frameworks) == {"torch", "jax"}
 
 
+def of_version(version, record):
+    return {**record, "engine": {**record["engine"], "version": version}}
+
+
+def test_what_another_version_took_is_left_out_once_there_is_a_newer_one():
+    """The fastest mode was beside a Plumbline that there is no more."""
+    monday = [of_version("1+kernels.a", row("plumbline", "best auto", 0.7)), row("torch", "compile", 0.8), row("torch", "eager", 1.2)]
+    tuesday = [of_version("1+kernels.b", row("plumbline", "best auto", 1.0, run="b")), row("torch", "eager", 1.3, run="b")]
+    (found,) = verdict.rows(monday + tuesday, "train")
+    assert found.ours["best"]["median_s"] == 1.0 and found.ratios == {}  # compile was not beside it
+    (found,) = verdict.rows(monday + tuesday + [row("torch", "compile", 0.9, run="b")], "train")
+    assert found.ratios["best", "torch"].value == pytest.approx(0.9)
+    frameworks = [row("plumbline", "best auto", 1.0), of_version("2.8", row("torch", "compile", 0.8)), of_version("2.9", row("torch", "eager", 1.2))]
+    (found,) = verdict.rows(frameworks, "train")
+    assert found.ratios["best", "torch"].value == pytest.approx(1.2)
+
+
+def test_a_framework_that_was_absent_is_no_row_of_its_own_once_it_is_there():
+    absent = {**row("torch", "eager", 2.0), "status": "not_available", "reason": "torch is not installed"}
+    there = {**row("torch", "eager", 2.0, run="b"), "engine": {"name": "torch", "mode": "eager", "allocator": "glibc"}}
+    ((_, members),) = verdict.groups([absent, there], "train").items()
+    assert [r["status"] for r in members] == ["measured"]
+
+
 def several(rows):
     """Records of several works, of sides {work: [row, ...]}."""
     return [{**r, "subject": {**r["subject"], "id": work}} for work, sides in rows.items() for r in sides]

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/movement/convert.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/nontemporal.h"
 
 namespace plumb {
 namespace {
@@ -11,9 +11,8 @@ namespace {
 template <class T>
 std::unique_ptr<Kernel> fill_kernel(T value, int64_t n) {
   return make_kernel("plumb:fill", [=](const Launch& l) {
-    cpu::parallel_for(n, cpu::kGrainBytes / static_cast<int64_t>(sizeof(T)), 64, [&](int64_t begin, int64_t end) {
-      std::fill(static_cast<T*>(l.out[0]) + begin, static_cast<T*>(l.out[0]) + end, value);
-    });
+    cpu::parallel_write(static_cast<T*>(l.out[0]), n,
+                        [&](int64_t begin, int64_t end, T* to) { std::fill_n(to, end - begin, value); });
   });
 }
 

@@ -41,7 +41,7 @@ struct Eltwise {
 
 // Functors that are not listed differ from ours in oneDNN 2.6: ReLU, exp, and the gradients of ReLU and abs at NaN;
 // pow, and the gradients of silu, softplus, gelu_tanh and square, at infinity or large numbers; gelu, softplus, silu
-// and log near small results. Its sigmoid is 0 below -86.98, and ours below -87.34: at most 1.7e-38.
+// and log near small results. Its sigmoid is 0 below -86.98, where it is 1.7e-38 at most.
 constexpr Eltwise kEltwise[] = {
     {"leaky_relu", kForward, Algorithm::eltwise_relu, Faster::kInBf16, kFirst},
     {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kAlways},

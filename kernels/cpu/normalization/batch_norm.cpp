@@ -139,12 +139,12 @@ void BatchNormForward::cpu(const Problem<Params>& p, Candidates& candidates) {
       if (x.numel() == 0) return make_kernel("plumb:batch_norm", [](const Launch&) {});  // y is empty, too
       return cpu::forward_kernel<T>(cpu::Channels(x), params, adds);
     });
-  });
-  candidates.add(Provider::kOneDnn, "onednn", [p] {
-    auto kernel = cpu::declining([&] { return cpu::onednn_batch_norm_forward(p); });
-    if (p.in.size() == 6) kernel = cpu::add_epilogue(std::move(kernel), p.out[0]);
-    return p.params.activation == Activation::kRelu ? cpu::relu_epilogue(std::move(kernel), p.out[0])
-                                                    : std::move(kernel);
+    candidates.add(Provider::kOneDnn, "onednn", [p] {
+      auto kernel = cpu::declining([&] { return cpu::onednn_batch_norm_forward(p); });
+      if (p.in.size() == 6) kernel = cpu::add_epilogue(std::move(kernel), p.out[0]);
+      return p.params.activation == Activation::kRelu ? cpu::relu_epilogue(std::move(kernel), p.out[0])
+                                                      : std::move(kernel);
+    });
   });
 }
 

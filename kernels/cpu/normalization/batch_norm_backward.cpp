@@ -158,10 +158,10 @@ void BatchNormBackward::cpu(const Problem<Params>& p, Candidates& candidates) {
                      if (is_relu) return std::make_unique<cpu::Backward<T, true>>(v, params, needs_dx);
                      return std::make_unique<cpu::Backward<T, false>>(v, params, needs_dx);
                    });
-  });
-  candidates.add(Provider::kOneDnn, "onednn", [p, x, is_relu] {
-    auto kernel = cpu::declining([&] { return cpu::onednn_batch_norm_backward(p); });
-    return is_relu ? cpu::with_relu_backward(std::move(kernel), x, p.params) : std::move(kernel);
+    candidates.add(Provider::kOneDnn, "onednn", [p, x, is_relu] {
+      auto kernel = cpu::declining([&] { return cpu::onednn_batch_norm_backward(p); });
+      return is_relu ? cpu::with_relu_backward(std::move(kernel), x, p.params) : std::move(kernel);
+    });
   });
 }
 

@@ -111,7 +111,8 @@ class RowWriter {
       for_row<T>(columns_, [&](int64_t i, int64_t count) { L::store(y + i, value(i, count), count); });
       return;
     }
-    alignas(64) T stage[kStaged];
+    Unset<T, kStaged> unset;
+    T* const stage = unset.data();
     for (int64_t begin = 0; begin < columns_; begin += kStaged) {
       const int64_t n = std::min(kStaged, columns_ - begin);
       for_row<T>(n, [&](int64_t i, int64_t count) { L::store(stage + i, value(begin + i, count), count); });

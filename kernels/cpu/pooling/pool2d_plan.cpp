@@ -27,14 +27,17 @@ Plan::Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p) : Ex
   if (is_squares()) squares = Squares(OW);
   windows_of_row = windows_of(IH, top, KH, SH, OH);
   windows_of_column = windows_of(IW, left, KW, SW, OW);
+  std::vector<float> by, inverse;
   for (int64_t height = 1; height <= std::min(KH, IH); ++height) {  // of a window's part inside x
     for (int64_t ow = 0; ow < OW; ++ow) {
       const Range w = columns(ow);
       const int64_t divisor = p.count_include_pad ? KH * KW : height * (w.end - w.begin);
-      divisors.push_back(static_cast<float>(divisor));
-      reciprocals.push_back(1.0f / divisors.back());
+      by.push_back(static_cast<float>(divisor));
+      inverse.push_back(1.0f / by.back());
     }
   }
+  divisors = std::make_shared<const std::vector<float>>(std::move(by));
+  reciprocals = std::make_shared<const std::vector<float>>(std::move(inverse));
 }
 
 }  // namespace plumb::cpu::pool

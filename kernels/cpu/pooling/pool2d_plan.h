@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <vector>
 
 #include "kernels/cpu/pooling/pool2d_rules.h"
@@ -34,13 +35,15 @@ struct Extents {
 /// What is known of a pooling before it runs.
 struct Plan : Extents {
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
-  std::vector<float> divisors, reciprocals;              ///< by the number of the window's rows inside x and then by ow
+  /// By the number of the window's rows inside x and then by ow; shared, since every candidate has the plan.
+  std::shared_ptr<const std::vector<float>> divisors, reciprocals;
   Squares squares;                                       ///< of blocks, if there are any
 
   Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p);
   Sharing sharing() const {
-    if (std::ranges::count(divisors, divisors[0]) != std::ssize(divisors)) return Sharing::kEach;
-    return std::has_single_bit(static_cast<uint64_t>(divisors[0])) ? Sharing::kExact : Sharing::kAlike;
+    const float first = divisors->front();
+    if (std::ranges::count(*divisors, first) != std::ssize(*divisors)) return Sharing::kEach;
+    return std::has_single_bit(static_cast<uint64_t>(first)) ? Sharing::kExact : Sharing::kAlike;
   }
 };
 
@@ -54,7 +57,7 @@ struct View : Extents {
       : Extents(p),
         windows_of_row(p.windows_of_row.data()),
         windows_of_column(p.windows_of_column.data()),
-        divisors{p.divisors.data(), p.reciprocals.data()},
+        divisors{p.divisors->data(), p.reciprocals->data()},
         squares(p.squares) {}
   /// Of the windows of row oh, by ow.
   Divisors divisors_of(int64_t oh) const {

@@ -7,6 +7,7 @@
 #include "kernels/cpu/movement/transpose_tiles.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/unset.h"
 
 namespace plumb::cpu {
 
@@ -66,11 +67,12 @@ template <class T, class Take>
 void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
   using Bits = BitsOf<T>;
   constexpr int64_t kWidth = kTile<Bits>;
-  T rows[kWidth][kSide];
+  Unset<T, kWidth * kSide> unset;
+  T* const rows = unset.data();
   if (n < kWidth) {
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t s = 0; s < kSide; ++s) rows[0][s] = x[s * step + i];
-      take(i, rows[0]);
+      for (int64_t s = 0; s < kSide; ++s) rows[s] = x[s * step + i];
+      take(i, rows);
     }
     return;
   }
@@ -79,9 +81,9 @@ void side_by_side(const T* x, int64_t step, int64_t n, const Take& take) {
     const int64_t at = std::min(begin, n - kWidth);  // the last tile overlaps the one before
     for (int64_t s = 0; s < kSide; s += kWidth) {
       tiles::transpose_tile(reinterpret_cast<const Bits*>(x + s * step + at), starts.of_runs,
-                            reinterpret_cast<Bits*>(rows[0] + s), starts.of_rows);
+                            reinterpret_cast<Bits*>(rows + s), starts.of_rows);
     }
-    for (int64_t i = begin; i < std::min(begin + kWidth, n); ++i) take(i, rows[i - at]);
+    for (int64_t i = begin; i < std::min(begin + kWidth, n); ++i) take(i, rows + (i - at) * kSide);
   }
 }
 

@@ -67,9 +67,9 @@ void sum(int64_t n, C (&total)[kSide], const Term& term) {
 
 template <class T, class Value>
 void write(T* y, int64_t n, const Value& value) {
-  Elements<T> rows;
-  for (int64_t i = 0; i < n; ++i) each([&](int64_t s) { store(rows[i] + s, value(i, s)); });
-  from_side_by_side(rows[0], n, y, n);
+  Unset<T, kLongestShortRow * kSide> rows;
+  for (int64_t i = 0; i < n; ++i) each([&](int64_t s) { store(rows.data() + i * kSide + s, value(i, s)); });
+  from_side_by_side(rows.data(), n, y, n);
 }
 
 }  // namespace short_rows

@@ -151,11 +151,13 @@ template <class T, bool kLog, bool kBackward>
 std::unique_ptr<Kernel> columns_kernel(const Slices& s) {
   return make_kernel("plumb:softmax:columns", [s](const Launch& l) {
     constexpr int64_t kSize = sizeof(T), kStaged = (64 << 10) / kSize;
-    const bool streams = s.outer * s.extent * s.inner * kSize >= nontemporal_bytes && s.extent * kColumns <= kStaged;
+    const bool are_wide = s.inner * kSize >= 256 && s.extent * kColumns <= kStaged;  // whole lines, in a buffer
+    const bool streams = are_wide && s.outer * s.extent * s.inner * kSize >= nontemporal_bytes;
     const int64_t blocks = ceil_div(s.inner, kColumns);
     const int64_t bytes = s.extent * std::min(s.inner, kColumns) * kSize;
     parallel_for(s.outer * blocks, kGrainBytes / std::max<int64_t>(bytes, 1), [&](int64_t begin, int64_t end) {
-      alignas(64) T stage[kStaged];
+      Unset<T, kStaged> unset;
+      T* const stage = unset.data();
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns, width = std::min(kColumns, s.inner - first);
         const int64_t at = i / blocks * s.extent * s.inner + first;
