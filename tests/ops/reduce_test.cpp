@@ -232,6 +232,17 @@ TEST(Expand, IsTheInverseOfSumTo) {
   EXPECT_TRUE(refused([&] { expand(x, TensorSpec(Shape{3, 4}, DType::kF64)); }, "convert x with to(dtype)"));
 }
 
+TEST(Expand, OneNumberFillsWhatAllThreadsWrite) {
+  test::KernelCheck check(1);
+  for (const DType t : {DType::kF32, DType::kBf16, DType::kF64}) {
+    const Tensor x = test::small_integers({Shape{1}, t}, 1);
+    for (const int64_t n : {int64_t{1}, int64_t{100'003}, test::pieces_past_caches(2) + 3}) {
+      const Tensor y = expand(x, TensorSpec(Shape{n}, t));
+      EXPECT_EQ(y.at({n - 1}), x.at({0})) << n;
+    }
+  }
+}
+
 TEST(Expand, SumToKeepsTheLayoutOfItsRank) {
   const TensorSpec image(Shape{2, 3, 4, 5}, DType::kF32, Layout::kNhwc);
   const Tensor x = test::small_integers(image, 1);

@@ -96,6 +96,7 @@ TEST(Softmax, ResultsThatAreStreamedPastTheCachesAreTheSame) {
   const Case streamed[] = {
       {Shape{pieces_past_caches(33 * 131 * 2), 33, 131}, 1},   {Shape{1, 64, pieces_past_caches(64 * 2) + 5}, 1},
       {Shape{2, 600, pieces_past_caches(2 * 600 * 2) + 5}, 1}, {Shape{pieces_past_caches(40 * 2) + 21, 40}, 1},
+      {Shape{pieces_past_caches(21 * 4 * 2), 21, 4}, 1},  // of less than a line
       {Shape{pieces_past_caches(1000 * 2) + 1, 1000}, 1},      {Shape{pieces_past_caches(9001 * 2) + 1, 9001}, 1}};
   KernelCheck check(8);
   for (const Case& c : streamed) {
