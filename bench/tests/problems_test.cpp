@@ -112,7 +112,7 @@ TEST(ProblemsTest, TheBuiltInShapesAreSound) {
   const Problems p = parsed(builtin_problems());
 
   EXPECT_GE(p.conv2d.size(), 30u);
-  EXPECT_EQ(p.linear.size(), 6u);
+  EXPECT_EQ(p.linear.size(), 7u);
 }
 
 TEST(ProblemsTest, TheOtherShapesAreSoundAndOfTheirOwn) {

@@ -20,7 +20,8 @@ std::unique_ptr<Kernel> expand_kernel(const StridedLoop<1>& loop) {
       }
     };
     if (loop.rank == 1) {
-      return parallel_write(y, width, [&](int64_t begin, int64_t end, T* to) { write(x + begin * step, end - begin, to); });
+      return parallel_write(y, width,
+                            [&](int64_t begin, int64_t end, T* to) { write(x + begin * step, end - begin, to); });
     }
     const int64_t grain =
         std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(width, 1));

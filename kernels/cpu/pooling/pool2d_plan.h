@@ -37,7 +37,7 @@ struct Plan : Extents {
   std::vector<Range> windows_of_row, windows_of_column;  ///< the windows that row ih is in, and those of column iw
   /// By the number of the window's rows inside x and then by ow; shared, since every candidate has the plan.
   std::shared_ptr<const std::vector<float>> divisors, reciprocals;
-  Squares squares;                                       ///< of blocks, if there are any
+  Squares squares;  ///< of blocks, if there are any
 
   Plan(const TensorSpec& x, const TensorSpec& y, const Pool2dParams& p);
   Sharing sharing() const {
