@@ -36,8 +36,8 @@ function(plumb_own_target target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   endif()
   if(PLUMB_ARCH)
-    # For most of Intel's processors with AVX-512, g++ makes vectors of half its width of plain loops, which is right only
-    # where code of others runs beside; here kernels in whole ones do.
+    # For most of Intel's processors with AVX-512, g++ makes vectors of half its width of plain loops, for the sake of the
+    # clock of what is in no vectors; here all that takes time is.
     target_compile_options(${target}
       PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-march=${PLUMB_ARCH};-mprefer-vector-width=512>")
   endif()

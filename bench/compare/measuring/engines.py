@@ -41,22 +41,26 @@ def untold():
 @functools.cache
 def version_of(program, distributions):
     """The version that a worker would say, without the seconds that a framework takes to start; None where it is not known so."""
-    words = [program, "-c", ASK_VERSION, *distributions] if distributions else [program, "--threads", "1"]
-    try:
-        said = subprocess.run(words, env=untold(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
-        return said.strip() or None if distributions else json.loads(said).get("version")
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+    if not distributions:
+        return (hello_of((program, "--threads", "1"), tuple(untold().items())) or {}).get("version")
+    return said_by((program, "-c", ASK_VERSION, *distributions), untold()).strip() or None
 
 
 @functools.cache
-def says_hello(words, environment):
-    """Whether a worker says what it is, and misses nothing; it ends where nothing is asked."""
+def hello_of(words, environment):
+    """What a worker says of itself, to whom nothing is asked; None of one that says nothing."""
     try:
-        said = subprocess.run(words, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120).stdout
-        return not json.loads(said).get("missing")
-    except (OSError, ValueError, AttributeError, subprocess.TimeoutExpired):
-        return False
+        hello = json.loads(said_by(words, dict(environment)))
+    except ValueError:
+        return None
+    return hello if isinstance(hello, dict) else None
+
+
+def said_by(words, environment):
+    try:
+        return subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120).stdout
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +99,8 @@ class Engines:
         if not self.has(engine) or self.missing_device() is not None:
             return False
         words, environment = self.command(Variant(engine, USUAL_MODE.get(engine, "good")))
-        return says_hello(tuple(words), tuple(sorted(environment.items())))
+        hello = hello_of(tuple(words), tuple(sorted(environment.items())))
+        return hello is not None and not hello.get("missing")
 
     def version(self, engine):
         """The version that is there, as its records would have it; None where it is not known before it starts."""
