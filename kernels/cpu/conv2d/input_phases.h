@@ -26,8 +26,9 @@ struct InputPhases {
 InputPhases input_phases(const Shape& x, const Shape& w, const Shape& y, const Conv2dParams& p);
 
 /// Makes all n elements of dx zeros; phases then write those that meet a tap.
-inline void put_zeros(float* dx, int64_t n) {
-  parallel_for(n, kGrainBytes / 4, [&](int64_t begin, int64_t end) { std::fill(dx + begin, dx + end, 0.0f); });
+template <class T>
+void put_zeros(T* dx, int64_t n) {
+  parallel_for(n, kGrainBytes / sizeof(T), [&](int64_t begin, int64_t end) { std::fill(dx + begin, dx + end, T()); });
 }
 
 }  // namespace plumb::cpu

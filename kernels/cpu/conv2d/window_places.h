@@ -97,4 +97,35 @@ struct WindowBlock {
   }
 };
 
+// Copies n elements; up to a vector behind them may be written.
+template <class T>
+void copy_elements(T* to, const T* from, int64_t n) {
+  using Bits = simd::bytes::Bits<T>;
+  for (; n >= simd::kLanes; n -= simd::kLanes, to += simd::kLanes, from += simd::kLanes) {
+    plumb::detail::store_bytes(to, plumb::detail::load_bytes<Bits>(from));
+  }
+  if (n > 0) plumb::detail::store_bytes(to, simd::bytes::load<Bits>(from, n));
+}
+
+// Copies some of a window's taps.
+template <class T>
+void gather(T* to, const T* images, const WindowPlace& place, const TapRuns& runs) {
+  if (place.is_inside()) {
+    for (const TapRun& run : runs) {
+      copy_elements(to, images + place.at() + run.offset + run.taps.begin, run.taps.size());
+      to += run.taps.size();
+    }
+    return;
+  }
+  for (const TapRun& run : runs) {
+    const WindowPlace::Piece piece = place.piece(run);
+    const Range inside{std::clamp(piece.inside.begin, run.taps.begin, run.taps.end),
+                       std::clamp(piece.inside.end, run.taps.begin, run.taps.end)};
+    std::fill_n(to, inside.begin - run.taps.begin, T());
+    copy_elements(to + inside.begin - run.taps.begin, images + piece.at + inside.begin, inside.size());
+    std::fill_n(to + inside.end - run.taps.begin, run.taps.end - inside.end, T());
+    to += run.taps.size();
+  }
+}
+
 }  // namespace plumb::cpu

@@ -1,3 +1,4 @@
+#include "kernels/cpu/cache.h"
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/conv2d/winograd_pack.h"
 #include "kernels/cpu/conv2d/winograd_tiles.h"

@@ -1,7 +1,5 @@
 #include "kernels/cpu/conv2d/winograd_tiles.h"
 
-#include <unistd.h>
-
 namespace plumb::cpu::winograd {
 
 bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y, int m) {
@@ -16,14 +14,6 @@ bool applies(const Conv2dParams& params, const TensorSpec& x, const TensorSpec& 
   }
   return params.groups == 1 && (m == 2 || m == 4) && x.shape[0] == y.shape[0] && w.shape[0] == y.shape[1] &&
          w.shape[1] == x.shape[1];
-}
-
-int64_t l2_bytes() {
-  static const int64_t bytes = [] {
-    const long known = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return known > 0 ? int64_t{known} : int64_t{512} << 10;
-  }();
-  return bytes;
 }
 
 }  // namespace plumb::cpu::winograd

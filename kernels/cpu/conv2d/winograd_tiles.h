@@ -22,9 +22,6 @@ inline constexpr int64_t kTaps = 9;
 /// The number of input channels whose taps are collected from w, or written to dw, at a time.
 inline constexpr int64_t kChunk = 16;
 
-/// The size in bytes of a core's second-level cache.
-int64_t l2_bytes();
-
 /// n floats rounded up to an odd number of cache lines: arrays at multiples of this distance use different cache sets.
 constexpr int64_t odd_lines(int64_t n) { return ((n + 15) / 16 | 1) * 16; }
 

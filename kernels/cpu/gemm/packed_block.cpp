@@ -37,7 +37,7 @@ struct Words<Bfloat16> {
 struct Target {
   float* sums;
   void* c;
-  const int64_t* at;
+  const int64_t *sums_at, *at;
   const float* bias;  // of the block's columns, or null
   bool first, last, relu;
   RowsAhead* ahead;
@@ -72,9 +72,9 @@ struct Sums {
   }
   void put(const Target& to) {
     if (!to.first) add_to(to);
-    if (!to.last) return put(to.sums, to, [](Vec y) { return y; });
+    if (!to.last) return put(to.sums, to.sums_at, [](Vec y) { return y; });
     T* c = static_cast<T*>(to.c);
-    to.relu ? put(c, to, [](Vec y) { return simd::relu(y); }) : put(c, to, [](Vec y) { return y; });
+    to.relu ? put(c, to.at, [](Vec y) { return simd::relu(y); }) : put(c, to.at, [](Vec y) { return y; });
   }
 
  private:
@@ -82,15 +82,15 @@ struct Sums {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) of[r][v] += simd::load(to.sums + to.at[r] + v * kLanes);
+      for (int v = 0; v < V; ++v) of[r][v] += simd::load(to.sums + to.sums_at[r] + v * kLanes);
     }
   }
   template <class To, class Done>
-  void put(To* c, const Target& to, const Done& done) const {
+  void put(To* c, const int64_t* at, const Done& done) const {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) simd::store(c + to.at[r] + v * kLanes, done(of[r][v]));
+      for (int v = 0; v < V; ++v) simd::store(c + at[r] + v * kLanes, done(of[r][v]));
     }
   }
 };
@@ -181,9 +181,9 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
   using T = typename Rows::Element;
   const int64_t begin = blocks.columns.begin, n = blocks.columns.size();
   const auto& multiply = n <= kLanes ? kBlocks<Rows, 1> : kBlocks<Rows, kBlockVectors>;
-  float* sums = blocks.sums ? blocks.sums + begin : nullptr;
+  float* sums = blocks.sums;
   T* c = blocks.c ? static_cast<T*>(blocks.c) + begin : nullptr;
-  Target to{sums,         c,           nullptr,     blocks.bias ? blocks.bias + begin : nullptr,
+  Target to{sums,         c,           nullptr,     nullptr, blocks.bias ? blocks.bias + begin : nullptr,
             blocks.first, blocks.last, blocks.relu, nullptr};
   // A block that reaches past the last column is a copy, of sums and then of what they become.
   const bool copied = n % kLanes != 0;
@@ -195,17 +195,17 @@ void multiply_rows(Rows a, const float* b, const BlocksOfC& blocks) {
     std::fill_n(bias, kBlockColumns, 0.0f);
     if (to.bias) std::copy_n(to.bias, n, bias), to.bias = bias;
     for (int64_t r = 0; r < Rows::kRows; ++r) rows_of_copy[r] = r * kBlockColumns;
-    to.sums = copy, to.c = copy, to.at = rows_of_copy;
+    to.sums = copy, to.c = copy, to.sums_at = to.at = rows_of_copy;
   }
   for (int64_t i = 0; i < blocks.rows; i += Rows::kRows, a.next()) {
     const int64_t height = std::min<int64_t>(Rows::kRows, blocks.rows - i);
-    const int64_t* at = blocks.at + i;
-    if (!copied) to.at = at;
+    const int64_t *sums_at = blocks.sums_at + i, *at = blocks.at + i;
+    if (!copied) to.sums_at = sums_at, to.at = at;
     to.ahead = blocks.ahead ? &blocks.ahead->next() : &nothing;
-    if (copied && !to.first) copy_rows<float>(copy, rows_of_copy, sums, at, height, n);
+    if (copied && !to.first) copy_rows<float>(copy, rows_of_copy, sums, sums_at, height, n);
     multiply[static_cast<size_t>(height - 1)](a, b, to);
     if (copied && to.last) copy_rows<T>(c, at, copy, rows_of_copy, height, n);
-    if (copied && !to.last) copy_rows<float>(sums, at, copy, rows_of_copy, height, n);
+    if (copied && !to.last) copy_rows<float>(sums, sums_at, copy, rows_of_copy, height, n);
   }
 }
 

@@ -39,16 +39,18 @@ auto dispatch_words(DType dtype, const Make& make) -> decltype(make.template ope
 
 /// Where rows of c go, and what happens to them there.
 struct BlocksOfC {
-  float* sums;        ///< c in f32, where it has sums from one part of the depth to the next
-  void* c;            ///< where complete sums go: as floats, to where sums are, or in bf16, if that is what words are
-                      ///< of; null if none are complete
-  const int64_t* at;  ///< of each row its offset in both
+  float* sums;  ///< these columns in f32, where c has sums from one part of the depth to the next
+  void* c;      ///< where complete sums go: as floats, to where sums are, or in bf16, if that is what words are
+                ///< of; null if none are complete
+  const int64_t *sums_at, *at;  ///< of each row its offset in both
   int64_t rows;
-  Range columns;           ///< at most kBlockColumns
-  const float* bias;       ///< of all columns, or null
-  bool first, last;        ///< whether c has no sums yet; whether these complete them
-  bool relu;               ///< of complete sums
-  Ahead* ahead = nullptr;  ///< what is fetched meanwhile, or null
+  Range columns;            ///< at most kBlockColumns
+  const float* bias;        ///< of all columns, or null
+  bool first, last;         ///< whether c has no sums yet; whether these complete them
+  bool relu;                ///< of complete sums
+  Ahead* ahead = nullptr;   ///< what is fetched meanwhile, or null
+  bool whole_sums = false;  ///< whether sums are these columns' alone, and have room for whole blocks
+  bool stream = false;      ///< whether complete sums are written past the caches, where they fill lines
 };
 
 /// Rows of a as they lie in memory, for so many words: up to so many rows, as many pointers as fit beside the others

@@ -3,19 +3,29 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/cpu/cache.h"
+#include "kernels/cpu/nontemporal.h"
+
 namespace plumb::cpu {
 namespace {
 
 // How much of a matrix is packed at once, beside what packed_product.h says: a block of a (kHeight high) takes 192 KB
 // of a second-level cache; the panels of b share the last level.
 constexpr int64_t kDepth = kMostPackedDepth;
-constexpr int64_t kHeight = (int64_t{192} << 10) / (4 * kDepth) / kBlockRows * kBlockRows;
+constexpr int64_t kHeight = (int64_t{192} << 10) / (4 * kDepth);
 constexpr int64_t kMostColumns = (int64_t{4} << 20) / (4 * kDepth) / kBlockColumns * kBlockColumns;
 
 // Not more rows than this are packed whole, into 320 KB of a second-level cache.
 constexpr int64_t kFewRows = (int64_t{320} << 10) / (4 * kDepth);
-// With fewer panels of a than this, threads rather share the columns.
-constexpr int64_t kLeastPanels = 4;
+// How many columns such rows are multiplied by at once. Where the sums of these are kept, they take half of a
+// second-level cache, and b a quarter: a is packed again for each such group.
+int64_t most_columns_of_group(int64_t m, const ProductForm& form) {
+  if (form.c_has_sums) return kMostPackedColumns;
+  const int64_t floats = l2_bytes() / 4, columns = std::min(floats / 2 / m, floats / 4 / kDepth);
+  return std::max(columns / kBlockColumns * kBlockColumns, kMostPackedColumns);
+}
+// With fewer rows of a than this, threads rather share the columns.
+constexpr int64_t kLeastRows = 4 * kBlockRows;
 
 // Where c has at most so many rows and columns, the depth is cut into spans: of so many parts or more, into so many
 // or more, whose sums take 2 MB at most.
@@ -51,12 +61,13 @@ void RowPlaces::fill(int64_t* at, Range rows) const {
   }
 }
 
-PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads)
+PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads, const ProductForm& form)
     : m_(m),
       n_(n),
       k_(k),
+      form_(form),
       team_(threads_for(m * n * k, threads)),
-      parts_(ceil_div(k, kDepth)),
+      parts_(ceil_div(ceil_div(k, form.depths), kDepth / form.depths)),
       spans_(spans_of(m, n, parts_)),
       has_few_rows_(spans_ == 1 && m <= kFewRows && n / team_ >= m / 2) {
   const int64_t panels = ceil_div(n, kBlockColumns);
@@ -66,28 +77,34 @@ PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads)
     return;
   }
   if (has_few_rows_) {
-    wide_ = std::clamp<int64_t>(panels / team_ * kBlockColumns, kBlockColumns, kMostPackedColumns);
+    wide_ = std::clamp<int64_t>(panels / team_ * kBlockColumns, kBlockColumns, most_columns_of_group(m, form));
     team_ = static_cast<int>(std::min<int64_t>(team_, panels));
     return;
   }
   wide_ = std::min(panels * kBlockColumns, kMostColumns);
   // Where all of b fits, a block of c passes through the caches once, not once for each part.
   if (wide_ == panels * kBlockColumns && wide_ * k <= kMostColumns * kDepth) together_ = parts_;
-  int64_t split = std::min<int64_t>(team_, ceil_div(row_panels(), kLeastPanels));
+  int64_t split = std::min<int64_t>(team_, ceil_div(m, kLeastRows));
   while (team_ % split != 0) --split;  // else some threads have no task
-  row_tasks_ = ceil_div(ceil_div(m, kHeight), split) * split;
+  const int64_t height = kHeight / form_.rows * form_.rows;
+  row_tasks_ = ceil_div(ceil_div(m, height), split) * split;
   column_tasks_ = std::clamp<int64_t>(team_ / row_tasks_, 1, wide_ / kBlockColumns);
 }
 
 int64_t PackedProduct::floats_of_a() const {
-  const int64_t floats = ceil_div(row_panels(), row_tasks_) * kBlockRows * ceil_div(k_, parts_);
+  const int64_t floats = rows_of_block() * most_depths();
   return ceil_div(floats, kBlockColumns) * kBlockColumns;  // rows of b's panels stay aligned behind them
 }
-int64_t PackedProduct::floats_of_b() const { return wide_ * (together_ > 1 ? k_ : ceil_div(k_, parts_)); }
+int64_t PackedProduct::floats_of_b() const {
+  return (has_few_rows_ ? std::min(wide_, kMostPackedColumns) : wide_) * (together_ > 1 ? k_ : most_depths());
+}
 int64_t PackedProduct::floats() const { return floats_of_all_b() + team_ * floats_of_a() + floats_of_sums(); }
 
 // One run, with the memory of its panels: first b's, whose rows are whole vectors.
 class PackedProduct::Run {
+  // A block's rows: all of few, or a piece of kHeight and what rounding to panels adds.
+  static constexpr int64_t kMostRows = std::max(kFewRows, 2 * kHeight);
+
  public:
   Run(const PackedProduct& cut, const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory)
       : cut_(cut),
@@ -103,16 +120,17 @@ class PackedProduct::Run {
     parallel_team(cut_.team_, [&](int t, int team) {
       float *a = a_of(t), *b = panels_of_b_ + t * cut_.floats_of_b();
       const Range mine = piece(cut_.spans_, t, team);
+      Block block;
       for (int64_t i = mine.begin; i < mine.end; ++i) {
         const Range parts = piece(cut_.parts_, i, cut_.spans_);
-        const PackedResult sum{sums_ + i * cut_.m_ * cut_.n_, {cut_.n_}};
         for (int64_t part = parts.begin; part < parts.end; ++part) {
           const Range depths = cut_.depths(part);
           a_.pack(a, rows, depths);
           pack_b(b, columns, columns, depths);
           Ahead ahead;
           if (part + 1 < parts.end) ahead = next(rows, columns, part + 1);
-          multiply_panels(a, b, rows, columns, depths.size(), {sum, part == parts.begin, false, &ahead});
+          set(block, rows, columns, {part == parts.begin, false, sums_of(i)});
+          multiply_panels(a, b, columns, depths.size(), block, ahead);
         }
       }
     });
@@ -123,20 +141,33 @@ class PackedProduct::Run {
     parallel_team(cut_.team_, [&](int t, int team) {
       float *a = a_of(t), *b = panels_of_b_ + t * cut_.floats_of_b();
       const Range rows{0, cut_.m_}, mine = piece_of({0, cut_.n_}, t, team);
-      const Range first{mine.begin, std::min(mine.end, mine.begin + cut_.wide_)};
-      for (int64_t part = 0; part < cut_.parts_; ++part) {
-        const Range depths = cut_.depths(part);
-        a_.pack(a, rows, depths);
-        for (Range columns = first; columns.size() > 0;) {
-          const Range more{columns.end, std::min(mine.end, columns.end + cut_.wide_)};
-          b_.pack(b, columns, depths);
+      const int64_t groups = ceil_div(mine.size(), cut_.wide_), steps = groups * cut_.parts_;
+      Block block;
+      // All groups of columns at a part of the depth, or all parts for a group, which keeps its sums.
+      const auto part_of = [&](int64_t i) { return cut_.has_block_sums() ? i % cut_.parts_ : i / groups; };
+      const auto columns_of = [&](int64_t i) {
+        const int64_t begin = mine.begin + (cut_.has_block_sums() ? i / cut_.parts_ : i % groups) * cut_.wide_;
+        return Range{begin, std::min(mine.end, begin + cut_.wide_)};
+      };
+      for (int64_t i = 0; i < steps; ++i) {
+        const Range columns = columns_of(i), depths = cut_.depths(part_of(i));
+        if (i == 0 || part_of(i) != part_of(i - 1)) a_.pack(a, rows, depths);
+        set(block, rows, columns, part_of_c(depths, own_sums(t)));
+        for (Range some = next_of(columns, columns.begin); some.size() > 0;) {
+          b_.pack(b, some, depths);
+          const Range more = next_of(columns, some.end);
           Ahead ahead;
-          if (more.size() > 0) ahead = {{}, b_.ahead(more, depths)};
-          if (more.size() <= 0 && part + 1 < cut_.parts_) ahead = next(rows, first, part + 1);
-          multiply_panels(a, b, rows, columns, depths.size(), part_of_c(depths, &ahead));
-          columns = more;
+          if (more.size() > 0) {
+            ahead.b = b_.ahead(more, depths);
+          } else if (i + 1 < steps) {
+            ahead = next(rows, next_of(columns_of(i + 1), columns_of(i + 1).begin), part_of(i + 1));
+            if (part_of(i) == part_of(i + 1)) ahead.a = {};
+          }
+          multiply_panels(a, b, some, depths.size(), block, ahead);
+          some = more;
         }
       }
+      if (result_.stream) nontemporal_fence();
     });
   }
 
@@ -159,14 +190,18 @@ class PackedProduct::Run {
             } else if (parts.end < cut_.parts_) {
               then = next(rows_of(tasks.begin), piece_of(columns, t, team), parts.end);
             }
-            run_task(a_of(t), task, columns, parts, then);
+            run_task(t, task, columns, parts, then);
           }
+          if (result_.stream) nontemporal_fence();
         });
       }
     }
   }
 
  private:
+  // Sums of a block, of a span, of a thread if it keeps some.
+  float* sums_of(int64_t i) const { return sums_ + i * cut_.floats_of_block(); }
+  float* own_sums(int thread) const { return cut_.has_block_sums() ? sums_of(thread) : nullptr; }
   float* a_of(int64_t thread) const { return panels_of_a_ + thread * cut_.floats_of_a(); }
   // The panels of a part, of which the first of `parts` lies at the begin.
   float* b_of(Range columns, int64_t part, Range parts) const {
@@ -181,9 +216,12 @@ class PackedProduct::Run {
   }
   Range rows_of(int64_t task) const {
     const Range panels = piece(cut_.row_panels(), task / cut_.column_tasks_, cut_.row_tasks_);
-    return {panels.begin * kBlockRows, std::min(cut_.m_, panels.end * kBlockRows)};
+    const int64_t rows = cut_.form_.rows;
+    return {panels.begin * rows, std::min(cut_.m_, panels.end * rows)};
   }
-  void run_task(float* a, int64_t task, Range columns, Range parts, Ahead then) const {
+  void run_task(int thread, int64_t task, Range columns, Range parts, Ahead then) const {
+    float* const a = a_of(thread);
+    Block block;
     const Range rows = rows_of(task);
     const Range mine = piece_of(columns, task % cut_.column_tasks_, cut_.column_tasks_);
     for (int64_t part = parts.begin; part < parts.end; ++part) {
@@ -191,8 +229,9 @@ class PackedProduct::Run {
       a_.pack(a, rows, depths);
       Ahead ahead = then;
       if (part + 1 < parts.end) ahead = {a_.ahead(rows, cut_.depths(part + 1)), {}};
-      multiply_panels(a, b_of(columns, part, parts) + (mine.begin - columns.begin) * depths.size(), rows, mine,
-                      depths.size(), part_of_c(depths, &ahead));
+      const float* b = b_of(columns, part, parts) + (mine.begin - columns.begin) * depths.size();
+      set(block, rows, mine, part_of_c(depths, own_sums(thread)));
+      multiply_panels(a, b, mine, depths.size(), block, ahead);
     }
   }
   // Whole panels of a range of columns, which begins with one.
@@ -202,27 +241,55 @@ class PackedProduct::Run {
             std::min(columns.end, columns.begin + panels.end * kBlockColumns)};
   }
 
+  // Those of some columns that few rows are multiplied by at once, from one on.
+  Range next_of(Range columns, int64_t begin) const {
+    return {begin, std::min(columns.end, begin + kMostPackedColumns)};
+  }
   // What a part packs.
   Ahead next(Range rows, Range columns, int64_t part) const {
     const Range depths = cut_.depths(part);
     return {a_.ahead(rows, depths), b_.ahead(columns, depths)};
   }
 
-  // Where products go, whether others were or will be added there, and what is fetched meanwhile.
+  // Which part of the sums products are, and the sums of the block alone, if it has some.
   struct Sum {
-    const PackedResult& to;
     bool first, last;
-    Ahead* ahead;
+    float* of_block;
   };
-  Sum part_of_c(Range depths, Ahead* ahead) const { return {result_, depths.begin == 0, depths.end == cut_.k_, ahead}; }
+  Sum part_of_c(Range depths, float* of_block) const { return {depths.begin == 0, depths.end == cut_.k_, of_block}; }
 
-  void multiply_panels(const float* a, const float* b, Range rows, Range columns, int64_t depth, const Sum& sum) const {
-    int64_t at[kMostRows];
-    sum.to.rows.fill(at, rows);
-    BlocksOfC to{sum.to.sums, sum.to.c,  at,       rows.size(), columns,
-                 sum.to.bias, sum.first, sum.last, sum.to.relu, sum.ahead};
+  // Some rows and columns of c, whose offsets are kept here.
+  struct Block {
+    Range columns;
+    float* sums;  // of the block alone, panel by panel, or null
+    int64_t at[kMostRows], in_sums[kMostRows];
+    BlocksOfC to;
+  };
+  void set(Block& block, Range rows, Range columns, const Sum& sum) const {
+    block.columns = columns, block.sums = sum.of_block;
+    result_.rows.fill(block.at, rows);
+    for (int64_t i = 0; i < rows.size(); ++i) block.in_sums[i] = i * kBlockColumns;
+    block.to = {.sums = nullptr,
+                .c = result_.c,
+                .sums_at = block.sums ? block.in_sums : block.at,
+                .at = block.at,
+                .rows = rows.size(),
+                .columns = columns,
+                .bias = cut_.spans_ > 1 ? nullptr : result_.bias,  // which their sum has
+                .first = sum.first,
+                .last = sum.last,
+                .relu = result_.relu,
+                .whole_sums = block.sums != nullptr,
+                .stream = result_.stream};
+  }
+  // Multiplies some columns of a block.
+  void multiply_panels(const float* a, const float* b, Range columns, int64_t depth, Block& block, Ahead& ahead) const {
+    BlocksOfC& to = block.to;
+    to.ahead = &ahead;
     for (int64_t j = columns.begin; j < columns.end; j += kBlockColumns, b += kBlockColumns * depth) {
       to.columns = {j, std::min(columns.end, j + kBlockColumns)};
+      if (block.sums) to.sums = block.sums + (j - block.columns.begin) * cut_.rows_of_block();
+      if (!block.sums && result_.sums) to.sums = result_.sums + j;
       a_.multiply(depth, a, b, to);
     }
   }
@@ -232,7 +299,9 @@ class PackedProduct::Run {
     parallel_for(cut_.m_, kGrainBytes / (4 * cut_.n_ * cut_.spans_), [&](int64_t begin, int64_t end) {
       int64_t at[kMostRows];
       result_.rows.fill(at, {begin, end});
-      for (int64_t r = begin; r < end; ++r) add_row(static_cast<T*>(result_.c) + at[r - begin], sums_ + r * cut_.n_);
+      for (int64_t r = begin; r < end; ++r) {
+        add_row(static_cast<T*>(result_.c) + at[r - begin], sums_ + r * kBlockColumns);
+      }
     });
   }
   // A row of c: the sum of those of the spans.
@@ -241,13 +310,11 @@ class PackedProduct::Run {
     for (int64_t j = 0; j < cut_.n_; j += simd::kLanes) {
       const int64_t n = std::min(simd::kLanes, cut_.n_ - j);
       simd::Vec sum = result_.bias ? simd::load(result_.bias + j, n) : simd::Vec{};
-      for (int64_t i = 0; i < cut_.spans_; ++i) sum += simd::load(sums + i * cut_.m_ * cut_.n_ + j, n);
+      const float* of_row = sums + j / kBlockColumns * kBlockColumns * cut_.rows_of_block() + j % kBlockColumns;
+      for (int64_t i = 0; i < cut_.spans_; ++i) sum += simd::load(of_row + i * cut_.floats_of_block(), n);
       simd::store(c + j, result_.relu ? simd::relu(sum) : sum, n);
     }
   }
-
-  // A block's rows: all of few, or a piece of kHeight and what rounding to panels adds.
-  static constexpr int64_t kMostRows = std::max(kFewRows, kHeight + kBlockRows);
 
   const PackedProduct& cut_;
   const PanelSource &a_, &b_;
@@ -261,9 +328,9 @@ void PackedProduct::run(const PanelSource& a, const PanelSource& b, const Packed
   has_few_rows_ ? run.multiply_few_rows() : run.multiply_blocks();
 }
 
-PackedProducts::PackedProducts(int64_t count, int64_t m, int64_t n, int64_t k, int threads)
+PackedProducts::PackedProducts(int64_t count, int64_t m, int64_t n, int64_t k, int threads, const ProductForm& form)
     : count_(count),
       team_(count < threads ? 1 : threads_for(count * m * n * k, threads)),
-      product_(m, n, k, team_ > 1 ? 1 : threads) {}
+      product_(m, n, k, team_ > 1 ? 1 : threads, form) {}
 
 }  // namespace plumb::cpu

@@ -2,6 +2,7 @@
 // registers (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
 #pragma once
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/gemm/packed_block.h"
@@ -14,6 +15,13 @@ inline constexpr int64_t kMostPackedDepth = (int64_t{16} << 10) / (4 * kBlockCol
 /// Nor b for more columns than this.
 inline constexpr int64_t kMostPackedColumns = 8 * kBlockColumns;
 
+/// How a and c are formed.
+struct ProductForm {
+  int64_t rows = kBlockRows;  ///< lines of a's panels
+  int64_t depths = 1;         ///< what these have a multiple of, in memory; all parts of the depth begin with one
+  bool c_has_sums = true;     ///< whether c, between parts of the depth, holds sums: it is in f32
+};
+
 /// An operand, which packs some of its lines (rows of a, columns of b) at some depths. A panel has kBlockRows lines of
 /// a or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist; one
 /// panel lies behind the other. Lines begin with a panel. Depths are counted in words (packed_block.h), here and below.
@@ -24,7 +32,7 @@ class PanelSource {
   /// The memory that this reads, if it is worth fetching before.
   virtual RowsAhead ahead([[maybe_unused]] Range lines, [[maybe_unused]] Range depths) const { return {}; }
   /// Of a: multiplies lines that it has packed, `depth` of their depths, by a panel of b. An operand may have a way of
-  /// its own, and then a format. Words are floats if nothing else is said.
+  /// its own, and then a format, of which the product knows the ProductForm. Words are floats if nothing else is said.
   virtual void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const {
     multiply_panel<float>(depth, lines, b, to);
   }
@@ -47,36 +55,46 @@ struct PackedResult {
   const float* bias = nullptr;
   bool relu = false;
   float* sums = static_cast<float*>(c);  // null if there is nowhere else to keep some
+  bool stream = false;                   // written past the caches, where the product can
   bool is_f32() const { return sums == c; }
 };
 
 /// c = a b for a of m rows and b of n columns at depth k > 0; sums are in f32. How it is cut is decided beforehand, for
 /// so many threads; sums of finite numbers do not depend on how many. With few rows, each thread packs all of them and
-/// a group of b's panels at a time, for columns of its own: then b passes through a core's own caches once. Where c is
+/// a group of b's panels at a time, for columns of its own: then b passes through a core's own caches once, and a for
+/// each group if sums are of a group alone. Where c is
 /// small and the depth long, as in a gradient of weights, each thread adds up spans of the depth of its own, and
 /// these sums are added at the end. Else threads pack b together, and share out blocks of a by ranges of b's panels.
 class PackedProduct {
  public:
-  PackedProduct(int64_t m, int64_t n, int64_t k, int threads);
+  PackedProduct(int64_t m, int64_t n, int64_t k, int threads, const ProductForm& form = {});
   /// The memory that a run needs.
   int64_t floats() const;
-  /// Whether c has sums that are not complete, between parts of the depth.
-  bool keeps_sums() const { return parts_ > 1 && spans_ == 1; }
+  /// Whether the result needs memory for sums that are not complete, between parts of the depth.
+  bool keeps_sums() const { return parts_ > 1 && spans_ == 1 && !has_block_sums(); }
   void run(const PanelSource& a, const PanelSource& b, const PackedResult& result, float* memory) const;
 
  private:
   class Run;
-  int64_t row_panels() const { return ceil_div(m_, kBlockRows); }
+  int64_t row_panels() const { return ceil_div(m_, form_.rows); }
   int64_t floats_of_a() const;
   int64_t floats_of_b() const;
   int64_t copies_of_b() const { return has_few_rows_ || spans_ > 1 ? team_ : 1; }
   int64_t floats_of_all_b() const { return copies_of_b() * floats_of_b(); }
-  int64_t floats_of_sums() const {  // whole vectors, behind which another product's memory may begin
-    return spans_ > 1 ? ceil_div(spans_ * m_ * n_, kBlockColumns) * kBlockColumns : 0;
+  // Whether a thread keeps the sums of its block of c itself: it adds up all parts of one before the next.
+  bool has_block_sums() const { return !form_.c_has_sums && parts_ > 1 && (has_few_rows_ || together_ > 1); }
+  int64_t rows_of_block() const { return ceil_div(row_panels(), row_tasks_) * form_.rows; }
+  int64_t columns_of_block() const { return ceil_div(wide_ / kBlockColumns, column_tasks_) * kBlockColumns; }
+  int64_t floats_of_block() const { return rows_of_block() * columns_of_block(); }
+  int64_t floats_of_sums() const { return (spans_ > 1 ? spans_ : has_block_sums() ? team_ : 0) * floats_of_block(); }
+  Range depths(int64_t part) const {
+    const Range units = piece(ceil_div(k_, form_.depths), part, parts_);
+    return {units.begin * form_.depths, std::min(k_, units.end * form_.depths)};
   }
-  Range depths(int64_t part) const { return piece(k_, part, parts_); }
+  int64_t most_depths() const { return ceil_div(ceil_div(k_, form_.depths), parts_) * form_.depths; }  // of a part
 
   int64_t m_, n_, k_;
+  ProductForm form_;
   int team_;              // threads
   int64_t parts_;         // of the depth
   int64_t spans_;         // of parts, each of which has a sum of its own
@@ -89,7 +107,7 @@ class PackedProduct {
 /// Products of one shape. Threads share them out if there are enough, else each product.
 class PackedProducts {
  public:
-  PackedProducts(int64_t count, int64_t m, int64_t n, int64_t k, int threads);
+  PackedProducts(int64_t count, int64_t m, int64_t n, int64_t k, int threads, const ProductForm& form = {});
   /// The memory that a run needs.
   int64_t floats() const { return team_ * product_.floats(); }
   bool keeps_sums() const { return product_.keeps_sums(); }

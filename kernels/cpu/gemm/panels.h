@@ -10,6 +10,14 @@
 
 namespace plumb::cpu {
 
+/// Words of bf16: of each lane the first element and the second.
+inline simd::Vec pairs_of(simd::bytes::U16 first, simd::bytes::U16 second) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    return std::bit_cast<simd::Vec>(__builtin_shufflevector(first, second, (i % 2 * simd::kLanes + i / 2)...));
+  }
+  (std::make_integer_sequence<int, 2 * simd::kLanes>());
+}
+
 /// An operand of elements T: the one at depth i of line j (a row of a, a column of b) is at[i * depth_step + j *
 /// line_step]. One of the steps is 1.
 template <class T>
@@ -18,15 +26,32 @@ struct Operand {
   int64_t depth_step, line_step;
   /// Of a line. In bf16 an odd number leaves half of the last word empty.
   int64_t depths = std::numeric_limits<int64_t>::max();
-};
 
-/// Words of bf16: of each lane the first element and the second.
-inline simd::Vec pairs_of(simd::bytes::U16 first, simd::bytes::U16 second) {
-  return [&]<int... i>(std::integer_sequence<int, i...>) {
-    return std::bit_cast<simd::Vec>(__builtin_shufflevector(first, second, (i % 2 * simd::kLanes + i / 2)...));
+  /// Where the word at this depth of this line begins. Depths are counted in words.
+  const T* word(int64_t line, int64_t depth) const { return at + line * line_step + depth * kInWord<T> * depth_step; }
+  /// The words at a depth of n lines that are neighbours, the first of them at `from`.
+  simd::Vec of_lines(const T* from, int64_t depth, int64_t n) const {
+    if constexpr (kInWord<T> == 1) {
+      return n >= simd::kLanes ? simd::load(from) : simd::load(from, n);
+    } else {
+      const bool has_second = depth * 2 + 1 < depths;
+      return pairs_of(simd::bytes::load<simd::bytes::U16>(from, n),
+                      has_second ? simd::bytes::load<simd::bytes::U16>(from + depth_step, n) : simd::bytes::U16{});
+    }
   }
-  (std::make_integer_sequence<int, 2 * simd::kLanes>());
-}
+  /// The n words of a line from a depth on, which are neighbours, the first of them at `from`.
+  simd::Vec of_depths(const T* from, int64_t depth, int64_t n) const {
+    if constexpr (kInWord<T> == 2) {
+      if (const int64_t rest = depths - depth * 2; rest < 2 * n) {  // the last word is half of one
+        uint32_t words[simd::kLanes] = {};
+        std::memcpy(words, from, static_cast<size_t>(rest) * sizeof(T));
+        return plumb::detail::load_bytes<simd::Vec>(words);
+      }
+    }
+    if (n == simd::kLanes) return plumb::detail::load_bytes<simd::Vec>(from);
+    return std::bit_cast<simd::Vec>(simd::bytes::load<simd::bytes::U32>(from, n));
+  }
+};
 
 /// Packs lines at a range of depths, which are counted in words (packed_block.h). A panel has W lines, those of one
 /// depth side by side, and zeros for lines that do not exist.
@@ -39,7 +64,7 @@ class PanelPacker {
 
   /// Packs lines from `lines.begin`, a panel behind the other, and prefetches what follows.
   void pack(float* to, Range lines) const {
-    const T* from = x_.at + lines.begin * x_.line_step + depths_.begin * kDepths * x_.depth_step;
+    const T* from = x_.word(lines.begin, depths_.begin);
     x_.line_step == 1 ? copy(to, from, lines) : transpose(to, from, lines);
   }
 
@@ -47,29 +72,6 @@ class PanelPacker {
   using Vec = simd::Vec;
   static constexpr int64_t kLanes = simd::kLanes, kDepths = kInWord<T>;
   static constexpr int kParts = static_cast<int>(simd::vectors_of(W));
-
-  // Words of depth i (of those that are packed) of n lines that are neighbours.
-  Vec of_lines(const T* from, int64_t i, int64_t n) const {
-    if constexpr (kDepths == 1) {
-      return n >= kLanes ? simd::load(from) : simd::load(from, n);
-    } else {
-      const bool has_second = (depths_.begin + i) * 2 + 1 < x_.depths;
-      return pairs_of(simd::bytes::load<simd::bytes::U16>(from, n),
-                      has_second ? simd::bytes::load<simd::bytes::U16>(from + x_.depth_step, n) : simd::bytes::U16{});
-    }
-  }
-  // The n words of a line from depth i on.
-  Vec of_depths(const T* from, int64_t i, int64_t n) const {
-    if constexpr (kDepths == 2) {
-      if (const int64_t rest = x_.depths - (depths_.begin + i) * 2; rest < 2 * n) {  // the last word is half of one
-        uint32_t words[kLanes] = {};
-        std::memcpy(words, from, static_cast<size_t>(rest) * sizeof(T));
-        return plumb::detail::load_bytes<Vec>(words);
-      }
-    }
-    if (n == kLanes) return plumb::detail::load_bytes<Vec>(from);
-    return std::bit_cast<Vec>(simd::bytes::load<simd::bytes::U32>(from, n));
-  }
 
   // All panels go along together, so that memory is read in longer runs.
   void copy(float* to, const T* from, Range lines) const {
@@ -80,7 +82,7 @@ class PanelPacker {
         for (int v = 0; v < kParts; ++v) {
           const T* part = from + at + v * kLanes;
           const int64_t all = exist >= kParts * kLanes ? kLanes : std::min<int64_t>(exist, W) - v * kLanes;
-          row[v] = of_lines(part, i, std::clamp<int64_t>(all, 0, kLanes));
+          row[v] = x_.of_lines(part, depths_.begin + i, std::clamp<int64_t>(all, 0, kLanes));
           simd::fetch<2>(part, lines.size() * static_cast<int64_t>(sizeof(T)));
         }
         store_row(to + at / W * panel_, i, row);
@@ -102,7 +104,7 @@ class PanelPacker {
         for (int64_t j = 0; j < kLanes; ++j) {
           if (v * kLanes + j >= lines) break;
           const T* line = from + (v * kLanes + j) * x_.line_step;
-          tile[v][j] = std::bit_cast<tiles::TileRow<uint32_t>>(of_depths(line, i, n));
+          tile[v][j] = std::bit_cast<tiles::TileRow<uint32_t>>(x_.of_depths(line, depths_.begin + i, n));
           simd::fetch<2>(line, W * x_.line_step * static_cast<int64_t>(sizeof(T)));
         }
         tiles::transpose_blocks<uint32_t, kLanes / 2>(tile[v]);
@@ -132,6 +134,9 @@ class PanelPacker {
 template <int W, class T = float>
 class MatrixPanels final : public PanelSource {
  public:
+  using Element = T;
+  static constexpr ProductForm kForm{W, 1, kInWord<T> == 1};  ///< with this as a
+
   MatrixPanels(const Operand<T>& x, int64_t lines) : x_(x), lines_(lines) {}
   void pack(float* to, Range lines, Range depths) const override {
     PanelPacker<W, T>(x_, depths, lines_).pack(to, lines);

@@ -43,7 +43,7 @@ struct Streamed {
           const int64_t lines = std::min(m - p * kBlockColumns, kBlockColumns);
           float* c = sums + (p * kTogether + first) * kBlockColumns;
           multiply_gathered<T>(from.depth, &from, x + (p * words() + d) * kBlockColumns,
-                               {c, nullptr, at, count, {0, lines}, nullptr, d == 0, false, false});
+                               {c, nullptr, at, at, count, {0, lines}, nullptr, d == 0, false, false});
         }
       }
     }

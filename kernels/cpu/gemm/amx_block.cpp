@@ -1,0 +1,191 @@
+#include "kernels/cpu/gemm/amx_block.h"
+
+#if defined(__AMX_BF16__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace plumb::cpu {
+namespace {
+
+using simd::kLanes;
+using simd::Vec;
+
+// Floats of a row of a tile, rows of a tile, and floats of all its rows.
+constexpr int64_t kTileRow = 16, kTileRows = 16, kTile = kTileRow * kTileRows;
+static_assert(kAmxRows == 2 * kTileRows && kBlockColumns == 2 * kTileRow && kAmxDepth == kTileRow);
+// Bytes from row to row of a's panels, of b's, of a block of c.
+constexpr size_t kStepA = kTileRow * sizeof(float), kStepB = kBlockColumns * sizeof(float), kStepC = kStepB;
+
+// Tiles 0 to 3 are c's, 4 and 5 a's, 6 and 7 b's; all are whole.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+// This thread's tiles, while this is there.
+class Tiles {
+ public:
+  Tiles() {
+    static constexpr TileShapes kShapes;
+    _tile_loadconfig(&kShapes);
+  }
+  ~Tiles() { _tile_release(); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+};
+
+// Adds the product of A tiles of rows and B of columns, at kAmxDepth words of the depth.
+template <int A, int B>
+[[gnu::always_inline]] inline void add(const float* a, const float* b) {
+  _tile_loadd(4, a, kStepA);
+  _tile_loadd(6, b, kStepB);
+  _tile_dpbf16ps(0, 4, 6);
+  if constexpr (B == 2) {
+    _tile_loadd(7, b + kTileRow, kStepB);
+    _tile_dpbf16ps(1, 4, 7);
+  }
+  if constexpr (A == 2) {
+    _tile_loadd(5, a + kTile, kStepA);
+    _tile_dpbf16ps(2, 5, 6);
+    if constexpr (B == 2) _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+// What is multiplied: whole tiles of the depth, and the last, which b has not got whole, apart.
+struct Depths {
+  int64_t whole;           // words
+  const float* b;          // of these
+  const float* b_of_rest;  // or null
+};
+
+// A block of c: rows of kBlockColumns floats.
+template <int A, int B>
+void load(const float* c) {
+  _tile_loadd(0, c, kStepC);
+  if constexpr (B == 2) _tile_loadd(1, c + kTileRow, kStepC);
+  if constexpr (A == 2) _tile_loadd(2, c + kTileRows * kBlockColumns, kStepC);
+  if constexpr (A == 2 && B == 2) _tile_loadd(3, c + kTileRows * kBlockColumns + kTileRow, kStepC);
+}
+template <int A, int B>
+void store(float* c) {
+  _tile_stored(0, c, kStepC);
+  if constexpr (B == 2) _tile_stored(1, c + kTileRow, kStepC);
+  if constexpr (A == 2) _tile_stored(2, c + kTileRows * kBlockColumns, kStepC);
+  if constexpr (A == 2 && B == 2) _tile_stored(3, c + kTileRows * kBlockColumns + kTileRow, kStepC);
+}
+
+// Adds a block's products to its sums, if these do not begin with them.
+template <int A, int B>
+void sum_block(float* c, bool first, const float* a, const Depths& depths, RowsAhead& ahead) {
+  constexpr int64_t kLinesAhead = 4;  // with each tile of the depth
+  if (first) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    load<A, B>(c);
+  }
+  const float* b = depths.b;
+  for (int64_t d = 0; d < depths.whole; d += kAmxDepth, a += kAmxRows * kTileRow, b += kAmxDepth * kBlockColumns) {
+    if (!ahead.is_done()) {
+      for (int64_t i = 0; i < kLinesAhead; ++i) simd::fetch<2>(ahead.next(), 0);
+      ahead = ahead.after(kLinesAhead);
+    }
+    add<A, B>(a, b);
+  }
+  if (depths.b_of_rest) add<A, B>(a, depths.b_of_rest);
+  store<A, B>(c);
+}
+using SumBlock = void (*)(float*, bool, const float*, const Depths&, RowsAhead&);
+
+// Two vectors, rounded to nearest even: as Bfloat16(float) does but for numbers below 2^-126, which AMX does not know
+// either, and for the bits of NaN.
+__m512i narrow(Vec first, Vec second) {
+  return std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(std::bit_cast<__m512>(second), std::bit_cast<__m512>(first)));
+}
+
+// Completes a row of sums. Of n columns, those of both vectors unless they are fewer.
+void complete(Bfloat16* c, const float* sums, int64_t n, const Vec* bias, bool relu, bool stream) {
+  Vec y[kBlockVectors];
+  for (int v = 0; v < kBlockVectors; ++v) {
+    y[v] = simd::load(sums + v * kLanes) + bias[v];
+    if (relu) y[v] = simd::relu(y[v]);
+  }
+  const __m512i row = narrow(y[0], y[1]);
+  if (n < kBlockColumns) return _mm512_mask_storeu_epi16(c, (uint32_t{1} << n) - 1, row);
+  if (stream && reinterpret_cast<uintptr_t>(c) % sizeof(row) == 0) {
+    return _mm512_stream_si512(reinterpret_cast<__m512i*>(c), row);
+  }
+  _mm512_storeu_si512(c, row);
+}
+
+// Puts a block's sums where they go.
+void put(const float* from, const BlocksOfC& to, int64_t first_row, int64_t rows) {
+  const int64_t begin = to.columns.begin, n = to.columns.size();
+  const int64_t *at = to.at + first_row, *sums_at = to.sums_at + first_row;
+  if (to.last) {
+    Vec bias[kBlockVectors] = {};
+    for (int v = 0; to.bias && v < kBlockVectors && v * kLanes < n; ++v) {
+      bias[v] = simd::load(to.bias + begin + v * kLanes, std::min(kLanes, n - v * kLanes));
+    }
+    auto* c = static_cast<Bfloat16*>(to.c) + begin;
+    for (int64_t r = 0; r < rows; ++r) complete(c + at[r], from + r * kBlockColumns, n, bias, to.relu, to.stream);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * kBlockColumns, n, to.sums + sums_at[r]);
+}
+// Takes the sums of the parts before.
+void take(float* block, const BlocksOfC& from, int64_t first_row, int64_t rows) {
+  const int64_t n = from.columns.size(), *at = from.sums_at + first_row;
+  for (int64_t r = 0; r < rows; ++r) std::copy_n(from.sums + at[r], n, block + r * kBlockColumns);
+}
+
+}  // namespace
+
+bool has_amx() {
+  constexpr long kAskPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool is_granted = syscall(SYS_arch_prctl, kAskPermission, kTileData) == 0;
+  return is_granted;
+}
+
+void multiply_amx_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to) {
+  const Tiles tiles;
+  alignas(64) float block[kAmxRows * kBlockColumns] = {};
+  alignas(64) float rest[kAmxDepth * kBlockColumns];
+  const int64_t whole = depth / kAmxDepth * kAmxDepth;
+  Depths depths{whole, b, nullptr};
+  if (whole < depth) {
+    std::fill(std::copy_n(b + whole * kBlockColumns, (depth - whole) * kBlockColumns, rest), std::end(rest), 0.0f);
+    depths.b_of_rest = rest;
+  }
+  const bool is_narrow = to.columns.size() <= kTileRow;
+  const SumBlock sum_low = is_narrow ? sum_block<1, 1> : sum_block<1, 2>;
+  const SumBlock sum_high = is_narrow ? sum_block<2, 1> : sum_block<2, 2>;
+  RowsAhead nothing;
+  for (int64_t i = 0; i < to.rows; i += kAmxRows, a += kAmxRows * ceil_div(depth, kAmxDepth) * kAmxDepth) {
+    const int64_t height = std::min(kAmxRows, to.rows - i);
+    float* const sums = to.whole_sums ? to.sums + to.sums_at[i] : block;
+    if (!to.whole_sums && !to.first) take(block, to, i, height);
+    RowsAhead& ahead = to.ahead ? to.ahead->next() : nothing;
+    (height <= kTileRows ? sum_low : sum_high)(sums, to.first, a, depths, ahead);
+    if (to.last || !to.whole_sums) put(sums, to, i, height);
+  }
+}
+
+}  // namespace plumb::cpu
+
+#else
+
+namespace plumb::cpu {
+
+bool has_amx() { return false; }
+void multiply_amx_panel(int64_t, const float*, const float*, const BlocksOfC&) {}
+
+}  // namespace plumb::cpu
+
+#endif

@@ -1,0 +1,25 @@
+// The innermost part of a product of packed panels in bf16, in the tiles of AMX: registers of 16 rows of 64 bytes, of
+// which one instruction multiplies two and adds the product to a third, in f32 (Intel's "Architecture Instruction Set
+// Extensions Programming Reference", chapter 3).
+//
+// Panels of b are as everywhere (packed_block.h): the 16 words of one depth are a row of a tile. Those of a have
+// kAmxRows lines, and of each kAmxDepth words at a time, which are a row of a tile too: the words of the first depths
+// of all lines come first, then those of the next. What is missing of the last depths is zeros.
+#pragma once
+
+#include "kernels/cpu/gemm/packed_block.h"
+
+namespace plumb::cpu {
+
+/// Lines of a panel of a, and the depths, in words, of which a panel has a multiple.
+inline constexpr int64_t kAmxRows = 32, kAmxDepth = 16;
+
+/// Whether products of bf16 can be computed so: the program is built for AMX, and the system, which is asked once, lets
+/// this process use its registers.
+bool has_amx();
+
+/// Adds to c the product of a, whose panels lie one behind the other, and of one panel of b, as multiply_panel does.
+/// Only if has_amx().
+void multiply_amx_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to);
+
+}  // namespace plumb::cpu
