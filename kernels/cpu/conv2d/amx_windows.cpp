@@ -3,26 +3,44 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv2d/window_places.h"
+#include "kernels/cpu/unset.h"
 
 namespace plumb::cpu {
 namespace {
 
 constexpr int64_t kTaps = 2 * kAmxDepth;  // of a row of a tile
-struct alignas(64) TileRow {
-  Bfloat16 taps[kTaps];
-};
+using TileRow = uint32_t __attribute__((vector_size(kTaps * sizeof(Bfloat16))));
 
-// The taps of a window, of which each row of a tile is inside of the image, or outside.
-void copy_rows(const AmxPanels& to, int64_t line, const Bfloat16* images, const WindowPlace& place,
-               const TapRuns& runs) {
-  int64_t depth = 0;
+// Copies a run's taps to a window's rows, which lie at `words` and every kAmxRows behind it, and returns where the next
+// one lies.
+float* copy_rows(float* words, const Bfloat16* from, int64_t taps) {
+  for (int64_t t = 0; t < taps; t += kTaps, words += kAmxRows * kAmxDepth) {
+    plumb::detail::store_bytes(words, plumb::detail::load_bytes<TileRow>(from + t));
+  }
+  return words;
+}
+float* put_zeros(float* words, int64_t taps) {
+  for (int64_t t = 0; t < taps; t += kTaps, words += kAmxRows * kAmxDepth) {
+    plumb::detail::store_bytes(words, TileRow{});
+  }
+  return words;
+}
+
+// The taps of a window whose runs are whole rows of tiles, inside of the image or outside.
+void pack_rows(float* words, const Bfloat16* images, const WindowPlace& place, const TapRuns& runs) {
+  if (place.is_inside()) {
+    for (const TapRun& run : runs) {
+      words = copy_rows(words, images + place.at() + run.offset + run.taps.begin, run.taps.size());
+    }
+    return;
+  }
   for (const TapRun& run : runs) {
     const WindowPlace::Piece piece = place.piece(run);
-    for (int64_t t = run.taps.begin; t < run.taps.end; t += kTaps, depth += kAmxDepth) {
-      TileRow row = {};
-      if (piece.inside.begin <= t && t < piece.inside.end) std::copy_n(images + piece.at + t, kTaps, row.taps);
-      std::memcpy(to.words(line, depth), &row, sizeof(row));
-    }
+    const Range inside{std::clamp(piece.inside.begin, run.taps.begin, run.taps.end),
+                       std::clamp(piece.inside.end, run.taps.begin, run.taps.end)};
+    words = put_zeros(words, inside.begin - run.taps.begin);
+    words = copy_rows(words, images + piece.at + inside.begin, inside.size());
+    words = put_zeros(words, run.taps.end - inside.end);
   }
 }
 
@@ -32,17 +50,19 @@ void AmxWindows::pack(float* to, Range lines, Range depths) const {
   const AmxPanels panels(to, depths.size());
   const Range taps{depths.begin * 2, std::min(depths.end * 2, windows_.taps())};
   const TapRuns runs(windows_, taps);
-  const bool has_whole_rows = windows_.channels % kTaps == 0;
-  Bfloat16 row[2 * kMostPackedDepth + simd::kLanes];
   WindowPlace place(windows_, lines.begin);
-  for (int64_t line = 0; line < lines.size(); ++line, place.next()) {
-    if (has_whole_rows) {
-      copy_rows(panels, line, images_, place, runs);
-      continue;
+  if (windows_.channels % kTaps == 0) {
+    for (int64_t line = 0; line < lines.size(); ++line, place.next()) {
+      pack_rows(panels.words(line, 0), images_, place, runs);
     }
-    gather(row, images_, place, runs);
-    std::fill(row + taps.size(), row + ceil_div(taps.size(), kTaps) * kTaps, Bfloat16());
-    for (int64_t t = 0; t < taps.size(); t += kTaps) std::memcpy(panels.words(line, t / 2), row + t, sizeof(TileRow));
+    return;
+  }
+  Unset<Bfloat16, 2 * kMostPackedDepth + simd::kLanes> row;
+  const int64_t whole = ceil_div(taps.size(), kTaps) * kTaps;
+  for (int64_t line = 0; line < lines.size(); ++line, place.next()) {
+    gather(row.data(), images_, place, runs);
+    std::fill(row.data() + taps.size(), row.data() + whole, Bfloat16());
+    copy_rows(panels.words(line, 0), row.data(), whole);
   }
 }
 

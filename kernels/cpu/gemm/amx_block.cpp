@@ -78,10 +78,17 @@ void store(float* c) {
   if constexpr (A == 2 && B == 2) _tile_stored(3, c + kTileRows * kBlockColumns + kTileRow, kStepC);
 }
 
+// What is fetched while a block is multiplied: the sums of the next one, of which some lines come with each tile of the
+// depth, and lines of what is packed next.
+struct Fetched {
+  const float* sums;
+  RowsAhead& ahead;
+};
+
 // Adds a block's products to its sums, if these do not begin with them.
 template <int A, int B>
-void sum_block(float* c, bool first, const float* a, const Depths& depths, RowsAhead& ahead) {
-  constexpr int64_t kLinesAhead = 4;  // with each tile of the depth
+void sum_block(float* c, bool first, const float* a, const Depths& depths, const Fetched& fetched) {
+  constexpr int64_t kLinesAhead = 4, kLine = 16, kLinesOfSums = kAmxRows * kBlockColumns / kLine / 8;
   if (first) {
     _tile_zero(0);
     _tile_zero(1);
@@ -90,18 +97,20 @@ void sum_block(float* c, bool first, const float* a, const Depths& depths, RowsA
   } else {
     load<A, B>(c);
   }
-  const float* b = depths.b;
+  const float *b = depths.b, *sums = fetched.sums;
   for (int64_t d = 0; d < depths.whole; d += kAmxDepth, a += kAmxRows * kTileRow, b += kAmxDepth * kBlockColumns) {
-    if (!ahead.is_done()) {
-      for (int64_t i = 0; i < kLinesAhead; ++i) simd::fetch<2>(ahead.next(), 0);
-      ahead = ahead.after(kLinesAhead);
+    for (int64_t i = 0; i < kLinesOfSums; ++i) __builtin_prefetch(sums + i * kLine, 1, 3);
+    sums += kLinesOfSums * kLine;
+    if (!fetched.ahead.is_done()) {
+      for (int64_t i = 0; i < kLinesAhead; ++i) simd::fetch<2>(fetched.ahead.next(), 0);
+      fetched.ahead = fetched.ahead.after(kLinesAhead);
     }
     add<A, B>(a, b);
   }
   if (depths.b_of_rest) add<A, B>(a, depths.b_of_rest);
   store<A, B>(c);
 }
-using SumBlock = void (*)(float*, bool, const float*, const Depths&, RowsAhead&);
+using SumBlock = void (*)(float*, bool, const float*, const Depths&, const Fetched&);
 
 // Two vectors, rounded to nearest even: as Bfloat16(float) does but for numbers below 2^-126, which AMX does not know
 // either, and for the bits of NaN.
@@ -172,7 +181,8 @@ void multiply_amx_panel(int64_t depth, const float* a, const float* b, const Blo
     float* const sums = to.whole_sums ? to.sums + to.sums_at[i] : block;
     if (!to.whole_sums && !to.first) take(block, to, i, height);
     RowsAhead& ahead = to.ahead ? to.ahead->next() : nothing;
-    (height <= kTileRows ? sum_low : sum_high)(sums, to.first, a, depths, ahead);
+    const Fetched fetched{to.whole_sums ? sums + kAmxRows * kBlockColumns : block, ahead};
+    (height <= kTileRows ? sum_low : sum_high)(sums, to.first, a, depths, fetched);
     if (to.last || !to.whole_sums) put(sums, to, i, height);
   }
 }

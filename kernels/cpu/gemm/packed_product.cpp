@@ -24,6 +24,12 @@ int64_t most_columns_of_group(int64_t m, const ProductForm& form) {
   const int64_t floats = l2_bytes() / 4, columns = std::min(floats / 2 / m, floats / 4 / kDepth);
   return std::max(columns / kBlockColumns * kBlockColumns, kMostPackedColumns);
 }
+// How many columns of b, at so many depths, are multiplied at once where blocks of c have sums of their own: these take
+// half of a second-level cache.
+int64_t most_columns_of_block(int64_t k) {
+  const int64_t columns = std::min(l2_bytes() / 8 / kHeight, kMostColumns * kDepth / k);
+  return std::max(columns / kBlockColumns, int64_t{1}) * kBlockColumns;
+}
 // With fewer rows of a than this, threads rather share the columns.
 constexpr int64_t kLeastRows = 4 * kBlockRows;
 
@@ -81,9 +87,12 @@ PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads, const
     team_ = static_cast<int>(std::min<int64_t>(team_, panels));
     return;
   }
-  wide_ = std::min(panels * kBlockColumns, kMostColumns);
-  // Where all of b fits, a block of c passes through the caches once, not once for each part.
-  if (wide_ == panels * kBlockColumns && wide_ * k <= kMostColumns * kDepth) together_ = parts_;
+  wide_ = std::min(panels * kBlockColumns, form.c_has_sums ? kMostColumns : most_columns_of_block(k));
+  // Where all parts of b fit, a block of c passes through the caches once, not once for each part. Groups of columns
+  // that c cannot keep sums of are made to.
+  const int64_t groups = ceil_div(panels * kBlockColumns, wide_);
+  if (!form.c_has_sums) wide_ = ceil_div(panels, groups) * kBlockColumns;
+  if ((groups == 1 || !form.c_has_sums) && wide_ * k <= kMostColumns * kDepth) together_ = parts_;
   int64_t split = std::min<int64_t>(team_, ceil_div(m, kLeastRows));
   while (team_ % split != 0) --split;  // else some threads have no task
   const int64_t height = kHeight / form_.rows * form_.rows;
