@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/gemm/amx_block.h"
 #include "kernels/cpu/gemm/packed_product.h"
 #include "tests/support/conv_layer.h"
 
@@ -105,6 +106,27 @@ TEST(ImplicitGemm, GradientsOfWeightsInBf16MatchTheDefinition) {
   }
 }
 
+// By AMX, where the depth has words of two channels or taps: a gradient of x needs an even number of outputs.
+void check_exactly_in_bf16(const ConvLayer& l, Layout layout = Layout::kNhwc) {
+  const bool has_dx = l.w[1] >= 4 && l.w[0] / l.p.groups % 2 == 0;
+  expect_exact(l, kName, layout, has_dx, true, DType::kBf16);
+}
+
+TEST(ImplicitGemm, MatchesTheDefinitionInBf16WithAmx) {
+  if (!cpu::has_amx()) GTEST_SKIP() << "this processor has no AMX";
+  for (const ConvLayer& l : layers()) check_exactly_in_bf16(l);
+  check_exactly_in_bf16({{3, 64, 15, 13}, {34, 64, 3, 3}, {.padding = 2}, true});  // whole rows of tiles
+  check_exactly_in_bf16({{2, 32, 30, 29}, {64, 32, 3, 3}, {.stride = 2, .padding = 1}});
+  check_exactly_in_bf16({{2, 192, 9, 9}, {32, 96, 3, 3}, {.dilation = {2, 1}, .padding = 2, .groups = 2}});
+  std::mt19937 engine(13);
+  for (int round = 0; round < 60; ++round) {
+    ConvLayer l = random_layer(engine, kMost);
+    if (l.w[1] * l.w[2] * l.w[3] < 4) continue;
+    if (l.w[2] * l.w[3] == 1) l.p.stride[0] = 2;  // else it is a product of pixels
+    check_exactly_in_bf16(l, round % 3 == 0 ? Layout::kNchw : Layout::kNhwc);
+  }
+}
+
 TEST(ImplicitGemm, GivesTheSameBitsWithAnyNumberOfThreads) {
   for (const ConvLayer& l : {ConvLayer{{8, 20, 19, 19}, {30, 20, 3, 3}, {.stride = 2, .padding = 1}},
                              ConvLayer{{4, 40, 12, 12}, {40, 10, 5, 5}, {.padding = 2, .groups = 4}}}) {
@@ -119,6 +141,7 @@ TEST(ImplicitGemm, GradientsOfWeightsInBf16AreTheSameWithAnyNumberOfThreads) {
   const ConvLayer l{{8, 20, 19, 19}, {30, 20, 3, 3}, {.stride = 2, .padding = 1}};
   expect_same_with_any_threads(
       [&] { return std::vector{ConvResults(l, kName, Layout::kNhwc, DType::kBf16, false).dw}; });
+  if (cpu::has_amx()) expect_same_layer_with_any_threads(l, kName, DType::kBf16);
 }
 
 TEST(ImplicitGemm, ReluLetsNanThrough) {
@@ -142,7 +165,7 @@ TEST(ImplicitGemm, DeclinesWhatItIsNotFor) {
   EXPECT_TRUE(takes(Layout::kNhwc, DType::kF32, 4));
   EXPECT_FALSE(takes(Layout::kNhwc, DType::kF32, 3));
   EXPECT_FALSE(takes(Layout::kNhwc, DType::kF64, 4));
-  EXPECT_FALSE(takes(Layout::kNhwc, DType::kBf16, 4));
+  EXPECT_EQ(takes(Layout::kNhwc, DType::kBf16, 4), cpu::has_amx());
   EXPECT_FALSE(takes(Layout::kNchw, DType::kF32, 4));
   EXPECT_FALSE(takes(Layout::kChwn, DType::kF32, 4));
 }

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/gemm/packed_block.h"
+#include "kernels/cpu/gemm/amx_block.h"
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
@@ -19,7 +19,8 @@ struct Case {
   int64_t batch = 1;
 };
 // Blocks and vectors with a rest and without; one depth, an odd number of them, one part and several; rows that are few
-// and many; depths that are cut into spans.
+// and many; depths that are cut into spans. In bf16 also: columns that are cut into groups, with few rows and with
+// many, and a depth of which not all parts of b fit; the halves of AMX's blocks.
 constexpr Case kCases[] = {
     {1, 1, 1},
     {3, 5, 2, false, true},
@@ -37,6 +38,11 @@ constexpr Case kCases[] = {
     {33, 47, 17'001, true, false, true},
     {64, 5, 20'011, false, true},
     {9, 7, 16'500, true, false, false, 3},
+    {20, 2100, 300, false, true},
+    {645, 1400, 259, true, false, true},
+    {641, 3, 66'001, false, true},
+    {48, 16, 64},
+    {33, 17, 31, false, true, true},
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -131,15 +137,21 @@ TEST(PackedGemm, IsForF32AndForBf16ThatTheProcessorMultiplies) {
   EXPECT_FALSE(is_made(DType::kF64));
 }
 
-// What is summed in f32 between parts of the depth needs memory; one part does not, nor do spans, which have
-// theirs.
-TEST(PackedGemm, KeepsSumsInF32WhereTheDepthHasParts) {
+// In bf16 sums are kept between parts of the depth: of a block, or of all of c where not all parts of b fit.
+TEST(PackedGemm, KeepsSumsOfBlocksInBf16) {
   if (!cpu::kMultiplies<Bfloat16>) GTEST_SKIP() << "this processor does not multiply bf16";
-  const auto bytes = [](int64_t k, DType dtype) {
-    return cpu::packed_gemm_kernel(problem({2000, 400, k}, dtype, false, 1))->info().workspace_bytes;
+  const auto bytes = [](int64_t k) {
+    return cpu::packed_gemm_kernel(problem({4000, 400, k}, DType::kBf16, false, 1))->info().workspace_bytes;
   };
-  EXPECT_LT(bytes(256, DType::kBf16), size_t{2000 * 400 * 4});
-  EXPECT_GE(bytes(600, DType::kBf16), size_t{2000 * 400 * 4});
+  const size_t of_c = size_t{4000} * 400 * 4;
+  EXPECT_LT(bytes(600), of_c);
+  EXPECT_GE(bytes(80'000), of_c);
+}
+
+TEST(PackedGemm, IsComputedByAmxWhereTheProcessorHasIt) {
+  const auto name = [](DType dtype) { return cpu::packed_gemm_kernel(problem({8, 8, 8}, dtype, false, 1))->name(); };
+  EXPECT_EQ(name(DType::kF32), "plumb:packed_gemm");
+  if (cpu::has_amx()) EXPECT_EQ(name(DType::kBf16), "plumb:packed_gemm:amx");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
-#include "kernels/cpu/gemm/packed_block.h"
+#include "kernels/cpu/gemm/amx_block.h"
 #include "ops/conv2d.h"
 #include "ops/convert.h"
 #include "ops/grad.h"
@@ -40,10 +40,9 @@ TEST(ViaF32, EveryKernelIsRight) {
   grad(linear(x, w, b, Activation::kRelu), {x, w}, bf16({5, 18}, 8));
   matmul(bf16({3, 7, 33}, 9), bf16({33, 12}, 10));
   matmul(x, w, false, true);
-  for (const char* kernel :
-       {"conv2d_forward:via_f32_blocked", "conv2d_forward:via_f32_implicit_gemm",
-        "conv2d_backward_input:via_f32_direct", "linear_forward:via_f32_inner_product",
-        "linear_forward:via_f32_skinny_gemm", "linear_backward_input:via_f32_gemm", "matmul:via_f32_matmul"})
+  for (const char* kernel : {"conv2d_forward:via_f32_blocked", "conv2d_backward_input:via_f32_direct",
+                             "linear_forward:via_f32_inner_product", "linear_forward:via_f32_skinny_gemm",
+                             "linear_backward_input:via_f32_gemm", "matmul:via_f32_matmul"})
     EXPECT_TRUE(check.checked().contains(kernel)) << kernel;
   // What takes bf16 itself is not run in f32 as well.
   const bool has_packed = cpu::kMultiplies<Bfloat16>;
@@ -51,13 +50,25 @@ TEST(ViaF32, EveryKernelIsRight) {
     EXPECT_EQ(check.checked().contains(std::string(op) + ":packed_gemm"), has_packed) << op;
     EXPECT_EQ(check.checked().contains(std::string(op) + ":via_f32_packed_gemm"), !has_packed) << op;
   }
+  const bool has_implicit = cpu::has_amx();
+  for (const char* op : {"conv2d_forward", "conv2d_backward_input"}) {
+    EXPECT_EQ(check.checked().contains(std::string(op) + ":implicit_gemm"), has_implicit) << op;
+    EXPECT_EQ(check.checked().contains(std::string(op) + ":via_f32_implicit_gemm"), !has_implicit) << op;
+  }
   EXPECT_TRUE(check.checked().contains("conv2d_forward:winograd_f4x4"));
   EXPECT_FALSE(check.checked().contains("conv2d_forward:via_f32_winograd_f4x4"));
 }
 
+// One that reads the weights as they are is among them, where it does not take bf16 itself.
+std::vector<std::string> kernels_in_f32() {
+  std::vector<std::string> all = {"direct", "blocked"};
+  if (!cpu::has_amx()) all.push_back("implicit_gemm");
+  return all;
+}
+
 // Sums of small whole numbers are exact in f32, and in bf16 while they are below 256.
 TEST(ViaF32, GivesTheBitsOfF32) {
-  for (const char* algorithm : {"blocked", "direct", "implicit_gemm"}) {
+  for (const std::string& algorithm : kernels_in_f32()) {
     const auto whole = [](const Shape& s, uint64_t seed) {
       return small_integers(TensorSpec(s, DType::kBf16, Layout::kNhwc), seed, 1);
     };
@@ -67,15 +78,15 @@ TEST(ViaF32, GivesTheBitsOfF32) {
       const PolicyScope plain = by("reference");
       return conv2d(to(x, DType::kF32), to(w, DType::kF32), kPadded);
     }();
-    const PolicyScope scope = by(std::string("via_f32_") + algorithm);
+    const PolicyScope scope = by("via_f32_" + algorithm);
     EXPECT_TRUE(equal(to(conv2d(x, w, kPadded), DType::kF32), expected)) << algorithm;
   }
 }
 
 // Weights are widened once for each version of theirs, whether the kernel packs them or reads them as they are.
 TEST(ViaF32, KeepsTheWeightsAsPacks) {
-  for (const char* algorithm : {"via_f32_implicit_gemm", "via_f32_direct", "via_f32_blocked"}) {
-    const PolicyScope scope({.algorithm = algorithm_id(algorithm)});
+  for (const std::string& algorithm : kernels_in_f32()) {
+    const PolicyScope scope({.algorithm = algorithm_id("via_f32_" + algorithm)});
     const Tensor x = bf16({2, 32, 12, 12}, 1, Layout::kNhwc), w = bf16({32, 32, 3, 3}, 2);
     const auto packs_of = [&] {
       const KernelLog log;

@@ -15,6 +15,7 @@
 #include "kernels/cpu/conv2d/onednn_conv2d.h"
 #include "kernels/cpu/conv2d/output_lanes.h"
 #include "kernels/cpu/conv2d/winograd.h"
+#include "kernels/cpu/gemm/amx_block.h"
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/skinny_gemm.h"
 #include "kernels/cpu/offer.h"
@@ -84,8 +85,17 @@ Place place_of_direct(const Conv& c) {
   return has_few_channels && c.x.layout == Layout::kNchw && c.x.dtype == DType::kF32 ? Place::kLast : Place::kListed;
 }
 
+// By AMX our products are ahead of oneDNN 2.x in gradients: of w, and of x where windows have strides.
+bool is_first_by_amx(InnerProduct which, const Conv& c) {
+  if (c.x.dtype != DType::kBf16 || !has_amx() || which == InnerProduct::kForward) return false;
+  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 128 || c.w.shape[2] * c.w.shape[3] == 1;
+  return which == InnerProduct::kBackwardWeight ? is_wide : c.params.stride != Size2d(1);
+}
+
 // Before oneDNN's kernels of plain tensors where it copies nothing and fills its vectors.
-Place place_of_implicit_gemm(const Conv& c) {
+Place place_of_implicit_gemm(InnerProduct which, const Conv& c) {
+  if (is_first_by_amx(which, c)) return Place::kFirst;
+  if (c.x.dtype == DType::kBf16) return Place::kLast;
   const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 32 && c.params.groups == 1;
   return is_wide && c.x.layout == Layout::kNhwc && !has_few_pixels(c) ? Place::kListed : Place::kLast;
 }
@@ -149,7 +159,8 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
        {"group_lanes", kOwn, by_group_lanes, place_of_group_lanes(which, c)},
        {"output_lanes", kOwn, which == InnerProduct::kBackwardWeight ? Candidates::Make() : by_output_lanes,
         place_of_output_lanes(which, c)},
-       {"implicit_gemm", kOwn, is_of_pixels(c) ? Candidates::Make() : by_implicit_gemm, place_of_implicit_gemm(c)},
+       {"implicit_gemm", kOwn, is_of_pixels(c) ? Candidates::Make() : by_implicit_gemm,
+        place_of_implicit_gemm(which, c)},
        {"direct", Provider::kOneDnn, by_onednn(kDirect), place_of_direct(c)},
        {"blocked", Provider::kOneDnn, by_onednn(kBlocked)},
        {"winograd_blocked", Provider::kOneDnn, by_onednn(kWinogradBlocked)}});
@@ -171,17 +182,20 @@ void offer_of_pixels(InnerProduct which, const Problem<Params>& p, Candidates& c
     product.threads = threads;
     return packed_gemm_kernel(product, is_relu);
   };
+  const Place place = is_first_by_amx(which, c) ? Place::kFirst : Place::kListed;
   offer_in_order(candidates, {{"inner_product", Provider::kOneDnn, by_product(inner_product_of_pixels)},
                               {"gemm", Provider::kOneDnn, by_product(gemm_of_pixels)},
-                              {"packed_gemm", Provider::kPlumbline, packed}});
+                              {"packed_gemm", Provider::kPlumbline, packed, place}});
 }
 
 template <class Winograd, class Chwn>
 void offer_all(InnerProduct which, const Problem<Params>& p, Candidates& candidates, Winograd winograd, Chwn chwn) {
   const int weights = which == InnerProduct::kBackwardWeight ? -1 : 1;
   offer_also_via_f32(p, candidates, weights, [&](const Problem<Params>& q, Candidates& to) {
+    const bool pixels_first = is_first_by_amx(which, Conv(which, q));
+    if (pixels_first) offer_of_pixels(which, q, to);
     offer(which, q, to, winograd, chwn);
-    offer_of_pixels(which, q, to);
+    if (!pixels_first) offer_of_pixels(which, q, to);
   });
 }
 

@@ -40,7 +40,7 @@ class RowsAhead {
   }
 
  private:
-  static constexpr int64_t kLine = 64, kFarthest = int64_t{512} << 10;
+  static constexpr int64_t kLine = 64, kFarthest = int64_t{256} << 10;
 
   const char* at_ = nullptr;
   int64_t lines_ = 0;              // of all rows, those that are left

@@ -2,6 +2,7 @@
 // the heuristic's, from measurements (docs/measured.md).
 #include "kernels/linear.h"
 
+#include "kernels/cpu/gemm/amx_block.h"
 #include "kernels/cpu/gemm/f64_product.h"
 #include "kernels/cpu/gemm/packed_gemm.h"
 #include "kernels/cpu/gemm/product.h"
@@ -26,6 +27,11 @@ bool is_skinny(InnerProduct which, int64_t rows, const TensorSpec& w) {
     case InnerProduct::kBackwardWeight: return cpu::is_passage(rows, w) && rows <= detail::kMostJointRows;
   }
   return false;
+}
+
+// By AMX our products are ahead of oneDNN 2.x in gradients.
+bool is_first_by_amx(InnerProduct which, const Product& p) {
+  return p.dtype == DType::kBf16 && which != InnerProduct::kForward && cpu::has_amx();
 }
 
 template <class Params>
@@ -57,7 +63,8 @@ void offer(const Problem<Params>& p, InnerProduct which, const TensorSpec& x, co
         is_forward ? Place::kFirst : Place::kListed},
        {"inner_product", Provider::kOneDnn,
         made([=] { return cpu::inner_product_kernel(which, x, w, y, product.bias, product.math); })},
-       {"packed_gemm", Provider::kPlumbline, [=] { return cpu::packed_gemm_kernel(product, relu); }, Place::kLast},
+       {"packed_gemm", Provider::kPlumbline, [=] { return cpu::packed_gemm_kernel(product, relu); },
+        is_first_by_amx(which, product) ? Place::kFirst : Place::kLast},
        {"streamed_gemm", Provider::kPlumbline, is_forward ? Candidates::Make(streamed) : nullptr, Place::kLast}});
 }
 

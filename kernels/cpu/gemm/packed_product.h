@@ -61,10 +61,11 @@ struct PackedResult {
 
 /// c = a b for a of m rows and b of n columns at depth k > 0; sums are in f32. How it is cut is decided beforehand, for
 /// so many threads; sums of finite numbers do not depend on how many. With few rows, each thread packs all of them and
-/// a group of b's panels at a time, for columns of its own: then b passes through a core's own caches once, and a for
-/// each group if sums are of a group alone. Where c is
+/// a group of b's panels at a time, for columns of its own: then b passes through a core's own caches once. Where c is
 /// small and the depth long, as in a gradient of weights, each thread adds up spans of the depth of its own, and
 /// these sums are added at the end. Else threads pack b together, and share out blocks of a by ranges of b's panels.
+/// Where c cannot hold sums, a thread keeps those of its block, and adds up all parts of the depth before the next one:
+/// so many columns at a time that they stay in a core's own cache, for each of which a is packed again.
 class PackedProduct {
  public:
   PackedProduct(int64_t m, int64_t n, int64_t k, int threads, const ProductForm& form = {});
@@ -76,6 +77,8 @@ class PackedProduct {
 
  private:
   class Run;
+  static constexpr int64_t kMostRows = 768;  // of a block
+
   int64_t row_panels() const { return ceil_div(m_, form_.rows); }
   int64_t floats_of_a() const;
   int64_t floats_of_b() const;
