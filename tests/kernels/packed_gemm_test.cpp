@@ -149,9 +149,13 @@ TEST(PackedGemm, KeepsSumsOfBlocksInBf16) {
 }
 
 TEST(PackedGemm, IsComputedByAmxWhereTheProcessorHasIt) {
-  const auto name = [](DType dtype) { return cpu::packed_gemm_kernel(problem({8, 8, 8}, dtype, false, 1))->name(); };
+  const auto name = [](DType dtype) {
+    return cpu::packed_gemm_kernel(problem({8, 8, 8}, dtype, false, 1))->info().name;
+  };
   EXPECT_EQ(name(DType::kF32), "plumb:packed_gemm");
-  if (cpu::has_amx()) EXPECT_EQ(name(DType::kBf16), "plumb:packed_gemm:amx");
+  if (cpu::has_amx()) {
+    EXPECT_EQ(name(DType::kBf16), "plumb:packed_gemm:amx");
+  }
 }
 
 }  // namespace
