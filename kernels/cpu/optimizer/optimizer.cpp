@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
 
 namespace plumb {
 namespace {
@@ -25,9 +26,8 @@ struct Line {
   }
 };
 
-// G is the type of the gradients; if it differs from T, the weights have copies of that type.
-template <class Rule, class T, class G>
-[[gnu::noinline]] void update_range(const Rule& shared, T* w, G* copy, const G* g, std::array<T*, Rule::kStates> s,
+template <class Rule, class T>
+[[gnu::noinline]] void update_range(const Rule& shared, T* w, const T* g, const std::array<T*, Rule::kStates>& s,
                                     int64_t begin, int64_t end) {
   const Rule rule = shared;  // the stores below cannot alias a local copy, so its numbers stay in registers
 #pragma GCC ivdep
@@ -35,15 +35,30 @@ template <class Rule, class T, class G>
     T weight = w[i];
     std::array<T, Rule::kStates> state;
     for (size_t k = 0; k < Rule::kStates; ++k) state[k] = s[k][i];
-    rule(weight, static_cast<T>(g[i]), state.data());
+    rule(weight, g[i], state.data());
     for (size_t k = 0; k < Rule::kStates; ++k) s[k][i] = state[k];
     w[i] = weight;
-    if constexpr (!std::is_same_v<T, G>) copy[i] = G(weight);
   }
 }
 
-// G is the type of the copies, for those weights that have one.
-template <class Rule, class T, class G, class Params>
+// The same for weights that have copies in bf16, as have their gradients: some at a time, which are widened before and
+// narrowed behind, each by whole vectors.
+template <class Rule>
+void update_range(const Rule& rule, float* w, Bfloat16* copy, const Bfloat16* g,
+                  const std::array<float*, Rule::kStates>& s, int64_t begin, int64_t end) {
+  constexpr int64_t kSome = 512, kLanes = cpu::simd::kLanes;
+  alignas(64) float wide[kSome];
+  for (int64_t at = begin; at < end; at += kSome) {
+    const int64_t n = std::min(kSome, end - at);
+    for (int64_t i = 0; i < n; i += kLanes) cpu::simd::store(wide + i, cpu::simd::load(g + at + i, n - i));
+    std::array<float*, Rule::kStates> states;
+    for (size_t k = 0; k < Rule::kStates; ++k) states[k] = s[k] + at;
+    update_range<Rule, float>(rule, w + at, wide, states, 0, n);
+    for (int64_t i = 0; i < n; i += kLanes) cpu::simd::store(copy + at + i, cpu::simd::load(w + at + i, n - i), n - i);
+  }
+}
+
+template <class Rule, class T, class Params>
 void update_all(const Params& params, const UpdateLists& lists, const Line& line, const Launch& l) {
   auto* step = static_cast<int64_t*>(l.in[1]);
   const Rule rule(params, static_cast<double>(*static_cast<const T*>(l.in[0])), ++*step);
@@ -52,22 +67,27 @@ void update_all(const Params& params, const UpdateLists& lists, const Line& line
     for (size_t i = line.tensor_at(begin); begin < end; begin = line.starts[++i]) {
       std::array<T*, Rule::kStates> states;
       for (size_t k = 0; k < Rule::kStates; ++k) states[k] = static_cast<T*>(l.in[lists.state(k, i)]);
-      const auto update = [&]<class Gradient>(Gradient* copy) {
-        update_range<Rule, T, Gradient>(rule, static_cast<T*>(l.in[lists.weight(i)]), copy,
-                                        static_cast<const Gradient*>(l.in[lists.gradient(i)]), states,
-                                        begin - line.starts[i], std::min(line.sizes[i], end - line.starts[i]));
-      };
-      lists.has_copy(i) ? update(static_cast<G*>(l.in[lists.copy(i)])) : update(static_cast<T*>(nullptr));
+      auto* w = static_cast<T*>(l.in[lists.weight(i)]);
+      const void* g = l.in[lists.gradient(i)];
+      const int64_t first = begin - line.starts[i], last = std::min(line.sizes[i], end - line.starts[i]);
+      if constexpr (std::is_same_v<T, float>) {
+        if (lists.has_copy(i)) {
+          auto* copy = static_cast<Bfloat16*>(l.in[lists.copy(i)]);
+          update_range(rule, w, copy, static_cast<const Bfloat16*>(g), states, first, last);
+          continue;
+        }
+      }
+      update_range(rule, w, static_cast<const T*>(g), states, first, last);
     }
   });
 }
 
-template <class T, class G, class Params>
+template <class T, class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
   void (*update)(const Params&, const UpdateLists&, const Line&, const Launch&) = nullptr;
   size_t states = 0;
   with_rule<T>(p.params, [&]<class Rule>() {
-    update = &update_all<Rule, T, G, Params>;
+    update = &update_all<Rule, T, Params>;
     states = Rule::kStates;
   });
   const UpdateLists lists(p, states);
@@ -82,9 +102,8 @@ void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
 template <class Params>
 void offer(const char* name, const Problem<Params>& p, Candidates& candidates) {
   const DType of_weights = p.in[0].dtype;
-  if (of_weights == DType::kF64) offer<double, double>(name, p, candidates);
-  if (of_weights != DType::kF32) return;
-  p.params.copies ? offer<float, Bfloat16>(name, p, candidates) : offer<float, float>(name, p, candidates);
+  if (of_weights == DType::kF64) offer<double>(name, p, candidates);
+  if (of_weights == DType::kF32) offer<float>(name, p, candidates);
 }
 
 }  // namespace
