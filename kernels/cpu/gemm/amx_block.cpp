@@ -38,10 +38,11 @@ class Tiles {
   Tiles& operator=(const Tiles&) = delete;
 };
 
-// Adds the product of A tiles of rows and B of columns, at kAmxDepth words of the depth.
+// Adds the product of A tiles of rows, of which so many bytes lie between two, and B of columns, at kAmxDepth words of
+// the depth.
 template <int A, int B>
-[[gnu::always_inline]] inline void add(const float* a, const float* b) {
-  _tile_loadd(4, a, kStepA);
+[[gnu::always_inline]] inline void add(const float* a, size_t step, const float* b) {
+  _tile_loadd(4, a, step);
   _tile_loadd(6, b, kStepB);
   _tile_dpbf16ps(0, 4, 6);
   if constexpr (B == 2) {
@@ -49,7 +50,7 @@ template <int A, int B>
     _tile_dpbf16ps(1, 4, 7);
   }
   if constexpr (A == 2) {
-    _tile_loadd(5, a + kTile, kStepA);
+    _tile_loadd(5, reinterpret_cast<const char*>(a) + kTileRows * step, step);
     _tile_dpbf16ps(2, 5, 6);
     if constexpr (B == 2) _tile_dpbf16ps(3, 5, 7);
   }
@@ -64,7 +65,14 @@ struct Depths {
 
 // A block of c: rows of kBlockColumns floats.
 template <int A, int B>
-void load(const float* c) {
+void begin(const float* c, bool with_zeros) {
+  if (with_zeros) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    return;
+  }
   _tile_loadd(0, c, kStepC);
   if constexpr (B == 2) _tile_loadd(1, c + kTileRow, kStepC);
   if constexpr (A == 2) _tile_loadd(2, c + kTileRows * kBlockColumns, kStepC);
@@ -89,14 +97,7 @@ struct Fetched {
 template <int A, int B>
 void sum_block(float* c, bool first, const float* a, const Depths& depths, const Fetched& fetched) {
   constexpr int64_t kLinesAhead = 4, kLine = 16, kLinesOfSums = kAmxRows * kBlockColumns / kLine / 8;
-  if (first) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  } else {
-    load<A, B>(c);
-  }
+  begin<A, B>(c, first);
   const float *b = depths.b, *sums = fetched.sums;
   for (int64_t d = 0; d < depths.whole; d += kAmxDepth, a += kAmxRows * kTileRow, b += kAmxDepth * kBlockColumns) {
     for (int64_t i = 0; i < kLinesOfSums; ++i) __builtin_prefetch(sums + i * kLine, 1, 3);
@@ -105,9 +106,9 @@ void sum_block(float* c, bool first, const float* a, const Depths& depths, const
       for (int64_t i = 0; i < kLinesAhead; ++i) simd::fetch<2>(fetched.ahead.next(), 0);
       fetched.ahead = fetched.ahead.after(kLinesAhead);
     }
-    add<A, B>(a, b);
+    add<A, B>(a, kStepA, b);
   }
-  if (depths.b_of_rest) add<A, B>(a, depths.b_of_rest);
+  if (depths.b_of_rest) add<A, B>(a, kStepA, depths.b_of_rest);
   store<A, B>(c);
 }
 using SumBlock = void (*)(float*, bool, const float*, const Depths&, const Fetched&);
@@ -187,6 +188,17 @@ void multiply_amx_panel(int64_t depth, const float* a, const float* b, const Blo
   }
 }
 
+void multiply_amx_rows(int64_t depth, const float* a, int64_t step, const float* b, float* c, bool first) {
+  constexpr int64_t kAhead = 1024;  // bytes
+  const Tiles tiles;
+  begin<2, 2>(c, first);
+  for (int64_t d = 0; d < depth; d += kAmxDepth, a += kAmxDepth, b += kAmxDepth * kBlockColumns) {
+    for (int64_t r = 0; r < kAmxRows; ++r) simd::fetch<3>(a + r * step, kAhead);
+    add<2, 2>(a, static_cast<size_t>(step) * sizeof(float), b);
+  }
+  store<2, 2>(c);
+}
+
 }  // namespace plumb::cpu
 
 #else
@@ -195,6 +207,7 @@ namespace plumb::cpu {
 
 bool has_amx() { return false; }
 void multiply_amx_panel(int64_t, const float*, const float*, const BlocksOfC&) {}
+void multiply_amx_rows(int64_t, const float*, int64_t, const float*, float*, bool) {}
 
 }  // namespace plumb::cpu
 

@@ -22,4 +22,9 @@ bool has_amx();
 /// Only if has_amx().
 void multiply_amx_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to);
 
+/// Adds to a block of c, kAmxRows rows of kBlockColumns floats, or begins it with, the product of as many rows of a as
+/// they lie in memory, `step` words apart, and of one panel of b. The depth is a multiple of kAmxDepth. Fetches what
+/// follows in the rows. Only if has_amx().
+void multiply_amx_rows(int64_t depth, const float* a, int64_t step, const float* b, float* c, bool first);
+
 }  // namespace plumb::cpu
