@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/unset.h"
+
 namespace plumb::cpu {
 namespace {
 
@@ -63,9 +65,13 @@ struct Depths {
   const float* b_of_rest;  // or null
 };
 
+// What was written to memory is there before a tile is loaded from it: g++'s loads of tiles do not tell that they read.
+[[gnu::always_inline]] inline void finish_writes() { asm volatile("" ::: "memory"); }
+
 // A block of c: rows of kBlockColumns floats.
 template <int A, int B>
 void begin(const float* c, bool with_zeros) {
+  finish_writes();
   if (with_zeros) {
     _tile_zero(0);
     _tile_zero(1);
@@ -165,7 +171,8 @@ bool has_amx() {
 
 void multiply_amx_panel(int64_t depth, const float* a, const float* b, const BlocksOfC& to) {
   const Tiles tiles;
-  alignas(64) float block[kAmxRows * kBlockColumns] = {};
+  Unset<float, kAmxRows * kBlockColumns> room;  // of a block; what is not of c goes nowhere
+  float* const block = room.data();
   alignas(64) float rest[kAmxDepth * kBlockColumns];
   const int64_t whole = depth / kAmxDepth * kAmxDepth;
   Depths depths{whole, b, nullptr};
