@@ -170,7 +170,9 @@ class PackedProduct::Run {
   void set(Block& block, Range rows, Range columns, const Sum& sum) const {
     block.columns = columns, block.sums = sum.of_block;
     result_.rows.fill(block.at, rows);
-    for (int64_t i = 0; i < rows.size(); ++i) block.in_sums[i] = i * kBlockColumns;
+    if (block.sums) {
+      for (int64_t i = 0; i < rows.size(); ++i) block.in_sums[i] = i * kBlockColumns;
+    }
     block.to = {.sums = nullptr,
                 .c = result_.c,
                 .sums_at = block.sums ? block.in_sums : block.at,
@@ -201,21 +203,21 @@ class PackedProduct::Run {
     parallel_for(cut_.m_, kGrainBytes / (4 * cut_.n_ * cut_.spans_), [&](int64_t begin, int64_t end) {
       int64_t at[kMostRows];
       result_.rows.fill(at, {begin, end});
-      for (int64_t r = begin; r < end; ++r) {
-        add_row(static_cast<T*>(result_.c) + at[r - begin], sums_ + r * kBlockColumns);
+      for (int64_t j = 0; j < cut_.n_; j += simd::kLanes) {
+        const float* sums = sums_ + j / kBlockColumns * kBlockColumns * cut_.rows_of_block() + j % kBlockColumns;
+        for (int64_t r = begin; r < end; ++r) {
+          add_vector(static_cast<T*>(result_.c) + at[r - begin] + j, sums + r * kBlockColumns, j);
+        }
       }
     });
   }
-  // A row of c: the sum of those of the spans.
+  // Columns of c from j on, as many as a vector has: the sum of those of the spans.
   template <class T>
-  void add_row(T* c, const float* sums) const {
-    for (int64_t j = 0; j < cut_.n_; j += simd::kLanes) {
-      const int64_t n = std::min(simd::kLanes, cut_.n_ - j);
-      simd::Vec sum = result_.bias ? simd::load(result_.bias + j, n) : simd::Vec{};
-      const float* of_row = sums + j / kBlockColumns * kBlockColumns * cut_.rows_of_block() + j % kBlockColumns;
-      for (int64_t i = 0; i < cut_.spans_; ++i) sum += simd::load(of_row + i * cut_.floats_of_block(), n);
-      simd::store(c + j, result_.relu ? simd::relu(sum) : sum, n);
-    }
+  void add_vector(T* c, const float* sums, int64_t j) const {
+    const int64_t n = std::min(simd::kLanes, cut_.n_ - j);
+    simd::Vec sum = result_.bias ? simd::load(result_.bias + j, n) : simd::Vec{};
+    for (int64_t i = 0; i < cut_.spans_; ++i) sum += simd::load(sums + i * cut_.floats_of_block(), n);
+    simd::store(c, result_.relu ? simd::relu(sum) : sum, n);
   }
 
   const PackedProduct& cut_;
