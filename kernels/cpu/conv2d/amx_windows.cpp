@@ -9,21 +9,23 @@ namespace plumb::cpu {
 namespace {
 
 constexpr int64_t kTaps = 2 * kAmxDepth;  // of a row of a tile
-using TileRow = uint32_t __attribute__((vector_size(kTaps * sizeof(Bfloat16))));
+using Words = simd::bytes::U32;
+constexpr int64_t kLanes = simd::kLanes;  // words of a vector
 
-// Copies a run's taps to a window's rows, which lie at `words` and every kAmxRows behind it, and returns where the next
-// one lies.
-float* copy_rows(float* words, const Bfloat16* from, int64_t taps) {
+// Writes a window's rows of tiles for so many taps: the first at `words`, the next ones kAmxRows rows behind, each of
+// the vectors words_at(tap). Returns where the next one would lie.
+template <class WordsAt>
+float* put_rows(float* words, int64_t taps, const WordsAt& words_at) {
   for (int64_t t = 0; t < taps; t += kTaps, words += kAmxRows * kAmxDepth) {
-    plumb::detail::store_bytes(words, plumb::detail::load_bytes<TileRow>(from + t));
+    for (int64_t v = 0; v < kAmxDepth; v += kLanes) plumb::detail::store_bytes(words + v, words_at(t + 2 * v));
   }
   return words;
 }
+float* copy_rows(float* words, const Bfloat16* from, int64_t taps) {
+  return put_rows(words, taps, [&](int64_t t) { return plumb::detail::load_bytes<Words>(from + t); });
+}
 float* put_zeros(float* words, int64_t taps) {
-  for (int64_t t = 0; t < taps; t += kTaps, words += kAmxRows * kAmxDepth) {
-    plumb::detail::store_bytes(words, TileRow{});
-  }
-  return words;
+  return put_rows(words, taps, [](int64_t) { return Words{}; });
 }
 
 // The taps of a window whose runs are whole rows of tiles, inside of the image or outside.

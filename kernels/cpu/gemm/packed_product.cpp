@@ -24,16 +24,16 @@ int64_t most_columns_of_group(int64_t m, const ProductForm& form) {
   return std::max(columns / kBlockColumns * kBlockColumns, kMostPackedColumns);
 }
 // How many columns of b, at so many depths, are multiplied at once where blocks of c have sums of their own: these take
-// half of a second-level cache.
+// half of a second-level cache, and all parts of b fit. With fewer than these, a would be packed too often.
+constexpr int64_t kLeastOfBlock = 4 * kBlockColumns;
 int64_t most_columns_of_block(int64_t k) {
-  const int64_t columns = std::min(l2_bytes() / 8 / kHeight, kMostColumns * kDepth / k);
-  return std::max(columns / kBlockColumns, int64_t{1}) * kBlockColumns;
+  return std::min(l2_bytes() / 8 / kHeight, kMostColumns * kDepth / k) / kBlockColumns * kBlockColumns;
 }
 // With fewer rows of a than this, threads rather share the columns.
 constexpr int64_t kLeastRows = 4 * kBlockRows;
 
 // Where c has at most so many rows and columns, the depth is cut into spans: of so many parts or more, into so many
-// or more, whose sums take 2 MB at most.
+// or more, whose sums take 2 MB at most, without what blocks of them are larger than c.
 constexpr int64_t kMostColumnsOfSpans = 1024, kLeastParts = 4, kMostSums = int64_t{512} << 10;
 constexpr uint64_t kLeastSpans = 8, kMostSpans = 64;
 int64_t spans_of(int64_t m, int64_t n, int64_t parts) {
@@ -87,12 +87,15 @@ PackedProduct::PackedProduct(int64_t m, int64_t n, int64_t k, int threads, const
     team_ = static_cast<int>(std::min<int64_t>(team_, panels));
     return;
   }
-  wide_ = std::min(panels * kBlockColumns, form.c_has_sums ? kMostColumns : most_columns_of_block(k));
+  wide_ = std::min(panels * kBlockColumns, kMostColumns);
   // Where all parts of b fit, a block of c passes through the caches once, not once for each part. Groups of columns
   // that c cannot keep sums of are made to.
-  const int64_t groups = ceil_div(panels * kBlockColumns, wide_);
-  if (!form.c_has_sums) wide_ = ceil_div(panels, groups) * kBlockColumns;
-  if ((groups == 1 || !form.c_has_sums) && wide_ * k <= kMostColumns * kDepth) together_ = parts_;
+  if (const int64_t most = most_columns_of_block(k); !form.c_has_sums && most >= kLeastOfBlock) {
+    wide_ = ceil_div(panels, ceil_div(panels * kBlockColumns, most)) * kBlockColumns;
+    together_ = parts_;
+  } else if (wide_ == panels * kBlockColumns && wide_ * k <= kMostColumns * kDepth) {
+    together_ = parts_;
+  }
   int64_t split = std::min<int64_t>(team_, ceil_div(m, kLeastRows));
   while (team_ % split != 0) --split;  // else some threads have no task
   const int64_t height = kHeight / form_.rows * form_.rows;

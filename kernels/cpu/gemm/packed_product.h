@@ -23,8 +23,9 @@ struct ProductForm {
 };
 
 /// An operand, which packs some of its lines (rows of a, columns of b) at some depths. A panel has kBlockRows lines of
-/// a or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist; one
-/// panel lies behind the other. Lines begin with a panel. Depths are counted in words (packed_block.h), here and below.
+/// a or kBlockColumns of b, those of one depth side by side, with numbers in the place of lines that do not exist, if a
+/// has no format of its own; one panel lies behind the other. Lines begin with a panel. Depths are counted in words
+/// (packed_block.h), here and below.
 class PanelSource {
  public:
   virtual ~PanelSource() = default;

@@ -60,7 +60,7 @@ class PackedProduct::Run {
           const Range more = next_of(columns, some.end);
           Ahead ahead;
           if (more.size() > 0) {
-            ahead.b = b_.ahead(more, depths);
+            ahead.b = next_b(more, depths);
           } else if (i + 1 < steps) {
             ahead = next(rows, next_of(columns_of(i + 1), columns_of(i + 1).begin), part_of(i + 1));
             if (part_of(i) == part_of(i + 1)) ahead.a = {};
@@ -147,10 +147,14 @@ class PackedProduct::Run {
   Range next_of(Range columns, int64_t begin) const {
     return {begin, std::min(columns.end, begin + kMostPackedColumns)};
   }
-  // What a part packs.
+  // What a part packs, or of more columns the first.
+  RowsAhead next_b(Range columns, Range depths) const {
+    if (columns.size() <= 0) return {};
+    return b_.ahead({columns.begin, std::min(columns.end, columns.begin + kMostPackedColumns)}, depths);
+  }
   Ahead next(Range rows, Range columns, int64_t part) const {
     const Range depths = cut_.depths(part);
-    return {a_.ahead(rows, depths), b_.ahead(columns, depths)};
+    return {a_.ahead(rows, depths), next_b(columns, depths)};
   }
 
   // Which part of the sums products are, and the sums of the block alone, if it has some.

@@ -149,7 +149,7 @@ class MatrixPanels final : public PanelSource {
                              : RowsAhead(first, lines.size(), elements.size() * kBytes, x_.line_step * kBytes);
   }
   void multiply(int64_t depth, const float* lines, const float* b, const BlocksOfC& to) const override {
-    multiply_panel<T>(depth, lines, b, to);
+    if constexpr (kMultiplies<T>) multiply_panel<T>(depth, lines, b, to);
   }
 
  private:
