@@ -57,6 +57,8 @@ std::vector<ConvLayer> layers() {
       {{1, 3 * cpu::kMostPackedDepth, 30, 23}, {24, 3 * cpu::kMostPackedDepth, 1, 1}, {.padding = {0, 0, 0, 1}}},
       {{3, 33, 21, 20}, {20, 33, 4, 5}, {.stride = 2, .padding = 2}, true},
       {{2, 3, 40, 40}, {48, 3, 7, 7}, {.stride = 2, .padding = 3}},
+      // spans of the depth of a gradient whose columns have more runs of taps than are packed at once
+      {{1, 4, 96, 96}, {8, 2, 17, 17}, {.padding = 8, .groups = 2}},
   };
 }
 
