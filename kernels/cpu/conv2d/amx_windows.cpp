@@ -24,7 +24,7 @@ float* put_rows(float* words, int64_t taps, const WordsAt& words_at) {
 float* copy_rows(float* words, const Bfloat16* from, int64_t taps) {
   return put_rows(words, taps, [&](int64_t t) { return plumb::detail::load_bytes<Words>(from + t); });
 }
-float* put_zeros(float* words, int64_t taps) {
+float* put_empty_rows(float* words, int64_t taps) {
   return put_rows(words, taps, [](int64_t) { return Words{}; });
 }
 
@@ -40,9 +40,9 @@ void pack_rows(float* words, const Bfloat16* images, const WindowPlace& place, c
     const WindowPlace::Piece piece = place.piece(run);
     const Range inside{std::clamp(piece.inside.begin, run.taps.begin, run.taps.end),
                        std::clamp(piece.inside.end, run.taps.begin, run.taps.end)};
-    words = put_zeros(words, inside.begin - run.taps.begin);
+    words = put_empty_rows(words, inside.begin - run.taps.begin);
     words = copy_rows(words, images + piece.at + inside.begin, inside.size());
-    words = put_zeros(words, run.taps.end - inside.end);
+    words = put_empty_rows(words, run.taps.end - inside.end);
   }
 }
 

@@ -20,8 +20,8 @@ struct Streamed {
   int64_t m, n, k;
   bool bias, relu;
 
-  // Whether w's rows are read by AMX as they lie.
-  bool is_by_amx() const { return kInWord<T> == 2 && has_amx() && words() % kAmxDepth == 0; }
+  // Whether w's rows are read by AMX as they lie, all but those that fill no group.
+  bool is_by_amx() const { return kInWord<T> == 2 && n >= kAmxRows && words() % kAmxDepth == 0 && has_amx(); }
   int64_t group() const { return is_by_amx() ? kAmxRows : 2 * kRows; }
   int64_t panels() const { return ceil_div(m, kBlockColumns); }
   int64_t words() const { return k / kInWord<T>; }
