@@ -2,14 +2,16 @@
 // oneDNN in three ways: on the tensors' own layouts with the weights packed as it likes ("direct"), with every format
 // left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
 // pixels are a skinny product over the plain weights ("im2col"), windows of one pixel a product of all pixels as they
-// stand ("inner_product", "gemm", "packed_gemm"), and any windows one of pixels by taps ("implicit_gemm"). Groups of
-// few channels have kernels whose vectors hold several ("group_lanes"), few channels of a group those whose vectors are
-// its outputs ("output_lanes"). In f64 all are products of windows ("im2col").
+// stand ("inner_product", "gemm", "packed_gemm"), and any windows one of pixels by taps ("implicit_gemm"), by AMX also
+// without a copy of any ("direct_amx"). Groups of few channels have kernels whose vectors hold several ("group_lanes"),
+// few channels of a group those whose vectors are its outputs ("output_lanes"). In f64 all are products of windows
+// ("im2col").
 #include "kernels/conv2d.h"
 
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_f64.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
+#include "kernels/cpu/conv2d/direct_amx.h"
 #include "kernels/cpu/conv2d/group_lanes.h"
 #include "kernels/cpu/conv2d/implicit_gemm.h"
 #include "kernels/cpu/conv2d/onednn_conv2d.h"
@@ -85,11 +87,29 @@ Place place_of_direct(const Conv& c) {
   return has_few_channels && c.x.layout == Layout::kNchw && c.x.dtype == DType::kF32 ? Place::kLast : Place::kListed;
 }
 
-// By AMX our products are ahead of oneDNN 2.x in gradients: of w, and of x where windows have strides.
+bool may_be_by_amx(const Conv& c) { return c.x.dtype == DType::kBf16 && has_amx(); }
+// Whether most of a tile of neighbouring pixels would be those of no image.
+bool has_small_images(const TensorSpec& s) { return s.shape[2] * s.shape[3] < 32; }
+
+// By AMX our products are ahead of oneDNN 2.x in gradients of w, and of x where windows have strides; of large windows
+// on small images in all of them.
 bool is_first_by_amx(InnerProduct which, const Conv& c) {
-  if (c.x.dtype != DType::kBf16 || !has_amx() || which == InnerProduct::kForward) return false;
-  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 128 || c.w.shape[2] * c.w.shape[3] == 1;
-  return which == InnerProduct::kBackwardWeight ? is_wide : c.params.stride != Size2d(1);
+  if (!may_be_by_amx(c)) return false;
+  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 128, is_pixel = c.w.shape[2] * c.w.shape[3] == 1;
+  switch (which) {
+    case InnerProduct::kForward: return is_wide && !is_pixel && has_small_images(c.y);
+    case InnerProduct::kBackwardInput:
+      return c.params.stride != Size2d(1) || (is_wide && !is_pixel && has_small_images(c.x));
+    case InnerProduct::kBackwardWeight: return is_wide || is_pixel;
+  }
+  return false;
+}
+
+// Before both in gradients of x, but on small images.
+Place place_of_direct_amx(InnerProduct which, const Conv& c) {
+  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 128;
+  const bool is_first = which == InnerProduct::kBackwardInput && is_wide && !has_small_images(c.x);
+  return is_first ? Place::kFirst : Place::kLast;
 }
 
 // Before oneDNN's kernels of plain tensors where it copies nothing and fills its vectors.
@@ -143,6 +163,8 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
   };
   const auto by_winograd = [&](int m) { return by_nhwc([=](const auto& q) { return winograd(q, m); }); };
   const auto by_implicit_gemm = by_nhwc([=](const auto& q) { return conv2d_implicit_gemm(which, q); });
+  const auto by_direct_amx = by_nhwc([=](const auto& q) { return conv2d_direct_amx(which, q); });
+  const bool may_be_direct_amx = which != InnerProduct::kBackwardWeight && may_be_by_amx(c);
   const auto by_group_lanes = by_nhwc([=](const auto& q) { return conv2d_group_lanes(which, q); });
   const auto by_output_lanes = by_nhwc([=](const auto& q) { return conv2d_output_lanes(which, q); });
   const auto by_onednn = [&](OnednnWay way) -> Candidates::Make {
@@ -159,6 +181,7 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
        {"group_lanes", kOwn, by_group_lanes, place_of_group_lanes(which, c)},
        {"output_lanes", kOwn, which == InnerProduct::kBackwardWeight ? Candidates::Make() : by_output_lanes,
         place_of_output_lanes(which, c)},
+       {"direct_amx", kOwn, may_be_direct_amx ? by_direct_amx : Candidates::Make(), place_of_direct_amx(which, c)},
        {"implicit_gemm", kOwn, is_of_pixels(c) ? Candidates::Make() : by_implicit_gemm,
         place_of_implicit_gemm(which, c)},
        {"direct", Provider::kOneDnn, by_onednn(kDirect), place_of_direct(c)},

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "dispatch/pack.h"
 #include "kernels/cpu/conv2d/amx_windows.h"
-#include "kernels/cpu/conv2d/conv_tensors.h"
 #include "kernels/cpu/conv2d/input_phases.h"
+#include "kernels/cpu/conv2d/tap_weights.h"
 #include "kernels/cpu/gemm/amx_panels.h"
 #include "kernels/cpu/gemm/pieces.h"
-#include "kernels/cpu/movement/copy_strided.h"
 
 namespace plumb::cpu {
 namespace {
@@ -17,38 +15,9 @@ namespace {
 // Products with fewer columns leave most of a vector empty.
 constexpr int64_t kLeastColumns = 4;
 
-// w (OC, IC / groups, KH, KW), in its own order or with its channels innermost: (OC, KH, KW, IC / groups).
-struct TapWeights {
-  DType dtype;
-  int64_t outputs, channels, rows, columns;
-  explicit TapWeights(const TensorSpec& w)
-      : dtype(w.dtype), outputs(w.shape[0]), channels(w.shape[1]), rows(w.shape[2]), columns(w.shape[3]) {}
-  int64_t pixels() const { return rows * columns; }
-  int64_t taps() const { return pixels() * channels; }
-  int64_t numel() const { return outputs * taps(); }
-  bool is_either() const { return pixels() == 1 || channels == 1; }
-  bool operator==(const TapWeights&) const = default;
-
-  /// Puts each output's matrix, of `channels` rows of pixels or `pixels` rows of channels, the other way round.
-  std::unique_ptr<Kernel> turn(bool to_channels_innermost) const {
-    const int64_t from_columns = to_channels_innermost ? pixels() : channels;
-    const int64_t to_columns = taps() / from_columns;
-    const TensorSpec y(Shape{outputs, from_columns, to_columns}, dtype);
-    Strides of_x;
-    of_x.of[0] = taps(), of_x.of[1] = 1, of_x.of[2] = from_columns;
-    return copy_strided(strided_loop<1>(y, {of_x}), 0, y).make();
-  }
-  Layout innermost_channels() const {
-    const auto make = [w = *this](const TensorSpec&) { return w.turn(true); };
-    return register_pack(*this, {"channels_innermost", static_cast<size_t>(numel()) * size_of(dtype), make});
-  }
-};
-
-struct Conv : ConvTensors {
-  TapWeights weights{w};
-
+struct Conv : WindowConv {
   bool applies(InnerProduct which) const {
-    if (x.layout != Layout::kNhwc || y.layout != Layout::kNhwc || is_empty()) return false;
+    if (!is_nhwc()) return false;
     switch (which) {
       case InnerProduct::kForward: return outputs() >= kLeastColumns;
       case InnerProduct::kBackwardInput: return weights.channels >= kLeastColumns && has_whole_words();
@@ -56,12 +25,9 @@ struct Conv : ConvTensors {
     }
     return false;
   }
-  int64_t outputs() const { return weights.outputs / params.groups; }  // of a group
   // Whether no word of the depth has outputs of two taps.
   bool has_whole_words() const { return x.dtype == DType::kF32 || outputs() % 2 == 0; }
   int64_t pixels() const { return y.shape[0] * y.shape[2] * y.shape[3]; }
-  // What y's pixels see of x, in a group.
-  ImageWindows windows() const { return windows_of(x.shape, w.shape, y.shape, params); }
 };
 
 // Windows as rows of a, where matrices have such rows.
@@ -100,31 +66,6 @@ std::unique_ptr<Kernel> forward(const Conv& c, int threads) {
   kernel->info().workspace_bytes = pieces.bytes();
   return kernel;
 }
-
-// Some taps of w with channels innermost, as columns of b: at each depth a tap and one of a group's outputs, or in a
-// word two of them.
-template <class T>
-class TapColumns final : public PanelSource {
- public:
-  TapColumns(const TapWeights& w, int64_t outputs, const std::vector<int64_t>& taps, const T* at)
-      : w_(w), words_(outputs / kInWord<T>), taps_(taps), at_(at) {}
-  void pack(float* to, Range lines, Range depths) const override {
-    for (int64_t d = depths.begin; d < depths.end;) {
-      const int64_t tap = d / words_, end = std::min(depths.end, (tap + 1) * words_);
-      const Operand<T> one{at_ + taps_[static_cast<size_t>(tap)] * w_.channels, w_.taps(), 1};
-      const Range words{d - tap * words_, end - tap * words_};
-      PanelPacker<kBlockColumns, T>(one, words, w_.channels, depths.size())
-          .pack(to + (d - depths.begin) * kBlockColumns, lines);
-      d = end;
-    }
-  }
-
- private:
-  const TapWeights& w_;
-  int64_t words_;  // of a group's outputs
-  const std::vector<int64_t>& taps_;
-  const T* at_;
-};
 
 // The gradient of the pixels of x of one phase.
 struct PhaseProducts {
@@ -207,7 +148,7 @@ std::unique_ptr<Kernel> backward_weight(const Conv& c, int threads) {
 }  // namespace
 
 std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<Conv2dParams>& p) {
-  const Conv c{ConvTensors(which, p)};
+  const Conv c{WindowConv(which, p)};
   if (!c.applies(which)) return nullptr;
   if (which == InnerProduct::kBackwardWeight) {
     return dispatch_rows(c.x.dtype, [&]<class Rows>() { return backward_weight<Rows>(c, p.threads); });

@@ -43,7 +43,7 @@ class Tiles {
 // Adds the product of A tiles of rows, of which so many bytes lie between two, and B of columns, at kAmxDepth words of
 // the depth.
 template <int A, int B>
-[[gnu::always_inline]] inline void add(const float* a, size_t step, const float* b) {
+[[gnu::always_inline]] inline void add(const void* a, const void* second, size_t step, const float* b) {
   _tile_loadd(4, a, step);
   _tile_loadd(6, b, kStepB);
   _tile_dpbf16ps(0, 4, 6);
@@ -52,7 +52,7 @@ template <int A, int B>
     _tile_dpbf16ps(1, 4, 7);
   }
   if constexpr (A == 2) {
-    _tile_loadd(5, reinterpret_cast<const char*>(a) + kTileRows * step, step);
+    _tile_loadd(5, second, step);
     _tile_dpbf16ps(2, 5, 6);
     if constexpr (B == 2) _tile_dpbf16ps(3, 5, 7);
   }
@@ -112,9 +112,9 @@ void sum_block(float* c, bool first, const float* a, const Depths& depths, const
       for (int64_t i = 0; i < kLinesAhead; ++i) simd::fetch<2>(fetched.ahead.next(), 0);
       fetched.ahead = fetched.ahead.after(kLinesAhead);
     }
-    add<A, B>(a, kStepA, b);
+    add<A, B>(a, a + kTile, kStepA, b);
   }
-  if (depths.b_of_rest) add<A, B>(a, kStepA, depths.b_of_rest);
+  if (depths.b_of_rest) add<A, B>(a, a + kTile, kStepA, depths.b_of_rest);
   store<A, B>(c);
 }
 using SumBlock = void (*)(float*, bool, const float*, const Depths&, const Fetched&);
@@ -140,25 +140,72 @@ void complete(Bfloat16* c, const float* sums, int64_t n, const Vec* bias, bool r
   _mm512_storeu_si512(c, row);
 }
 
+// Complete rows of c, made of sums.
+class CompleteRows {
+ public:
+  explicit CompleteRows(const BlocksOfC& to)
+      : c_(static_cast<Bfloat16*>(to.c) + to.columns.begin), n_(to.columns.size()), relu_(to.relu), stream_(to.stream) {
+    for (int v = 0; to.bias && v < kBlockVectors && v * kLanes < n_; ++v) {
+      bias_[v] = simd::load(to.bias + to.columns.begin + v * kLanes, std::min(kLanes, n_ - v * kLanes));
+    }
+  }
+  void fetch(int64_t at) const {
+    if (at >= 0) __builtin_prefetch(c_ + at, 1, 3);
+  }
+  void put(int64_t at, const float* sums) const { complete(c_ + at, sums, n_, bias_, relu_, stream_); }
+
+ private:
+  Bfloat16* c_;
+  int64_t n_;
+  bool relu_, stream_;
+  Vec bias_[kBlockVectors] = {};
+};
+
 // Puts a block's sums where they go.
 void put(const float* from, const BlocksOfC& to, int64_t first_row, int64_t rows) {
-  const int64_t begin = to.columns.begin, n = to.columns.size();
   const int64_t *at = to.at + first_row, *sums_at = to.sums_at + first_row;
   if (to.last) {
-    Vec bias[kBlockVectors] = {};
-    for (int v = 0; to.bias && v < kBlockVectors && v * kLanes < n; ++v) {
-      bias[v] = simd::load(to.bias + begin + v * kLanes, std::min(kLanes, n - v * kLanes));
-    }
-    auto* c = static_cast<Bfloat16*>(to.c) + begin;
-    for (int64_t r = 0; r < rows; ++r) complete(c + at[r], from + r * kBlockColumns, n, bias, to.relu, to.stream);
+    const CompleteRows c(to);
+    for (int64_t r = 0; r < rows; ++r) c.put(at[r], from + r * kBlockColumns);
     return;
   }
+  const int64_t n = to.columns.size();
   for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * kBlockColumns, n, to.sums + sums_at[r]);
 }
 // Takes the sums of the parts before.
 void take(float* block, const BlocksOfC& from, int64_t first_row, int64_t rows) {
   const int64_t n = from.columns.size(), *at = from.sums_at + first_row;
   for (int64_t r = 0; r < rows; ++r) std::copy_n(from.sums + at[r], n, block + r * kBlockColumns);
+}
+
+// The rows of a block whose sums are complete, but for those that are no rows of c. They are put there while the next
+// block is multiplied.
+struct Waiting {
+  const float* sums = nullptr;
+  const int64_t* at = nullptr;
+  int64_t rows = 0;
+  void put(int64_t n, const CompleteRows& c) {
+    for (n = std::min(n, rows), rows -= n; n > 0; --n, ++at, sums += kBlockColumns) {
+      if (*at >= 0) c.put(*at, sums);
+    }
+  }
+};
+
+// The sums of one tile of rows or of two, from row `r` of c on, whose lines are fetched meanwhile.
+template <int A, int B>
+void sum_tiles(float* block, const AmxTiles& a, const float* b, const BlocksOfC& to, int64_t r, const CompleteRows& c,
+               Waiting& before) {
+  constexpr int64_t kRows = 2;  // in the time of one product
+  const int64_t *first = a.first + r / kTileRows, *at = to.at + r;
+  const Bfloat16 *one = a.at + first[0], *other = a.at + first[A - 1];
+  const size_t step = static_cast<size_t>(a.step) * sizeof(Bfloat16);
+  begin<A, B>(block, true);
+  for (int64_t i = 0; i < a.runs; ++i, b += kAmxDepth * kBlockColumns) {
+    add<A, B>(one + a.depths[i], other + a.depths[i], step, b);
+    before.put(kRows, c);
+    for (int64_t k = i * kRows; k < std::min((i + 1) * kRows, A * kTileRows); ++k) c.fetch(at[k]);
+  }
+  store<A, B>(block);
 }
 
 }  // namespace
@@ -201,9 +248,27 @@ void multiply_amx_rows(int64_t depth, const float* a, int64_t step, const float*
   begin<2, 2>(c, first);
   for (int64_t d = 0; d < depth; d += kAmxDepth, a += kAmxDepth, b += kAmxDepth * kBlockColumns) {
     for (int64_t r = 0; r < kAmxRows; ++r) simd::fetch<3>(a + r * step, kAhead);
-    add<2, 2>(a, static_cast<size_t>(step) * sizeof(float), b);
+    add<2, 2>(a, a + kTileRows * step, static_cast<size_t>(step) * sizeof(float), b);
   }
   store<2, 2>(c);
+}
+
+void multiply_amx_tiles(const AmxTiles& a, const float* b, const BlocksOfC& to) {
+  const Tiles tiles;
+  Unset<float, 2 * kAmxRows * kBlockColumns> room;
+  const CompleteRows c(to);
+  const bool is_narrow = to.columns.size() <= kTileRow;
+  const auto sum_pair = is_narrow ? sum_tiles<2, 1> : sum_tiles<2, 2>;
+  const auto sum_last = is_narrow ? sum_tiles<1, 1> : sum_tiles<1, 2>;
+  Waiting before;
+  for (int64_t r = 0; r < to.rows; r += kAmxRows) {
+    float* const block = room.data() + r / kAmxRows % 2 * kAmxRows * kBlockColumns;
+    const int64_t rows = std::min(kAmxRows, to.rows - r);
+    (rows == kAmxRows ? sum_pair : sum_last)(block, a, b, to, r, c, before);
+    before.put(kAmxRows, c);
+    before = {block, to.at + r, rows};
+  }
+  before.put(kAmxRows, c);
 }
 
 }  // namespace plumb::cpu
@@ -215,6 +280,7 @@ namespace plumb::cpu {
 bool has_amx() { return false; }
 void multiply_amx_panel(int64_t, const float*, const float*, const BlocksOfC&) {}
 void multiply_amx_rows(int64_t, const float*, int64_t, const float*, float*, bool) {}
+void multiply_amx_tiles(const AmxTiles&, const float*, const BlocksOfC&) {}
 
 }  // namespace plumb::cpu
 

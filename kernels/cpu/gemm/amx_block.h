@@ -27,4 +27,18 @@ void multiply_amx_panel(int64_t depth, const float* a, const float* b, const Blo
 /// follows in the rows. Only if has_amx().
 void multiply_amx_rows(int64_t depth, const float* a, int64_t step, const float* b, float* c, bool first);
 
+/// Rows of a where they lie in memory, which may overlap. Half of kAmxRows follow one another as a tile; a row has its
+/// depths in runs of 2 * kAmxDepth elements.
+struct AmxTiles {
+  const Bfloat16* at;
+  const int64_t* first;   ///< the offset of each tile's first row
+  int64_t step;           ///< elements from row to row
+  const int64_t* depths;  ///< the offsets of the runs in a row
+  int64_t runs;
+};
+
+/// Writes c, the product of the rows of whole tiles and of one panel of b: c's rows are those whose offset in c is not
+/// negative, and complete. Only if has_amx().
+void multiply_amx_tiles(const AmxTiles& a, const float* b, const BlocksOfC& to);
+
 }  // namespace plumb::cpu
