@@ -85,6 +85,18 @@ PLUMB_HOST_DEVICE inline float exp_below(float x) {
   const float rounded = above * 1.44269504f + detail::kRounder;
   return detail::exp_rest(above, rounded - detail::kRounder) * detail::power_of_two(detail::whole_of(rounded));
 }
+PLUMB_HOST_DEVICE inline double exp_minus_abs(double x) { return std::exp(-std::fabs(x)); }
+/// e^-|x|, 2 ulp. Without large results one factor does, if it is 2^64 too large: then it is a normal number.
+PLUMB_HOST_DEVICE inline float exp_minus_abs(float x) {
+#ifdef __CUDA_ARCH__
+  return exp(-abs(x));
+#else
+  const float below = -abs(x), above = below < -104.0f ? -104.0f : below;
+  const float rounded = above * 1.44269504f + detail::kRounder;
+  const float scale = detail::power_of_two(detail::whole_of(rounded) + 64);
+  return detail::exp_rest(above, rounded - detail::kRounder) * scale * 0x1p-64f;
+#endif
+}
 /// e^x for numbers that are rounded to 16 bits: a device's own power of two, off by 2^-22 and |x| 2^-24 of it.
 PLUMB_HOST_DEVICE inline float exp_narrow(float x) {
 #ifdef __CUDA_ARCH__
@@ -216,6 +228,10 @@ PLUMB_HOST_DEVICE Dual<T> exp(Dual<T> x) {
   return {y, y * x.d};
 }
 template <class T>
+PLUMB_HOST_DEVICE Dual<T> exp_minus_abs(Dual<T> x) {
+  return exp(-abs(x));
+}
+template <class T>
 PLUMB_HOST_DEVICE Dual<T> log(Dual<T> x) {
   return {log(x.v), x.d / x.v};
 }
@@ -263,12 +279,12 @@ PLUMB_HOST_DEVICE Dual<T> log1p_of_share(Dual<T> x) {
 /// log(1 + e^x), from the larger of x and 0 so that it neither overflows nor loses its tail.
 template <class T>
 PLUMB_HOST_DEVICE T softplus(T x) {
-  return (x > T(0) ? x : T(0)) + detail::log1p_of_share(exp(-abs(x)));
+  return (x > T(0) ? x : T(0)) + detail::log1p_of_share(exp_minus_abs(x));
 }
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
 template <class T>
 PLUMB_HOST_DEVICE T sigmoid(T x) {
-  const T e = exp(-abs(x)), s = T(1) / (T(1) + e);
+  const T e = exp_minus_abs(x), s = T(1) / (T(1) + e);
   return x < T(0) ? e * s : s;
 }
 
