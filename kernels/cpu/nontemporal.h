@@ -16,9 +16,11 @@ namespace plumb::cpu {
 /// Results at least this large have left the caches before they are read again. Only the main() of tests changes it, to
 /// a smaller value.
 inline int64_t nontemporal_bytes = 16 << 20;
-/// Bytes that are written past the caches at once, while the next inputs are prefetched: no more than a core holds back
-/// until memory takes them, so that what comes next is computed meanwhile.
-inline constexpr int64_t kStageBytes = 1 << 10;
+/// Bytes that are written past the caches at once, while the next inputs are prefetched.
+inline constexpr int64_t kStageBytes = 4 << 10;
+/// The same of what costs little to begin, and is computed: no more than a core holds back until memory takes it, so
+/// that it computes on meanwhile.
+inline constexpr int64_t kPieceBytes = 1 << 10;
 
 /// Copies past the caches. The copying thread must call nontemporal_fence() before other threads may read.
 inline void copy_nontemporal(uint8_t* to, const uint8_t* from, int64_t bytes) {

@@ -8,6 +8,7 @@
 #include "core/runtime.h"
 #include "dispatch/machine.h"
 #include "dispatch/pack.h"
+#include "dispatch/policy.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"
 
@@ -18,6 +19,9 @@ bool has_avx512() { return cpu_isa().find("avx512f") != std::string::npos; }
 namespace {
 
 using Specs = std::vector<TensorSpec>;
+
+// What is known of algorithms when the program begins has smaller numbers: the library's own names.
+const uint16_t kFirstUnknown = register_algorithm("unknown_at_the_begin");
 
 // The engine of a cuDNN algorithm ("cudnn_e38" of "cudnn_e38_7"): one setting of each engine is checked.
 std::string engine_of(const std::string& algorithm) {
@@ -204,6 +208,9 @@ void KernelCheck::after(const PreparedKernel& prepared, const Launch& launch) {
   for (const Made& m : p.candidates()) {
     SCOPED_TRACE("candidate " + m.algorithm + " " + m.kernel->info().name + " " + m.kernel->info().notes);
     checked_.insert(std::string(prepared.kind->name) + ":" + m.algorithm);
+    if (p.policy.device.is_cpu() || m.kernel->info().name.starts_with("plumb:")) {
+      EXPECT_LT(register_algorithm(m.algorithm), kFirstUnknown) << "it cannot be asked for before it has run once";
+    }
     std::vector<Result> results;
     try {
       for (const auto& before : runs()) {

@@ -50,7 +50,8 @@ class AfterEveryKernel final : public Observer {
 ///   - not touch what lies around its outputs, workspace and inputs, and give the same results if NaNs lie there;
 ///   - need no more than 64-byte alignment;
 ///   - make as many launches on a device as it says, at most as many where a tensor is empty;
-///   - give the same bits in each of its runs, if it says so.
+///   - give the same bits in each of its runs, if it says so;
+///   - be known by its name from the begin.
 class KernelCheck : public Observer {
  public:
   /// What is done before each run of a candidate, one run after another: nothing, twice, unless a program of tests says

@@ -21,7 +21,7 @@ COMPARES = False
 
 BATCH = 8  # plain loops in f64 are the reference of all of it
 PROCESSES = 20
-NAMED = ("direct", "direct_chwn", "blocked", "winograd_f2x2", "winograd_f4x4", "winograd_blocked", "im2col", "implicit_gemm", "direct_amx", "group_lanes", "output_lanes", "inner_product", "gemm",
+NAMED = ("direct", "direct_chwn", "blocked", "winograd_f2x2", "winograd_f4x4", "winograd_blocked", "im2col", "implicit_gemm", "group_lanes", "output_lanes", "inner_product", "gemm",
          "packed_gemm")
 QUICK = ("resnet50.res4b_branch2a", "vgg16.conv3_2", "vgg16.conv1_1", "resnet50.res3a_branch2b")
 ASKED_OFTEN = QUICK[:2]

@@ -3,7 +3,7 @@
 // left to it and conversions around it ("blocked"), and so with its own Winograd ("winograd_blocked"). Few output
 // pixels are a skinny product over the plain weights ("im2col"), windows of one pixel a product of all pixels as they
 // stand ("inner_product", "gemm", "packed_gemm"), and any windows one of pixels by taps ("implicit_gemm"), by AMX also
-// without a copy of any ("direct_amx"). Groups of few channels have kernels whose vectors hold several ("group_lanes"),
+// without a copy of any ("amx_direct"). Groups of few channels have kernels whose vectors hold several ("group_lanes"),
 // few channels of a group those whose vectors are its outputs ("output_lanes"). In f64 all are products of windows
 // ("im2col").
 #include "kernels/conv2d.h"
@@ -11,7 +11,7 @@
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_f64.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
-#include "kernels/cpu/conv2d/direct_amx.h"
+#include "kernels/cpu/conv2d/amx_direct.h"
 #include "kernels/cpu/conv2d/group_lanes.h"
 #include "kernels/cpu/conv2d/implicit_gemm.h"
 #include "kernels/cpu/conv2d/onednn_conv2d.h"
@@ -88,36 +88,41 @@ Place place_of_direct(const Conv& c) {
 }
 
 bool may_be_by_amx(const Conv& c) { return c.x.dtype == DType::kBf16 && has_amx(); }
-// Whether most of a tile of neighbouring pixels would be those of no image.
-bool has_small_images(const TensorSpec& s) { return s.shape[2] * s.shape[3] < 32; }
+bool is_wide(const Conv& c) { return std::min(c.w.shape[0], c.w.shape[1]) >= 128; }
+bool has_pixels(const Conv& c) { return c.w.shape[2] * c.w.shape[3] == 1; }
+// Whether most of a tile of neighbouring pixels, of those so many apart, would be windows of no row.
+bool has_small_images(const TensorSpec& s, const Size2d& stride) {
+  return ceil_div(s.shape[2], stride[0]) * ceil_div(s.shape[3], stride[1]) < 32;
+}
 
-// By AMX our products are ahead of oneDNN 2.x in gradients of w, and of x where windows have strides; of large windows
-// on small images in all of them.
+// By AMX our products are ahead of oneDNN 2.x in gradients of w, and of x where windows have strides; of many channels
+// and small images in all three.
 bool is_first_by_amx(InnerProduct which, const Conv& c) {
   if (!may_be_by_amx(c)) return false;
-  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 128, is_pixel = c.w.shape[2] * c.w.shape[3] == 1;
+  const auto is_small = [&](const TensorSpec& s) { return is_wide(c) && !has_pixels(c) && has_small_images(s, Size2d(1)); };
   switch (which) {
-    case InnerProduct::kForward: return is_wide && !is_pixel && has_small_images(c.y);
-    case InnerProduct::kBackwardInput:
-      return c.params.stride != Size2d(1) || (is_wide && !is_pixel && has_small_images(c.x));
-    case InnerProduct::kBackwardWeight: return is_wide || is_pixel;
+    case InnerProduct::kForward: return is_small(c.y);
+    case InnerProduct::kBackwardInput: return c.params.stride != Size2d(1) || is_small(c.x);
+    case InnerProduct::kBackwardWeight: return is_wide(c) || has_pixels(c);
   }
   return false;
 }
 
-// Before both in gradients of x, but on small images.
-Place place_of_direct_amx(InnerProduct which, const Conv& c) {
-  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 128;
-  const bool is_first = which == InnerProduct::kBackwardInput && is_wide && !has_small_images(c.x);
-  return is_first ? Place::kFirst : Place::kLast;
+// In gradients of x before these and oneDNN's, but on small images, of windows of one pixel, and where dilated ones
+// reach beyond the image.
+Place place_of_amx_direct(InnerProduct which, const Conv& c) {
+  if (which != InnerProduct::kBackwardInput || has_small_images(c.x, c.params.stride)) return Place::kLast;
+  if (has_pixels(c) || c.params.dilation != Size2d(1)) return Place::kLast;
+  const bool is_strided = c.params.stride != Size2d(1);
+  return (is_strided ? c.w.shape[0] >= 64 : is_wide(c)) ? Place::kFirst : Place::kLast;
 }
 
 // Before oneDNN's kernels of plain tensors where it copies nothing and fills its vectors.
 Place place_of_implicit_gemm(InnerProduct which, const Conv& c) {
   if (is_first_by_amx(which, c)) return Place::kFirst;
   if (c.x.dtype == DType::kBf16) return Place::kLast;
-  const bool is_wide = std::min(c.w.shape[0], c.w.shape[1]) >= 32 && c.params.groups == 1;
-  return is_wide && c.x.layout == Layout::kNhwc && !has_few_pixels(c) ? Place::kListed : Place::kLast;
+  const bool fills_vectors = std::min(c.w.shape[0], c.w.shape[1]) >= 32 && c.params.groups == 1;
+  return fills_vectors && c.x.layout == Layout::kNhwc && !has_few_pixels(c) ? Place::kListed : Place::kLast;
 }
 
 // oneDNN's ways.
@@ -163,8 +168,8 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
   };
   const auto by_winograd = [&](int m) { return by_nhwc([=](const auto& q) { return winograd(q, m); }); };
   const auto by_implicit_gemm = by_nhwc([=](const auto& q) { return conv2d_implicit_gemm(which, q); });
-  const auto by_direct_amx = by_nhwc([=](const auto& q) { return conv2d_direct_amx(which, q); });
-  const bool may_be_direct_amx = which != InnerProduct::kBackwardWeight && may_be_by_amx(c);
+  const auto by_amx_direct = by_nhwc([=](const auto& q) { return conv2d_amx_direct(which, q); });
+  const bool may_be_amx_direct = which != InnerProduct::kBackwardWeight && may_be_by_amx(c);
   const auto by_group_lanes = by_nhwc([=](const auto& q) { return conv2d_group_lanes(which, q); });
   const auto by_output_lanes = by_nhwc([=](const auto& q) { return conv2d_output_lanes(which, q); });
   const auto by_onednn = [&](OnednnWay way) -> Candidates::Make {
@@ -181,7 +186,7 @@ void offer(InnerProduct which, const Problem<Params>& p, Candidates& candidates,
        {"group_lanes", kOwn, by_group_lanes, place_of_group_lanes(which, c)},
        {"output_lanes", kOwn, which == InnerProduct::kBackwardWeight ? Candidates::Make() : by_output_lanes,
         place_of_output_lanes(which, c)},
-       {"direct_amx", kOwn, may_be_direct_amx ? by_direct_amx : Candidates::Make(), place_of_direct_amx(which, c)},
+       {"amx_direct", kOwn, may_be_amx_direct ? by_amx_direct : Candidates::Make(), place_of_amx_direct(which, c)},
        {"implicit_gemm", kOwn, is_of_pixels(c) ? Candidates::Make() : by_implicit_gemm,
         place_of_implicit_gemm(which, c)},
        {"direct", Provider::kOneDnn, by_onednn(kDirect), place_of_direct(c)},

@@ -15,21 +15,23 @@ int64_t round_up(int64_t n, int64_t multiple) { return ceil_div(n, multiple) * m
 
 }  // namespace
 
-bool WindowBands::take(const ImageWindows& w) { return w.channels % kRun == 0; }
-
 WindowBands::WindowBands(const ImageWindows& w, int64_t images, int64_t columns, int threads)
     : w_(w),
       images_(images),
       columns_(columns),
-      team_(static_cast<int>(std::clamp<int64_t>(rows(), 1, threads))),
+      team_(threads_for(rows() * w.out_width * w.taps() * columns,
+                        static_cast<int>(std::min<int64_t>(rows(), threads)))),
       wide_((w.out_width - 1) * w.stride_w + (w.columns - 1) * w.column_step + 1),
       // Pixels at distances of half a kilobyte share few sets of the first-level cache.
       pixel_(w.channels % 256 == 0 ? w.channels + kRun : w.channels),
       row_of_tiles_(round_up(w.out_width, kTileRows)),
       band_rows_(ceil_div(rows(), team_)) {
+  // A single window has no next one: a stride, however long, is none.
+  if (w.out_height == 1) w_.stride_h = 1;
+  if (w.out_width == 1) w_.stride_w = 1;
   // Where windows are neighbours, rows may follow one another without a gap: between them are windows of no row.
-  if (w.stride_h == 1 && w.stride_w == 1) row_of_tiles_ = std::min(row_of_tiles_, wide_);
-  const auto band_bytes = [&] { return most_pixels() * pixel_ * int64_t{sizeof(Bfloat16)}; };
+  if (w_.stride_h == 1 && w_.stride_w == 1) row_of_tiles_ = std::min(row_of_tiles_, wide_);
+  if (!exist()) return;
   while (band_rows_ > 1 && band_bytes() > l2_bytes() / 4) band_rows_ = ceil_div(band_rows_, 2);
   for (int64_t row = 0; row < w.rows; ++row) {
     for (int64_t column = 0; column < w.columns; ++column) {
@@ -45,16 +47,25 @@ WindowBands::WindowBands(const ImageWindows& w, int64_t images, int64_t columns,
   bytes_ = pieces.bytes();
 }
 
+bool WindowBands::exist() const {
+  const double pixels = static_cast<double>(rows_of_image(1)) * static_cast<double>(wide_);  // that one row sees
+  const double most = static_cast<double>(l2_bytes() / 4 / pixel_) / sizeof(Bfloat16);
+  return w_.channels % kRun == 0 && pixels <= most;
+}
+
 int64_t WindowBands::tiles_of(int64_t rows) const {
   return ceil_div((rows - 1) * row_of_tiles_ + w_.out_width, kTileRows);
 }
 // Of a band.
 int64_t WindowBands::most_images() const { return std::min(images_, (band_rows_ - 1) / w_.out_height + 2); }
 int64_t WindowBands::most_pixels() const {
-  const int64_t beyond = std::max<int64_t>(rows_of_image(1) - w_.stride_h, 0);
+  // Each image has so many rows more than the windows' strides, or fewer.
+  const int64_t beyond = rows_of_image(1) - w_.stride_h;
+  const int64_t images = beyond > 0 ? most_images() : ceil_div(band_rows_, w_.out_height);
   const int64_t behind = kTileRows * w_.stride_w;  // windows of no row that end a tile
-  return (band_rows_ * w_.stride_h + most_images() * beyond) * wide_ + behind;
+  return (band_rows_ * w_.stride_h + images * beyond) * wide_ + behind;
 }
+int64_t WindowBands::band_bytes() const { return most_pixels() * pixel_ * int64_t{sizeof(Bfloat16)}; }
 int64_t WindowBands::most_tiles() const { return ceil_div(band_rows_ * row_of_tiles_, kTileRows) + most_images(); }
 
 // Rows of windows, the pixels that they see, and their tiles.

@@ -12,10 +12,9 @@ namespace plumb::cpu {
 /// The product of windows over images and of a panel source, whose columns have the depths of a window's taps.
 class WindowBands {
  public:
-  /// Whether there are such products of these windows: a tile's row is of one pixel.
-  static bool take(const ImageWindows& w);
-
   WindowBands(const ImageWindows& w, int64_t images, int64_t columns, int threads);
+  /// Whether there are such products of these windows: a tile's row is of one pixel, and a core's own cache holds a band.
+  bool exist() const;
   /// The memory that a run needs.
   size_t bytes() const { return bytes_; }
   /// c's rows are the windows; its sums are complete.
@@ -30,6 +29,7 @@ class WindowBands {
   int64_t tiles_of(int64_t rows) const;
   int64_t most_images() const;
   int64_t most_pixels() const;
+  int64_t band_bytes() const;
   int64_t most_tiles() const;
   void pack(const PanelSource& b, float* panels) const;
 
@@ -41,7 +41,7 @@ class WindowBands {
   int64_t row_of_tiles_;       // rows of tiles from the first window of a row to that of the next
   int64_t band_rows_;          // rows of windows of a band
   std::vector<int64_t> runs_;  // of a window, each of a tile's columns: the offsets from its first pixel in a band
-  size_t panels_at_, bands_at_, firsts_at_, places_at_, bytes_;
+  size_t panels_at_ = 0, bands_at_ = 0, firsts_at_ = 0, places_at_ = 0, bytes_ = 0;
 };
 
 }  // namespace plumb::cpu

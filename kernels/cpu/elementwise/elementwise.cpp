@@ -47,9 +47,9 @@ class ElementwiseKernel final : public Kernel {
   }
   // Writes large results past the caches through a small buffer. Writing one piece prefetches the inputs of the next.
   void stream_row(const void** in, uint8_t* out, int64_t n) const {
-    alignas(64) uint8_t stage[kStageBytes];
+    alignas(64) uint8_t stage[kPieceBytes];
     for (int64_t left = n, now; left > 0; left -= now) {
-      now = std::min(left, kStageBytes / bytes_);
+      now = std::min(left, kPieceBytes / bytes_);
       row_(f_.op.data(), stage, in, stride_.data(), now);
       Source dense[kMaxOperands];
       size_t count = 0;

@@ -150,7 +150,7 @@ class CompleteRows {
     }
   }
   void fetch(int64_t at) const {
-    if (at >= 0) __builtin_prefetch(c_ + at, 1, 3);
+    if (at >= 0 && !stream_) __builtin_prefetch(c_ + at, 1, 3);
   }
   void put(int64_t at, const float* sums) const { complete(c_ + at, sums, n_, bias_, relu_, stream_); }
 

@@ -42,13 +42,12 @@ int64_t spans_of(int64_t m, int64_t n, int64_t parts) {
   return spans < kLeastSpans ? 1 : static_cast<int64_t>(std::min(spans, kMostSpans));
 }
 
-// With fewer multiplications than this, a thread has less work than it costs to wake it.
-constexpr int64_t kGrain = 1 << 18;
+}  // namespace
+
 int threads_for(int64_t multiplications, int threads) {
+  constexpr int64_t kGrain = 1 << 18;
   return static_cast<int>(std::clamp<int64_t>(multiplications / kGrain, 1, threads));
 }
-
-}  // namespace
 
 void RowPlaces::fill(int64_t* at, Range rows) const {
   if (rows.end <= in_run) {  // in one run, as those of a matrix

@@ -15,6 +15,9 @@ inline constexpr int64_t kMostPackedDepth = (int64_t{16} << 10) / (4 * kBlockCol
 /// Nor b for more columns than this.
 inline constexpr int64_t kMostPackedColumns = 8 * kBlockColumns;
 
+/// How many of these threads so many multiplications are worth: with fewer, one has less work than it costs to wake it.
+int threads_for(int64_t multiplications, int threads);
+
 /// How a and c are formed.
 struct ProductForm {
   int64_t rows = kBlockRows;  ///< lines of a's panels

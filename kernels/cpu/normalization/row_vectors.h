@@ -102,7 +102,7 @@ class RowWriter {
  public:
   RowWriter(int64_t rows, int64_t columns)
       : columns_(columns),
-        streams_(columns >= kStaged / 4 && rows * columns * int64_t{sizeof(T)} >= nontemporal_bytes) {}
+        streams_(columns >= kStaged && rows * columns * int64_t{sizeof(T)} >= nontemporal_bytes) {}
   /// The elements of y from i on are value(i, count).
   template <class Value>
   void write(T* y, const Value& value) const {
@@ -126,7 +126,7 @@ class RowWriter {
   }
 
  private:
-  static constexpr int64_t kStaged = kStageBytes / sizeof(T);
+  static constexpr int64_t kStaged = kPieceBytes / sizeof(T);
   int64_t columns_;
   bool streams_;
 };

@@ -1,4 +1,4 @@
-#include "kernels/cpu/conv2d/direct_amx.h"
+#include "kernels/cpu/conv2d/amx_direct.h"
 
 #include <algorithm>
 #include <vector>
@@ -13,12 +13,11 @@ namespace plumb::cpu {
 namespace {
 
 using T = Bfloat16;
-constexpr char kName[] = "plumb:direct_amx";
+constexpr char kName[] = "plumb:amx_direct";
 
 std::unique_ptr<Kernel> forward(const WindowConv& c, int threads) {
-  const ImageWindows windows = c.windows();
-  if (!WindowBands::take(windows)) return nullptr;
-  WindowBands bands(windows, c.x.shape[0], c.outputs(), threads);
+  WindowBands bands(c.windows(), c.x.shape[0], c.outputs(), threads);
+  if (!bands.exist()) return nullptr;
   Pieces pieces;
   const size_t memory = pieces.add<char>(static_cast<int64_t>(bands.bytes()));
   const size_t bias = pieces.add<float>(c.has_bias ? c.weights.outputs : 0);
@@ -55,8 +54,8 @@ std::unique_ptr<Kernel> backward_input(const WindowConv& c, int threads) {
   std::vector<PhaseBands> phases;
   size_t bytes = 0;
   for (InputPhase& phase : of_x.all) {
-    if (!WindowBands::take(phase.windows)) return nullptr;
     phases.emplace_back(c, std::move(phase), threads);
+    if (!phases.back().bands.exist()) return nullptr;
     bytes = std::max(bytes, phases.back().bands.bytes());
   }
   auto kernel = make_kernel(kName, [=, phases = std::move(phases), left_out = of_x.leave_pixels_out](const Launch& l) {
@@ -79,7 +78,7 @@ std::unique_ptr<Kernel> backward_input(const WindowConv& c, int threads) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> conv2d_direct_amx(InnerProduct which, const Problem<Conv2dParams>& p) {
+std::unique_ptr<Kernel> conv2d_amx_direct(InnerProduct which, const Problem<Conv2dParams>& p) {
   const WindowConv c(which, p);
   if (c.x.dtype != DType::kBf16 || !has_amx() || !c.is_nhwc() || which == InnerProduct::kBackwardWeight) return nullptr;
   auto kernel = which == InnerProduct::kForward ? forward(c, p.threads) : backward_input(c, p.threads);

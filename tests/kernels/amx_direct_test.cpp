@@ -1,4 +1,4 @@
-#include "kernels/cpu/conv2d/direct_amx.h"
+#include "kernels/cpu/conv2d/amx_direct.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 namespace plumb::test {
 namespace {
 
-constexpr char kName[] = "direct_amx";
+constexpr char kName[] = "amx_direct";
 constexpr int64_t kRun = 2 * cpu::kAmxDepth;  // channels of a tile's row
 
-class DirectAmx : public testing::Test {
+class AmxDirect : public testing::Test {
  protected:
   void SetUp() override {
     if (!cpu::has_amx()) GTEST_SKIP() << "this processor has no AMX";
@@ -25,7 +25,7 @@ void check_exactly(const ConvLayer& l, Layout layout = Layout::kNhwc) {
   expect_exact(l, kName, layout, has_dx, false, DType::kBf16);
 }
 
-TEST_F(DirectAmx, MatchesTheDefinition) {
+TEST_F(AmxDirect, MatchesTheDefinition) {
   // rows of images that are tiles, less than one, more, and those of several images in one
   check_exactly({{2, 32, 16, 16}, {32, 32, 3, 3}, {.padding = 1}});
   check_exactly({{5, 32, 4, 4}, {64, 32, 3, 3}, {.padding = 1}, true});
@@ -39,11 +39,14 @@ TEST_F(DirectAmx, MatchesTheDefinition) {
   check_exactly({{2, 32, 11, 12}, {32, 32, 2, 2}, {.stride = 3}});
   check_exactly({{2, 32, 17, 16}, {32, 32, 3, 3}, {.stride = {2, 4}, .dilation = {4, 2}, .padding = 3}});
   check_exactly({{2, 32, 5, 5}, {32, 32, 3, 3}, {.stride = {1, 3}, .padding = {6, 7, 5, 8}}});
+  // strides beyond the image, of one window and of two; more of them than a window reaches over
+  check_exactly({{3, 32, 4, 5}, {32, 32, 3, 3}, {.stride = 2000000000, .padding = 1}});
+  check_exactly({{3, 32, 40, 2}, {32, 32, 1, 2}, {.stride = {37, 9}}});
   // groups
   check_exactly({{2, 192, 9, 9}, {64, 96, 3, 3}, {.dilation = {2, 1}, .padding = 2, .groups = 2}, true});
 }
 
-TEST_F(DirectAmx, MatchesTheDefinitionOnRandomShapes) {
+TEST_F(AmxDirect, MatchesTheDefinitionOnRandomShapes) {
   constexpr ConvLimits kMost{.images = 4,
                              .least_outputs = 1,
                              .outputs = 70,
@@ -56,7 +59,6 @@ TEST_F(DirectAmx, MatchesTheDefinitionOnRandomShapes) {
   std::mt19937 engine(17);
   for (int round = 0; round < 60; ++round) {
     ConvLayer l = random_layer(engine, kMost);
-    if (l.w[2] * l.w[3] == 1) l.p.stride[0] = 2;  // else it is a product of pixels
     const int64_t channels = kRun * (1 + round % 2);
     const int64_t outputs = round % 3 == 0 ? l.w[0] : l.p.groups * kRun * (1 + round % 2);
     l.x = Shape{l.x[0], l.p.groups * channels, l.x[2], l.x[3]};
@@ -66,12 +68,12 @@ TEST_F(DirectAmx, MatchesTheDefinitionOnRandomShapes) {
 }
 
 // Images that are more than a band each, and such of which several are one.
-TEST_F(DirectAmx, MatchesTheDefinitionInManyBands) {
+TEST_F(AmxDirect, MatchesTheDefinitionInManyBands) {
   check_exactly({{1, 256, 70, 66}, {3, 256, 3, 3}, {.padding = 1}});
   check_exactly({{40, 256, 10, 9}, {3, 256, 3, 3}, {.padding = 1}});
 }
 
-TEST_F(DirectAmx, GivesTheSameBitsWithAnyNumberOfThreads) {
+TEST_F(AmxDirect, GivesTheSameBitsWithAnyNumberOfThreads) {
   for (const ConvLayer& l : {ConvLayer{{5, 32, 19, 19}, {64, 32, 3, 3}, {.stride = 2, .padding = 1}},
                              ConvLayer{{3, 64, 12, 13}, {64, 32, 5, 5}, {.padding = 2, .groups = 2}, true}}) {
     expect_same_layer_with_any_threads(l, kName, DType::kBf16);
@@ -79,7 +81,7 @@ TEST_F(DirectAmx, GivesTheSameBitsWithAnyNumberOfThreads) {
 }
 
 // What lies beside the image in a tile is of no window of it.
-TEST_F(DirectAmx, NanStaysInItsWindows) {
+TEST_F(AmxDirect, NanStaysInItsWindows) {
   Tensor x = random_tensor(TensorSpec(Shape{2, 32, 9, 9}, DType::kBf16, Layout::kNhwc), 1);
   x.mutable_data<Bfloat16>()[(4 * 9 + 8) * 32 + 5] = Bfloat16(NAN);  // of the first image, row 4, column 8
   const Tensor w = random_tensor(TensorSpec(Shape{32, 32, 3, 3}, DType::kBf16), 2);
@@ -92,17 +94,18 @@ TEST_F(DirectAmx, NanStaysInItsWindows) {
   }
 }
 
-TEST_F(DirectAmx, DeclinesWhatItIsNotFor) {
-  const auto takes = [](Layout layout, DType dtype, int64_t channels) {
+TEST_F(AmxDirect, DeclinesWhatItIsNotFor) {
+  const auto takes = [](Layout layout, DType dtype, int64_t channels, int32_t reach = 1) {
     const TensorSpec in[] = {TensorSpec({2, channels, 5, 5}, dtype, layout), TensorSpec({8, channels, 3, 3}, dtype)};
-    const TensorSpec out[] = {TensorSpec({2, 8, 3, 3}, dtype, layout)};
-    const Problem<Conv2dParams> p{{}, in, out, 1, MathMode::kStrict};
-    return cpu::conv2d_direct_amx(cpu::InnerProduct::kForward, p) != nullptr;
+    const TensorSpec out[] = {TensorSpec({2, 8, 5, 5}, dtype, layout)};
+    const Problem<Conv2dParams> p{{.dilation = reach, .padding = reach}, in, out, 1, MathMode::kStrict};
+    return cpu::conv2d_amx_direct(cpu::InnerProduct::kForward, p) != nullptr;
   };
   EXPECT_TRUE(takes(Layout::kNhwc, DType::kBf16, 64));
   EXPECT_FALSE(takes(Layout::kNhwc, DType::kBf16, 48));
   EXPECT_FALSE(takes(Layout::kNhwc, DType::kF32, 64));
   EXPECT_FALSE(takes(Layout::kNchw, DType::kBf16, 64));
+  EXPECT_FALSE(takes(Layout::kNhwc, DType::kBf16, 64, 1000));  // a band of some gigabytes
 }
 
 }  // namespace
