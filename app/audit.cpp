@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +27,6 @@ namespace plumb::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 struct Config : PlanConfig {
   std::string on, json;
@@ -70,31 +67,38 @@ std::vector<Row> rows_of(const Config& c, Layout layout, Device device, const me
   return rows;
 }
 
-/// A folder that is gone at the end.
-class Folder {
+/// A pipe, one end of which another process writes to.
+class Pipe {
  public:
-  Folder() {
-    std::error_code error;
-    const fs::path where = fs::temp_directory_path(error);
-    PLUMB_CHECK(!error, "audit plans: TMPDIR names no folder ({}); name one, or give --processes 0", error.message());
-    path_ = (where / "plumb-audit-XXXXXX").string();
-    PLUMB_CHECK(mkdtemp(path_.data()), "audit plans: no folder can be made in {}", where.string());
+  Pipe() { PLUMB_CHECK(pipe2(ends_.data(), O_CLOEXEC) == 0, "audit plans: no pipe can be made"); }
+  ~Pipe() {
+    close(ends_[0]);
+    close_written();
   }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int written() const { return ends_[1]; }
+  void close_written() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path file(const std::string& name) const { return fs::path(path_) / name; }
+  /// All that is written until nobody has the other end.
+  std::string read_all() const {
+    std::string text;
+    std::array<char, 4096> some;
+    for (ssize_t n; (n = read(ends_[0], some.data(), some.size())) > 0;) {
+      text.append(some.data(), static_cast<size_t>(n));
+    }
+    return text;
+  }
 
  private:
-  std::string path_;
+  std::array<int, 2> ends_{-1, -1};
 };
 
 /// What another process of this program plans, as plumb plan writes it.
-Json plan_of_a_process(const Config& c, Layout layout, const Folder& folder) {
-  const std::string json = folder.file("plan.json").string();
+Json plan_of_a_process(const Config& c, Layout layout) {
+  Pipe pipe;
   std::vector<std::string> words = {"plumb",
                                     "plan",
                                     c.model,
@@ -111,7 +115,7 @@ Json plan_of_a_process(const Config& c, Layout layout, const Folder& folder) {
                                     "--kernels",
                                     to_string(c.kernels.set),
                                     "--json",
-                                    json};
+                                    "/dev/fd/" + std::to_string(pipe.written())};
   if (const size_t limit = workspace_limit(Device()); limit != std::numeric_limits<size_t>::max())
     words.insert(words.end(), {"--workspace", std::to_string(limit / 1000000)});
   std::vector<char*> argv;
@@ -120,19 +124,21 @@ Json plan_of_a_process(const Config& c, Layout layout, const Folder& folder) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, pipe.written(), pipe.written());  // there it stays open
   pid_t pid = 0;
   const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  pipe.close_written();
+  const std::string json = pipe.read_all();
   int status = 0;
   PLUMB_CHECK(failed == 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
               "audit plans: another process could not plan the same; --processes 0 leaves that out");
-  return Json::parse(std::ifstream(json));
+  return Json::parse(json);
 }
 
 void count_alike(const Config& c, Layout layout, std::vector<Row>& rows) {
-  const Folder folder;
   for (int64_t i = 0; i < c.processes; ++i) {
-    const Json plan = plan_of_a_process(c, layout, folder);
+    const Json plan = plan_of_a_process(c, layout);
     for (Row& r : rows) {
       const Json& kernels = plan["steps"][0]["kernels"];
       r.alike += r.place < kernels.size() && kernels[r.place]["kernel"] == r.by[0].kind &&
