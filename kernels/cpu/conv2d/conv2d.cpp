@@ -8,10 +8,10 @@
 // ("im2col").
 #include "kernels/conv2d.h"
 
+#include "kernels/cpu/conv2d/amx_direct.h"
 #include "kernels/cpu/conv2d/conv2d_chwn.h"
 #include "kernels/cpu/conv2d/conv2d_f64.h"
 #include "kernels/cpu/conv2d/conv2d_im2col.h"
-#include "kernels/cpu/conv2d/amx_direct.h"
 #include "kernels/cpu/conv2d/group_lanes.h"
 #include "kernels/cpu/conv2d/implicit_gemm.h"
 #include "kernels/cpu/conv2d/onednn_conv2d.h"
@@ -99,7 +99,9 @@ bool has_small_images(const TensorSpec& s, const Size2d& stride) {
 // and small images in all three.
 bool is_first_by_amx(InnerProduct which, const Conv& c) {
   if (!may_be_by_amx(c)) return false;
-  const auto is_small = [&](const TensorSpec& s) { return is_wide(c) && !has_pixels(c) && has_small_images(s, Size2d(1)); };
+  const auto is_small = [&](const TensorSpec& s) {
+    return is_wide(c) && !has_pixels(c) && has_small_images(s, Size2d(1));
+  };
   switch (which) {
     case InnerProduct::kForward: return is_small(c.y);
     case InnerProduct::kBackwardInput: return c.params.stride != Size2d(1) || is_small(c.x);

@@ -19,8 +19,8 @@ WindowBands::WindowBands(const ImageWindows& w, int64_t images, int64_t columns,
     : w_(w),
       images_(images),
       columns_(columns),
-      team_(threads_for(rows() * w.out_width * w.taps() * columns,
-                        static_cast<int>(std::min<int64_t>(rows(), threads)))),
+      team_(
+          threads_for(rows() * w.out_width * w.taps() * columns, static_cast<int>(std::min<int64_t>(rows(), threads)))),
       wide_((w.out_width - 1) * w.stride_w + (w.columns - 1) * w.column_step + 1),
       // Pixels at distances of half a kilobyte share few sets of the first-level cache.
       pixel_(w.channels % 256 == 0 ? w.channels + kRun : w.channels),

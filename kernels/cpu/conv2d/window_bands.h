@@ -13,7 +13,8 @@ namespace plumb::cpu {
 class WindowBands {
  public:
   WindowBands(const ImageWindows& w, int64_t images, int64_t columns, int threads);
-  /// Whether there are such products of these windows: a tile's row is of one pixel, and a core's own cache holds a band.
+  /// Whether there are such products of these windows: a tile's row is of one pixel, and a core's own cache holds a
+  /// band.
   bool exist() const;
   /// The memory that a run needs.
   size_t bytes() const { return bytes_; }

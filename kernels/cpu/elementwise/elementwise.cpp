@@ -1,5 +1,6 @@
 #include "kernels/cpu/elementwise/elementwise.h"
 
+#include "kernels/cpu/cache.h"
 #include "kernels/cpu/nontemporal.h"
 
 namespace plumb::cpu {
@@ -18,6 +19,7 @@ class ElementwiseKernel final : public Kernel {
     row_ = dense && last == 1 ? f.dense : (dense && last == 0 ? f.last_constant : f.any);
     const int64_t row_bytes = loop_.extent[0] * bytes_;
     streams_ = loop_.rows() * row_bytes >= nontemporal_bytes && row_bytes >= kStageBytes;
+    fetches_ = bytes_ == 2 && loop_.rows() * row_bytes >= l2_bytes() / 2 && row_bytes >= kStageBytes;
     // Computed here, not in run: a division takes as long as an op on one element.
     grain_ = kGrainBytes / (loop_.rank == 1 ? bytes_ : std::max(row_bytes, bytes_));
   }
@@ -43,7 +45,21 @@ class ElementwiseKernel final : public Kernel {
     const void* in[kMaxOperands];
     for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const char*>(l.in[k]) + at[k] * bytes_;
     auto* out = static_cast<uint8_t*>(l.out[0]) + out_at * bytes_;
-    streams_ ? stream_row(in, out, n) : row_(f_.op.data(), out, in, stride_.data(), n);
+    if (streams_) return stream_row(in, out, n);
+    fetches_ ? fetch_row(in, out, n) : row_(f_.op.data(), out, in, stride_.data(), n);
+  }
+  // Fetches the inputs of what follows. Functions of bf16 take so long for a line that the processor by itself does not
+  // look far enough ahead.
+  void fetch_row(const void** in, uint8_t* out, int64_t n) const {
+    constexpr int64_t kLine = 64;
+    for (int64_t left = n, now; left > 0; left -= now, out += now * bytes_) {
+      now = std::min(left, kPieceBytes / bytes_);
+      for (size_t k = 0; k < f_.inputs; ++k) {
+        for (int64_t i = 0; stride_[k] == 1 && i < kPieceBytes; i += kLine) simd::fetch<2>(in[k], kStageBytes + i);
+      }
+      row_(f_.op.data(), out, in, stride_.data(), now);
+      for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
+    }
   }
   // Writes large results past the caches through a small buffer. Writing one piece prefetches the inputs of the next.
   void stream_row(const void** in, uint8_t* out, int64_t n) const {
@@ -67,7 +83,7 @@ class ElementwiseKernel final : public Kernel {
   int64_t bytes_, grain_;  // the least that one thread takes: elements of one row, or rows
   std::array<int64_t, kMaxOperands> stride_;
   Row row_;
-  bool streams_;
+  bool streams_, fetches_;
 };
 
 }  // namespace

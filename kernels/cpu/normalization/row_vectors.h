@@ -101,8 +101,7 @@ template <class T>
 class RowWriter {
  public:
   RowWriter(int64_t rows, int64_t columns)
-      : columns_(columns),
-        streams_(columns >= kStaged && rows * columns * int64_t{sizeof(T)} >= nontemporal_bytes) {}
+      : columns_(columns), streams_(columns >= kStaged && rows * columns * int64_t{sizeof(T)} >= nontemporal_bytes) {}
   /// The elements of y from i on are value(i, count).
   template <class Value>
   void write(T* y, const Value& value) const {
