@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -70,7 +71,15 @@ std::vector<Row> rows_of(const Config& c, Layout layout, Device device, const me
 /// A pipe, one end of which another process writes to.
 class Pipe {
  public:
-  Pipe() { PLUMB_CHECK(pipe2(ends_.data(), O_CLOEXEC) == 0, "audit plans: no pipe can be made"); }
+  Pipe() {
+    std::array<int, 2> made{};
+    PLUMB_CHECK(pipe2(made.data(), O_CLOEXEC) == 0, "audit plans: no pipe can be made");
+    for (size_t i = 0; i < 2; ++i) {
+      // Beside the standard ones, even if those are closed.
+      ends_[i] = fcntl(made[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+      close(made[i]);
+    }
+  }
   ~Pipe() {
     close(ends_[0]);
     close_written();
@@ -86,10 +95,11 @@ class Pipe {
   std::string read_all() const {
     std::string text;
     std::array<char, 4096> some;
-    for (ssize_t n; (n = read(ends_[0], some.data(), some.size())) > 0;) {
-      text.append(some.data(), static_cast<size_t>(n));
+    while (true) {
+      const ssize_t n = read(ends_[0], some.data(), some.size());
+      if (n > 0) text.append(some.data(), static_cast<size_t>(n));
+      if (n == 0 || (n < 0 && errno != EINTR)) return text;
     }
-    return text;
   }
 
  private:
@@ -115,7 +125,7 @@ Json plan_of_a_process(const Config& c, Layout layout) {
                                     "--kernels",
                                     to_string(c.kernels.set),
                                     "--json",
-                                    "/dev/fd/" + std::to_string(pipe.written())};
+                                    "/proc/self/fd/" + std::to_string(pipe.written())};
   if (const size_t limit = workspace_limit(Device()); limit != std::numeric_limits<size_t>::max())
     words.insert(words.end(), {"--workspace", std::to_string(limit / 1000000)});
   std::vector<char*> argv;

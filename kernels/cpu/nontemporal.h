@@ -106,10 +106,10 @@ void write_past(T* y, int64_t n, bool streams, std::span<const Source> sources, 
 }
 
 /// Writes the n elements of y on all threads. write(begin, end, to) must write the elements [begin, end) to `to`, which
-/// is in y or in a small buffer that is then streamed into y. The sources are prefetched.
-template <class T, class Write>
+/// is in y or in a small buffer of kBytes that is then streamed into y. The sources are prefetched.
+template <int64_t kBytes = kStageBytes, class T, class Write>
 void parallel_write(T* y, int64_t n, std::span<const Source> sources, const Write& write) {
-  constexpr int64_t kSize = sizeof(T), kStaged = kStageBytes / kSize;
+  constexpr int64_t kSize = sizeof(T), kStaged = kBytes / kSize;
   const bool streams = n * kSize >= nontemporal_bytes;
   parallel_for(n, kGrainBytes / kSize, 64, [&](int64_t begin, int64_t end) {
     if (!streams) return write(begin, end, y + begin);

@@ -21,7 +21,7 @@ namespace {
 using Specs = std::vector<TensorSpec>;
 
 // What is known of algorithms when the program begins has smaller numbers: the library's own names.
-const uint16_t kFirstUnknown = register_algorithm("unknown_at_the_begin");
+const uint16_t kFirstUnknown = register_algorithm("first_unknown_at_the_begin");
 
 // The engine of a cuDNN algorithm ("cudnn_e38" of "cudnn_e38_7"): one setting of each engine is checked.
 std::string engine_of(const std::string& algorithm) {

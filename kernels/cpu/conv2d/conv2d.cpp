@@ -110,8 +110,7 @@ bool is_first_by_amx(InnerProduct which, const Conv& c) {
   return false;
 }
 
-// In gradients of x before these and oneDNN's, but on small images, of windows of one pixel, and where dilated ones
-// reach beyond the image.
+// In gradients of x before these and oneDNN's, but on small images, and of windows of one pixel or with dilations.
 Place place_of_amx_direct(InnerProduct which, const Conv& c) {
   if (which != InnerProduct::kBackwardInput || has_small_images(c.x, c.params.stride)) return Place::kLast;
   if (has_pixels(c) || c.params.dilation != Size2d(1)) return Place::kLast;

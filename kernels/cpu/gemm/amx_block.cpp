@@ -125,6 +125,11 @@ __m512i narrow(Vec first, Vec second) {
   return std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(std::bit_cast<__m512>(second), std::bit_cast<__m512>(first)));
 }
 
+// Whether a row goes past the caches: whole lines do.
+bool is_streamed(const Bfloat16* c, int64_t n, bool stream) {
+  return stream && n == kBlockColumns && reinterpret_cast<uintptr_t>(c) % (kBlockColumns * sizeof(*c)) == 0;
+}
+
 // Completes a row of sums. Of n columns, those of both vectors unless they are fewer.
 void complete(Bfloat16* c, const float* sums, int64_t n, const Vec* bias, bool relu, bool stream) {
   Vec y[kBlockVectors];
@@ -134,7 +139,7 @@ void complete(Bfloat16* c, const float* sums, int64_t n, const Vec* bias, bool r
   }
   const __m512i row = narrow(y[0], y[1]);
   if (n < kBlockColumns) return _mm512_mask_storeu_epi16(c, (uint32_t{1} << n) - 1, row);
-  if (stream && reinterpret_cast<uintptr_t>(c) % sizeof(row) == 0) {
+  if (is_streamed(c, n, stream)) {
     return _mm512_stream_si512(reinterpret_cast<__m512i*>(c), row);
   }
   _mm512_storeu_si512(c, row);
@@ -150,7 +155,7 @@ class CompleteRows {
     }
   }
   void fetch(int64_t at) const {
-    if (at >= 0 && !stream_) __builtin_prefetch(c_ + at, 1, 3);
+    if (at >= 0 && !is_streamed(c_ + at, n_, stream_)) __builtin_prefetch(c_ + at, 1, 3);
   }
   void put(int64_t at, const float* sums) const { complete(c_ + at, sums, n_, bias_, relu_, stream_); }
 

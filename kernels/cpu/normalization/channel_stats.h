@@ -193,7 +193,7 @@ class ChannelSums {
 template <class T, class F>
 void map_channels(const Channels& v, T* y, std::span<const Source> sources, const F& f) {
   const int64_t width = v.runs ? v.inner : v.columns;
-  parallel_write(y, v.numel, sources, [&](int64_t begin, int64_t end, T* to) {
+  parallel_write<kPieceBytes>(y, v.numel, sources, [&](int64_t begin, int64_t end, T* to) {
     int64_t row = begin / width;
     for (int64_t i = begin, next; i < end; to += next - i, i = next, ++row) {
       next = std::min(end, (row + 1) * width);
