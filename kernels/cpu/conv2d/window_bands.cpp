@@ -74,9 +74,9 @@ class WindowBands::Band {
   Band(const WindowBands& of, void* memory, int thread)
       : of_(of),
         w_(of.w_),
-        pixels_(at<Bfloat16>(memory, of.bands_at_) + thread * of.most_pixels() * of.pixel_),
-        firsts_(at<int64_t>(memory, of.firsts_at_) + thread * of.most_tiles()),
-        places_(at<int64_t>(memory, of.places_at_) + thread * of.most_tiles() * kTileRows) {}
+        pixels_(piece_at<Bfloat16>(memory, of.bands_at_) + thread * of.most_pixels() * of.pixel_),
+        firsts_(piece_at<int64_t>(memory, of.firsts_at_) + thread * of.most_tiles()),
+        places_(piece_at<int64_t>(memory, of.places_at_) + thread * of.most_tiles() * kTileRows) {}
 
   void take(const Bfloat16* images, Range rows, const RowPlaces& places) {
     tiles_ = 0;
@@ -114,11 +114,6 @@ class WindowBands::Band {
   }
 
  private:
-  template <class T>
-  static T* at(void* memory, size_t offset) {
-    return reinterpret_cast<T*>(static_cast<char*>(memory) + offset);
-  }
-
   // Rows of one image, whose first window begins at a pixel of the band.
   void list_tiles(int64_t pixel, Range rows, const RowPlaces& places) {
     const int64_t count = of_.tiles_of(rows.size());
@@ -178,7 +173,7 @@ void WindowBands::pack(const PanelSource& b, float* panels) const {
 }
 
 void WindowBands::run(const Bfloat16* images, const PanelSource& b, const PackedResult& c, void* memory) const {
-  float* const panels = reinterpret_cast<float*>(static_cast<char*>(memory) + panels_at_);
+  auto* const panels = piece_at<float>(memory, panels_at_);
   pack(b, panels);
   parallel_team(team_, [&](int t, int team) {
     Band band(*this, memory, t);

@@ -25,10 +25,14 @@ class Pieces {
   size_t bytes_ = 0;
 };
 
-/// The piece at an offset.
+/// The piece at an offset of a memory, or of the workspace.
+template <class T>
+T* piece_at(void* memory, size_t offset) {
+  return reinterpret_cast<T*>(static_cast<char*>(memory) + offset);
+}
 template <class T>
 T* piece_at(const Launch& l, size_t offset) {
-  return reinterpret_cast<T*>(static_cast<char*>(l.workspace) + offset);
+  return piece_at<T>(l.workspace, offset);
 }
 
 /// Whether a result of so many elements of T has left the caches before it is read again.
