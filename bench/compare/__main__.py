@@ -16,7 +16,7 @@ from rich.console import Console
 from . import ending
 from .audit import BREAKS, audit, ledger
 from .experiments import ALL as EXPERIMENTS
-from .experiments import QUICK, train
+from .experiments import ASIDE, QUICK, train
 from .experiments.bench import Bench, modes_of
 from .measuring.engines import DEVICES, FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
@@ -25,7 +25,7 @@ from .measuring.worker import Refused
 from .paths import seen_from_the_caller
 from .problems.catalogue import BadTable, read_table
 from .problems.networks import NETWORKS
-from .records import BadRecord, Store, read
+from .records import BadRecord, Store, read, whole
 from .records.importers import command as importing
 from .report import diff, headline, tables, verdict
 from .report.page import page
@@ -49,6 +49,8 @@ class Parser(argparse.ArgumentParser):
 
 def some_of(words, known, option):
     chosen = [part for word in words for part in word.split(",") if part]
+    if words and not chosen:
+        raise BadInput(f"{option} names none; use {', '.join(known)}")
     for part in chosen:
         if part not in known:
             raise BadInput(f"{option} {part}: there is none; use {', '.join(known)}")
@@ -94,7 +96,7 @@ def described(engines):
 
 def new_run(words):
     started = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    return {"id": uuid.uuid4().hex[:12], "started": started, "command": shlex.join([PROGRAM, *shown(words)])}
+    return {"id": uuid.uuid4().hex[:12], "started": started, "command": whole(shlex.join([PROGRAM, *shown(words)]))}
 
 
 def shown(words):
@@ -176,7 +178,7 @@ def measure(words):
 
 
 def say_verdict(records, names):
-    print("\n".join(verdict.ten_lines(records, names)) or "no two sides did the same work in these records: there is no verdict, and the page has the rows")
+    print("\n".join(verdict.ten_lines(records, names, ASIDE)) or "no two sides did the same work in these records: there is no verdict, and the page has the rows")
 
 
 def foreseen_minutes(bench, names):
@@ -218,7 +220,7 @@ def compare(words):
     rows, gone = diff.diff(before, after), diff.gone(before, after)
     if not rows and not gone:
         raise BadInput(f"{a.a} and {a.b} have no row in common that counts, of the same work on the same machine")
-    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after).lines(), *(f"gone       {sentence}" for sentence in gone)]))
+    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after, ASIDE).lines(), *(f"gone       {sentence}" for sentence in gone)]))
     return 1 if diff.is_slower(rows) or gone else 0
 
 

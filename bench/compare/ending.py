@@ -2,11 +2,11 @@
 
 import signal
 
-ENDS = (signal.SIGTERM, signal.SIGHUP)  # besides SIGINT, of which Python makes an interrupt by itself
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def interrupt(number, _):
-    """What comes twice, as from a terminal and from its shell, ends it once."""
+    """What comes twice, as from a terminal and from its shell or an impatient hand, ends it once: what is removed then is removed whole."""
     for s in ENDS:
         signal.signal(s, signal.SIG_IGN)
     raise KeyboardInterrupt(number)

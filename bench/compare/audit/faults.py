@@ -8,6 +8,7 @@ import dataclasses
 
 from ..ledger.parts import CONVERSION, IDLE
 from ..measuring.session import Plan
+from ..measuring.worker import Refused
 
 MOST_OFF = 0.2
 # {name: (what is injected, the part in which it must be found)}
@@ -30,8 +31,12 @@ class Found:
         return abs(self.found_s / self.cost_s - 1)
 
 
+class Unseen(Exception):
+    """Why there is no ledger, in a sentence: perf is not there, or not allowed."""
+
+
 def ledger_with(session, problem, variant, inject, plan):
-    """(ledger, what the injected cost took in a step that it is of)."""
+    """(ledger, what the injected cost took in a step that it is of). Throws Unseen, and Refused if the worker is at fault."""
     inputs, expected = session.make(problem)
     found = session.prepare(problem, variant, inputs, expected, inject)
     if found.refusal is not None:
@@ -39,20 +44,21 @@ def ledger_with(session, problem, variant, inject, plan):
     for keep in (False, True):
         session.run(found, plan, keep)
     session.take_apart([found], plan)
+    if found.worker.process.poll() is not None:
+        raise Refused(f"{variant.name}: {found.ledger}", "died")
     session.worker(variant).ask("drop", job=variant.name)
+    if isinstance(found.ledger, str):
+        raise Unseen(found.ledger)
     return found.ledger, found.apart.get("fault_s", 0.0)
 
 
 def find(session, problem, variants, seconds=2.0):
-    """[Found], or the sentence why there is no ledger."""
+    """[Found]. Throws what ledger_with does."""
     plan, results = Plan(samples=3, least_s=0.01, apart_s=seconds), []
     for variant in variants:
         before, _ = ledger_with(session, problem, variant, None, plan)
         for name, (inject, part) in FAULTS.items():
             after, cost = ledger_with(session, problem, variant, inject, plan)
-            for ledger in (before, after):
-                if isinstance(ledger, str):
-                    return ledger
             grown = after.parts_s.get(part, 0.0) - before.parts_s.get(part, 0.0)
             results.append(Found(variant.name, name, part, cost, grown))
     return results

@@ -10,4 +10,5 @@ from . import (algorithms, defaults, figures, input_pipeline, layouts, losses, o
 
 ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, input_pipeline, defaults, table2, table3,
                            figures, losses)}
+ASIDE = tuple(name for name, e in ALL.items() if not getattr(e, "COMPARES", True))
 QUICK = ("train", "ops")  # what runs if nothing is asked for

@@ -20,6 +20,9 @@ MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last")
 ON_GPU = {"torch": ("reduce_overhead", "reduce_overhead_channels_last")}  # those that are others' elsewhere
 
 BETWEEN_TURNS_S = 0.003  # to look whether anything else ran, and to sleep and wake
+CHOICE_RUNS = 100        # of all ways together, where the fastest of them is chosen
+CHOICE_S = 0.4           # for a choice, at most
+PER_NUMBER_S = 1.8e-8    # to make one of a side's numbers, load it, write it and compare it
 
 
 def modes_of(framework, device):
@@ -87,12 +90,17 @@ class Bench:
 
     def seconds_of(self, problem, variants, plan, alone):
         """What a problem may take: half of the roofs for the work itself, three times as long where a framework does it, and what it takes
-        to start, compile, look around between turns, take apart and log."""
+        to start, compile, choose kernels, look around between turns, compare results, take apart and log."""
         roof = self.environment["bf16_gflops" if problem.dtype == "bf16" else "f32_gflops"]
         step = max(2 * problem.flops / roof, 4 * problem.bytes / self.environment["copy_gbytes"]) / 1e9 + 2e-5
         turns = (plan.rounds + plan.warm_up) * math.sqrt(plan.patience)  # of one more often restless than not
-        seconds = 0.1
+        numbers = problem.bytes / (2 if problem.dtype == "bf16" else 4)
+        layers = max(1, len(problem.nodes))  # of a network many are alike: a choice each, and not for each direction
+        choices = 3 if problem.kind == "op" and problem.direction != "forward" else layers
+        choosing = choices * (0.02 + min(CHOICE_S, CHOICE_RUNS * step / layers))
+        seconds = 0.1 + PER_NUMBER_S * numbers * len(variants)
         for v in variants:
+            seconds += choosing if v.engine == "plumbline" else 0
             own = step if v.engine == "plumbline" else 3 * step
             turn = BETWEEN_TURNS_S + plan.warm_s + (plan.samples * plan.least_calls + plan.warm_calls) * max(own, plan.least_s)
             start = (4 if alone else 0.05) + (30 if v.mode.startswith(("compile", "reduce_overhead", "xla")) else 0) * (1 if problem.kind == "network" else 0.1)

@@ -1,5 +1,6 @@
 """What a process is doing, a thousand times a second and thread, by the system's own profiler: perf."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -69,10 +70,11 @@ class Sampler:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        """Ends sampling, also where what was sampled has died; read() may come much later."""
-        if self.process.poll() is None:
-            self.ask("stop")
+    def __exit__(self, kind, *_):
+        """Ends sampling, also where what was sampled has died; read() may come much later. An interrupt, which perf had too, stays one."""
+        with contextlib.suppress(*(() if kind is None else (Unavailable,))):
+            if self.process.poll() is None:
+                self.ask("stop")
         self.process.communicate()
 
 

@@ -63,8 +63,9 @@ def free_of_host():
 
 
 def text_of(path):
+    """None if there is none. The system cuts a process's long name off, in the middle of a letter too."""
     try:
-        with open(path) as f:
+        with open(path, errors="replace") as f:
             return f.read().strip()
     except OSError:
         return None

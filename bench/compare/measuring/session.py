@@ -300,9 +300,11 @@ class Session:
         self.broken.clear()
 
     def close(self):
-        self.close_workers()
-        self.oracle.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            self.close_workers()
+            self.oracle.close()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):
         return self

@@ -27,7 +27,7 @@ class Worker:
             try:
                 self.process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
             except OSError as e:
-                raise Refused(f"{words[0]} cannot be started: {e.strerror}", "failed") from None
+                raise Refused(f"{words[0]} cannot be started: {e.strerror}", "absent") from None
         self.give_way()
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)

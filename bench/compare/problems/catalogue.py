@@ -44,6 +44,10 @@ class BadTable(Exception):
     """A line that is no problem, in a sentence that names file and line."""
 
 
+# What a line may have beside them: how many numbers each is.
+ATTRIBUTES = {"conv2d": {"stride": (1, 2), "padding": (1, 2, 4), "dilation": (1, 2), "groups": (1,)},
+              "matmul": {"transpose_a": (1,), "transpose_b": (1,)},
+              "pool2d": {"kernel": (1, 2), "stride": (1, 2), "padding": (1, 2, 4)}}
 OPERANDS = {"conv2d": (4, 4), "linear": (2, 2), "matmul": (None, None), "pool2d": (4,), "tensor": (None,)}  # their ranks
 
 
@@ -72,7 +76,15 @@ def table_line(kind, name, *words):
     ranks = OPERANDS[kind]
     if len(operands) != len(ranks) or any(r not in (None, len(o)) for r, o in zip(ranks, operands)) or any(n < 1 for o in operands for n in o):
         raise ValueError
-    return kind, name, operands, dict(w.split("=") for w in words if "=" in w)
+    return kind, name, operands, attributes_of(kind, [w.split("=") for w in words if "=" in w])
+
+
+def attributes_of(kind, said):
+    """{name: text} of [(name, text)], each of the kind's own, and once."""
+    for key, text in said:
+        require(len(numbers(text)) in ATTRIBUTES.get(kind, {}).get(key, ()) and min(numbers(text)) >= 0)
+    require(len(dict(said)) == len(said))
+    return dict(said)
 
 
 def op_problem(op, name, inputs, attributes, y, flops=0.0, gradients=None, kind_of_dy=True):
@@ -93,6 +105,7 @@ def op_problem(op, name, inputs, attributes, y, flops=0.0, gradients=None, kind_
 def conv2d(name, x, w, text):
     stride, padding, dilation = pair(text.get("stride", "1")), sides(text.get("padding", "0")), pair(text.get("dilation", "1"))
     attributes = {"stride": stride, "padding": padding, "dilation": dilation, "groups": int(text.get("groups", 1))}
+    require(min(stride + dilation) > 0)
     y = (x[0], w[0], *extents(x, w[2:], stride, padding, dilation))
     require(x[1] == w[1] * attributes["groups"] and w[0] % attributes["groups"] == 0 and min(y) > 0)
     bound = 1 / math.sqrt(math.prod(w[1:]))
@@ -103,6 +116,7 @@ def conv2d(name, x, w, text):
 def pooling(op, name, x, text):
     kernel, padding = pair(text["kernel"]), sides(text.get("padding", "0"))
     stride = pair(text.get("stride", text["kernel"]))
+    require(min(kernel + stride) > 0)
     y = (x[0], x[1], *extents(x, kernel, stride, padding))
     require(min(y) > 0)
     return op_problem(op, name, {"x": Tensor(x)}, {"kernel": kernel, "stride": stride, "padding": padding}, y)
@@ -116,7 +130,7 @@ def linear(name, x, w):
 
 
 def matmul(name, a, b, text):
-    transpose_a, transpose_b = text.get("transpose_a") == "1", text.get("transpose_b") == "1"
+    transpose_a, transpose_b = (int(text.get(key, 0)) != 0 for key in ("transpose_a", "transpose_b"))
     m, k = (a[-1], a[-2]) if transpose_a else a[-2:]
     n = b[-2] if transpose_b else b[-1]
     require(a[:-2] == b[:-2] and k == (b[-1] if transpose_b else b[-2]))

@@ -46,11 +46,18 @@ def number(text):
 def parsed(line):
     """What a line of JSON says. Throws BadRecord for numbers and letters that no file can hold, and ValueError for what is no JSON."""
     said = json.loads(line, parse_int=number, parse_float=number, parse_constant=number)
+    if has_half_letter(said):
+        raise BadRecord("it has half a letter, which no page can show")
+    return said
+
+
+def has_half_letter(said):
+    """Whether a text of JSON has one half of a pair alone, as in "\\ud83d"."""
     try:
         json.dumps(said, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise BadRecord("it has half a letter, which no page can show") from None
-    return said
+        return True
+    return False
 
 
 def read(path):
@@ -80,6 +87,11 @@ def read(path):
     return records
 
 
+def whole(text):
+    """Without the half letters that stand in Python for bytes which are no text, as in a file's name."""
+    return text.encode(errors="replace").decode()
+
+
 def line_of(record):
     try:
         return json.dumps(record, allow_nan=False) + "\n"
@@ -100,9 +112,10 @@ def is_stale(record, engines):
     """Whether the engine as it is now would answer otherwise. What stands behind the + of a version is which kernels Plumbline has, and how
     a framework was built, which its package may not say."""
     e = record["engine"]
-    if record.get("refusal") == "absent" and engines.answers(e["name"]):
+    refusal = record.get("refusal")
+    if refusal == "absent" and engines.answers(e["name"]):
         return True
-    if record.get("refusal") == "memory" and not e["version"]:  # it was not begun, for what was free then
+    if refusal not in (None, "absent") and not e["version"]:  # it was not begun, for want of memory, of a disk's room, or of a reference
         return True
     known = [v for v in (e["version"], engines.version(e["name"])) if v]
     return len({v if e["name"] == "plumbline" else v.partition("+")[0] for v in known}) > 1

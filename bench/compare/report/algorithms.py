@@ -31,12 +31,12 @@ def until_first_s(record):
 
 
 def work_of(records):
-    """({(work, layout): {choice: record}} of rows that count, two at least; those where a choice was measured and does not count)."""
+    """({(work, layout, its id): {choice: record}} of rows that count, two at least; those where a choice was measured and does not count)."""
     found, lacking = collections.defaultdict(dict), set()
     for members in verdict.groups(records, "algorithms").values():
         if not members[0]["subject"]["problem"].startswith(MANY):
             for r in members:
-                key = verdict.name_of(r["subject"]), layout_of(r)
+                key = verdict.name_of(r["subject"]), layout_of(r), r["subject"]["id"]
                 if verdict.counts(r):
                     found[key][choice_of(r)] = r
                 elif r["status"] == "measured":
@@ -58,7 +58,7 @@ def lost_cell(record, ratio, is_best):
 
 def table_of(work):
     rows = []
-    for (name, layout), choices in work.items():
+    for (name, layout, _), choices in work.items():
         ratios, best = lost(choices), verdict.fastest(choices.values())
         for c, r in sorted(choices.items(), key=lambda item: item[1]["median_s"]):
             workspace = r.get("workspace_bytes")
@@ -96,17 +96,17 @@ def sentence_of_errors(work):
 
 
 def often(records):
-    """{work: Counter of the algorithms that a process chose}. How long a single run took does not matter here, so that nothing is mistrusted."""
+    """{(work, its id): Counter of the algorithms that a process chose}. How long a single run took does not matter here, so that nothing is mistrusted."""
     found = collections.defaultdict(collections.Counter)
     for r in records:
         name = r["subject"]["problem"]
         if name.startswith(MANY) and r["status"] == "measured" and r["correctness"]["agrees"]:
-            found[f"{r['subject']['name']} {name.removeprefix(MANY)}, {layout_of(r)}"][algorithms_of(r)] += 1
+            found[f"{r['subject']['name']} {name.removeprefix(MANY)}, {layout_of(r)}", r["subject"]["id"]][algorithms_of(r)] += 1
     return found
 
 
 def often_table(found):
-    rows = [[work, f"{c.most_common(1)[0][1]} of {c.total()}", ", ".join(f"{a} {n}" for a, n in c.most_common())] for work, c in found.items()]
+    rows = [[work, f"{c.most_common(1)[0][1]} of {c.total()}", ", ".join(f"{a} {n}" for a, n in c.most_common())] for (work, _), c in found.items()]
     return Table("How often processes that measure choose alike", ["work", "alike", "algorithms chosen"], rows)
 
 

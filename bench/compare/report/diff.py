@@ -30,8 +30,10 @@ def name_of(record):
 
 
 def measured(records):
-    """{(experiment, subject, engine, machine): record}, the last of each: two machines have no row in common. Losses alone are no time."""
-    return {key_of(r): r for r in records if verdict.counts(r) and r.get("median_s")}
+    """{(experiment, subject, engine, machine): record}, the last of each, if it counts: two machines have no row in common. Losses alone are no
+    time. One before the last may be of another version."""
+    last = {key_of(r): r for r in records if verdict.is_timed(r) and (r["status"] != "measured" or r.get("median_s"))}
+    return {key: r for key, r in last.items() if verdict.counts(r)}
 
 
 def gone(before, after):
@@ -78,15 +80,16 @@ class Verdicts:
                 f"and {len(self.flipped) or 'none'} went from faster to slower or back", *flips]
 
 
-def ratios_of(records):
+def ratios_of(records, aside):
     """{(experiment, machine, subject, framework): the Ratio of its fastest mode and our best}."""
-    return {(experiment, machine_of(row.ours[kernels]), row.subject["id"], framework): (f"{experiment}: {verdict.name_of(row.subject)}, {framework}", ratio)
-            for experiment in dict.fromkeys(r["experiment"] for r in records) for row in verdict.rows(records, experiment)
+    return {(experiment, machine_of(row.frameworks[framework]), row.subject["id"], framework): (f"{experiment}: {verdict.name_of(row.subject)}, {framework}", ratio)
+            for experiment in dict.fromkeys(r["experiment"] for r in records) if experiment not in aside for row in verdict.rows(records, experiment)
             for (kernels, framework), ratio in row.ratios.items() if kernels == "best"}
 
 
-def verdicts(before, after):
-    first, second = ratios_of(before), ratios_of(after)
+def verdicts(before, after, aside=()):
+    """Of all experiments but those that are `aside`: they hold no framework against Plumbline."""
+    first, second = ratios_of(before, aside), ratios_of(after, aside)
     pairs = [(*first[key], second[key][1]) for key in first if key in second]
     flipped = [(name, a, b) for name, a, b in pairs if {a.verdict, b.verdict} == {"faster", "slower"}]
     held = sum(a.verdict == b.verdict for _, a, b in pairs)

@@ -1,5 +1,6 @@
 """What was measured elsewhere, as tables of its own: a machine each, a column an engine. No ratio is formed."""
 
+import itertools
 import pathlib
 
 import jinja2
@@ -48,13 +49,15 @@ def cell(record, microseconds):
 
 
 def table_of(records, microseconds):
-    """(columns, [(row, {column: cell})])"""
+    """(columns, [(row, {column: cell})]). An engine has a column more where a row has another of its figures already: from another file, say."""
     rows, columns = {}, {}
     for r in records:
         e = r["engine"]
-        column = " ".join(p for p in (verdict.label(r), e["version"], f"on {e['device']}" if e.get("device") not in (None, "cpu") else "") if p)
-        columns[column] = None
+        name = " ".join(p for p in (verdict.label(r), e["version"], f"on {e['device']}" if e.get("device") not in (None, "cpu") else "") if p)
         _, cells = rows.setdefault((r["experiment"], r["subject"]["id"]), (row_of(r["subject"]), {}))
+        again = (f"{name}, {r['imported']['source']}" + (f" ({number})" if number > 1 else "") for number in itertools.count(1))
+        column = next(c for c in itertools.chain([name], again) if c not in cells)
+        columns[column] = None
         cells[column] = cell(r, microseconds)
     return list(columns), list(rows.values())
 

@@ -121,6 +121,7 @@ def sweep_sentence(work, layouts):
     won, lost = [], []
     for batch, ours in sorted(layouts.get("chwn", {}).items()):
         others = [layouts[x][batch] for x in ("nchw", "nhwc") if batch in layouts.get(x, {})]
+        others = [r for r in others if verdict.turn_of(r) == verdict.turn_of(ours)]
         if len(others) == 2:
             ratio = ratio_of(ours["rounds_s"], verdict.fastest(others)["rounds_s"])
             (won if ratio.verdict in ("faster", "same") else lost if ratio.verdict == "slower" else []).append(batch)

@@ -51,7 +51,7 @@ def throughputs(rows):
 def section(experiment, records):
     """A part of the page. An experiment may say by report(records) what it has beyond sides and their ratios."""
     names = getattr(experiment, "MEASURED_BY", (experiment.NAME,))
-    own = [r for r in records if r["experiment"] in names]
+    own = verdict.newest([r for r in records if r["experiment"] in names])
     if not own:
         return None
     rows = verdict.rows(records, experiment.NAME)
@@ -71,7 +71,7 @@ def section(experiment, records):
             "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
             "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
             "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
-            "notes": why.sentences(records, experiment.NAME) + verdict.behind_of(experiment.NAME, rows),
+            "notes": why.sentences(records, experiment.NAME) + (verdict.behind_of(experiment.NAME, rows) if compares else []),
             "command": f"scripts/compare --only {experiment.NAME}"}
 
 

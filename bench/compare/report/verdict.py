@@ -58,15 +58,19 @@ def turns(records, experiment):
     """{(machine, subject's id): {turn: [records]}}, of each engine those of the version that it had last."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     asked = [r for r in records if r["experiment"] == experiment and is_timed(r) and (r["status"] != "measured" or r.get("median_s"))]  # losses alone are no time
-    last = {version_key(r): r["engine"]["version"] for r in asked if r["engine"].get("version")}
-    for r in asked:
-        if r["engine"].get("version") in (None, last.get(version_key(r))):
-            found[machine_of(r), r["subject"]["id"]][turn_of(r)].append(r)
+    for r in newest(asked):
+        found[machine_of(r), r["subject"]["id"]][turn_of(r)].append(r)
     return found
 
 
+def newest(records):
+    """Of each engine's records of the same work, those of the version that it had last."""
+    last = {version_key(r): r["engine"]["version"] for r in records if r["engine"].get("version")}
+    return [r for r in records if r["engine"].get("version") in (None, last.get(version_key(r)))]
+
+
 def version_key(record):
-    return machine_of(record), record["subject"]["id"], record["engine"]["name"]
+    return machine_of(record), record["experiment"], record["subject"]["id"], record["engine"]["name"]
 
 
 def last_of(by_turn):
@@ -170,15 +174,17 @@ def behind_of(experiment, all_rows):
 
 def uncounted(records, experiments):
     """The sentence of how many rows do not count, in a list."""
-    left_out = [r for r in records if r["experiment"] in experiments and is_timed(r) and not counts(r)]
-    ours = len([r for r in records if r["experiment"] in experiments and is_timed(r) and not r.get("imported")])
-    return [f"{len(left_out)} of {ours} rows do not count: the page says why of each"] if left_out else []
+    last = [r for e in experiments for members in groups(records, e).values() for r in members if not r.get("imported")]
+    left_out = [r for r in last if not counts(r)]
+    return [f"{len(left_out)} of {len(last)} rows do not count: the page says why of each"] if left_out else []
 
 
-def lines_of(records, experiments):
-    """The verdict on one machine's records."""
+def lines_of(records, experiments, aside=()):
+    """The verdict on one machine's records. Experiments that are `aside` hold no framework against Plumbline."""
     lines = []
     for experiment in experiments:
+        if experiment in aside:
+            continue
         all_rows = rows(records, experiment)
         for n in sorted({n for r in all_rows for n in r.frameworks}):
             best, vendor = (summary(all_rows, k, n) for k in ("best", "vendor"))
@@ -191,8 +197,8 @@ def lines_of(records, experiments):
     return lines + uncounted(records, experiments)
 
 
-def ten_lines(records, experiments):
-    """The verdict for a terminal: ten lines at most, each of one machine."""
+def ten_lines(records, experiments, aside=()):
+    """The verdict for a terminal: ten lines at most, each of one machine. `aside` as in lines_of."""
     machines = collections.defaultdict(list)
     for r in records:
         if not r.get("imported"):
@@ -200,7 +206,7 @@ def ten_lines(records, experiments):
     lines = []
     for number, own in enumerate(machines.values(), 1):
         where = f"machine {number}, {own[0]['environment']['processor']}: " if len(machines) > 1 else ""
-        lines += [where + line for line in lines_of(own, experiments)]
+        lines += [where + line for line in lines_of(own, experiments, aside)]
     imported = len(records) - sum(map(len, machines.values()))
     last = [f"{imported} rows were measured elsewhere: the page shows them, and no ratio is formed with them"] if imported else []
     if len(lines) + len(last) > 10:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from compare.audit import BREAKS, audit
+from compare.audit import BREAKS, audit, faults, ledger
+from compare.measuring.engines import Variant
+from compare.measuring.worker import Refused
 
 pytestmark = pytest.mark.timed
 ENVIRONMENT = {"threads": 1, "f32_gflops": 100.0, "bf16_gflops": 100.0, "copy_gbytes": 10.0}
@@ -17,3 +19,12 @@ def test_the_harness_passes_its_audit(engines):
 def test_what_is_broken_on_purpose_is_found_by_name(engines, broken):
     failed = [f.name for f in audit(engines, ENVIRONMENT, broken, (broken,)) if not f.passed]
     assert any(name.startswith(broken) for name in failed), failed
+
+
+@pytest.mark.parametrize("why, passed", [(faults.Unseen("perf is not installed"), True), (Refused("its process died", "died"), False)])
+def test_a_ledger_that_nobody_may_see_is_no_failure_and_a_worker_that_dies_is(engines, monkeypatch, why, passed):
+    def refuse(*_):
+        raise why
+    monkeypatch.setattr(faults, "ledger_with", refuse)
+    (only,) = ledger(engines, [Variant("plumbline", "best")])
+    assert only.passed == passed and str(why) in only.text

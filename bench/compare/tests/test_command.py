@@ -14,7 +14,7 @@ import pytest
 
 from compare import __main__ as program
 from compare import experiments
-from compare.measuring.machine import gpu
+from compare.measuring.machine import gpu, text_of
 from compare.measuring.session import LEAST_ROUNDS, Plan
 from compare.problems.catalogue import BadTable, read_table
 from compare.report.verdict import is_ours, is_right
@@ -110,11 +110,17 @@ def test_an_interrupt_keeps_what_was_measured_and_no_tensors(sent, status, tmp_p
 
 
 def test_a_terminal_that_is_closed_interrupts_once_unless_that_is_ignored():
-    closed = "from compare import ending; import os; ending.as_interrupts()\ntry: os.kill(os.getpid(), 1)\n" \
-             "except KeyboardInterrupt as e: os.kill(os.getpid(), 1); os._exit(ending.status_of(e))"
-    for ignored, status in ((signal.SIG_DFL, 129), (signal.SIG_IGN, 0)):
-        process = subprocess.run([sys.executable, "-c", closed], preexec_fn=lambda ignored=ignored: signal.signal(signal.SIGHUP, ignored))
-        assert process.returncode == status
+    def status_of_two(sent, ignored):
+        closed = f"from compare import ending; import os; ending.as_interrupts()\ntry: os.kill(os.getpid(), {sent})\n" \
+                 f"except KeyboardInterrupt as e: os.kill(os.getpid(), {sent}); os._exit(ending.status_of(e))"
+        return subprocess.run([sys.executable, "-c", closed], preexec_fn=lambda: signal.signal(sent, ignored)).returncode
+    assert status_of_two(signal.SIGHUP, signal.SIG_DFL) == 129 and status_of_two(signal.SIGHUP, signal.SIG_IGN) == 0
+    assert status_of_two(signal.SIGINT, signal.SIG_DFL) == 130
+
+
+def test_a_process_whose_name_is_cut_off_in_a_letter_is_read(tmp_path):
+    (tmp_path / "stat").write_bytes("1 (сортировка".encode()[:-1] + b") R")
+    assert text_of(tmp_path / "stat").endswith(") R")
 
 
 def test_a_report_of_no_whole_record_is_a_sentence(tmp_path, compare):
@@ -145,7 +151,9 @@ def test_a_table_that_is_none_is_one_sentence_and_status_2(tmp_path, compare):
 
 
 @pytest.mark.parametrize("line", ["conv2d a 2x3x8x8 4x5x3x3", "conv2d a 0x3x8x8 4x3x3x3", "conv2d a 2x3x2x2 4x3x3x3", "linear l 4x8 3x9",
-                                  "matmul m 4x8 9x3", "pool2d p 2x3x4x4", "tensor", "fft f 4x4", "tensor t 4xq"])
+                                  "matmul m 4x8 9x3", "pool2d p 2x3x4x4", "tensor", "fft f 4x4", "tensor t 4xq",
+                                  "conv2d a 1x4x8x8 4x4x3x3 strides=2", "conv2d a 1x4x8x8 4x4x3x3 stride=2 stride=1", "conv2d a 1x4x8x8 4x4x3x3 stride=1x1x1",
+                                  "conv2d a 1x4x8x8 4x4x3x3 dilation=0", "matmul m 4x8 8x3 transpose_a=true", "tensor t 4x4 kernel=2"])
 def test_a_line_that_is_no_problem_is_named(tmp_path, line):
     (tmp_path / "shapes").write_text(f"# a comment\n{line}\n")
     with pytest.raises(BadTable, match="line 2:"):
@@ -207,6 +215,7 @@ def test_the_guide_has_a_question_of_every_experiment():
     ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, ops"),
     (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
     (("--batch", "0"), "--batch 0: use 1 or more"), (("--batch", "x"), "invalid int value: 'x'"),
+    (("--networks", ""), "--networks names none; use alexnet"), (("--only", ","), "--only names none; use train, ops"),
     (("--networks", "inception"), "--networks inception: there is none; use "),
     (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
     (("tables", "/nowhere", "/nowhere"), "/nowhere cannot be read"),

@@ -6,7 +6,7 @@ import pytest
 from compare.report import diff
 
 from test_tables import recorded
-from test_verdict import row
+from test_verdict import TURNS, row
 
 ROWS = 500
 
@@ -54,6 +54,20 @@ def test_rounds_of_two_runs_are_drawn_by_themselves():
     slow = [[s] for s in (3, 3, 3, 1, 1, 1)]
     (only,) = compared([{**next(run_of(1)), "rounds_s": slow}], [{**next(run_of(2)), "rounds_s": [[1.2 * s] for (s,) in slow]}])
     assert only.word == "ambiguous" and only.ratio.low < 0.5 and only.ratio.high > 2
+
+
+def test_what_was_not_measured_again_is_not_held_against_itself():
+    """The second's records go on in the first's file: of another version, and mistrusted."""
+    before = list(run_of(1, np.ones(3)))
+    again = [{**r, "engine": {**r["engine"], "version": "newer"}, "trust": {"trusted": i != 1, "reasons": []}}
+             for i, r in enumerate(run_of(2, np.ones(3)))]
+    assert [r.name.split()[2] for r in compared(before, before + again)] == ["0", "2"]
+
+
+def test_a_verdict_needs_no_last_row_of_plumbline():
+    """It counts in the turn of one framework, and not in the next one's."""
+    mistrusted = [{**r, "trust": {"trusted": not (r["run"]["turn"] and r["engine"]["name"] == "plumbline"), "reasons": []}} for r in TURNS]
+    assert diff.verdicts(mistrusted, mistrusted).held == 1
 
 
 def test_what_cannot_be_measured_any_more_is_gone():

@@ -8,7 +8,8 @@ import pytest
 
 from compare.records import check
 from compare.records.importers import FORMATS
-from compare.records.importers.source import Source
+from compare.records.importers.source import BadFile, Source
+from compare.report.imported import table_of
 
 SAMPLES = pathlib.Path(__file__).with_name("samples")
 
@@ -101,6 +102,24 @@ def test_times_are_of_a_call_and_raw_times_of_all_and_a_task_measured_again_has_
     row = {"number_per_run": 10, key: times, "task_spec": dataclasses.asdict(TaskSpec("x + y", "add"))}
     (only,) = of_text(tmp_path, "torch", json.dumps([row, row]))
     assert only["rounds_s"] == [[2.0, 4.0], [2.0, 4.0]] and only["median_s"] == 3.0
+
+
+def test_what_torch_tells_apart_by_row_is_no_column(tmp_path):
+    """Statements without a sub_label, and environments, as in torch's Compare."""
+    tasks = [{"stmt": stmt, "label": "product", "description": "d", "env": env, "num_threads": 1} for stmt, env in (("x @ w", "a"), ("x @ w", "b"), ("w @ x", "a"))]
+    found = of_text(tmp_path, "torch", json.dumps([{"number_per_run": 1, "times": [1.0], "task_spec": task} for task in tasks]))
+    assert [r["subject"]["problem"] for r in found] == ["x @ w, a", "x @ w, b", "w @ x, a"] and len({r["subject"]["id"] for r in found}) == 3
+
+
+def test_two_files_of_one_program_are_two_columns(tmp_path):
+    files = [of_text(tmp_path, "torch", json.dumps([{"number_per_run": 1, "times": [s], "task_spec": {"stmt": "x", "num_threads": 1}}])) for s in (1.0, 2.0)]
+    columns, ((_, cells),) = table_of([r for rows in files for r in rows], lambda s: f"{s:g} s")
+    assert len(columns) == 2 and [cells[c]["text"] for c in columns] == ["1 s", "2 s"]
+
+
+def test_half_a_letter_is_no_text(tmp_path):
+    with pytest.raises(BadFile, match="half a letter"):
+        of_text(tmp_path, "torch", r'[{"number_per_run": 1, "times": [1], "task_spec": {"stmt": "\ud83d", "num_threads": 1}}]')
 
 
 def test_measurements_of_torch_as_printed():

@@ -70,6 +70,21 @@ def test_from_which_batch_n_innermost_pays():
     assert len(further.figures) == 1 and not further.tables
 
 
+def test_batches_of_two_runs_are_not_held_against_each_other():
+    rows = [record("layouts", f"best {x}", ms, problem="by batch, c") for x, ms in (("nchw", 3), ("nhwc", 2), ("chwn", 1))]
+    rows[2]["run"] = {**rows[2]["run"], "id": "another"}
+    assert layouts.report(rows).verdict[2] == "conv2d c, by batch: no batch tells."
+
+
+def test_shapes_of_one_name_are_not_taken_for_one():
+    wide = [record("algorithms", f"{choice} nhwc", ms) for choice, ms in (("best", 80), ("heuristic", 80))]
+    for r in wide:
+        r["subject"] = {**r["subject"], "id": "wider"}
+    narrow = [record("algorithms", f"{choice} nhwc", ms) for choice, ms in (("best", 8), ("heuristic", 10), ("only:direct", 16))]
+    (every,) = algorithms.report(wide + narrow).tables
+    assert len(every.rows) == 5 and max(float(row[3][0].split()[0]) for row in every.rows if row[3][0] != "fastest") == 2.0
+
+
 def test_what_each_choice_costs():
     records = [record("algorithms", "best nhwc", 8, first_s=1.1), record("algorithms", "heuristic nhwc", 10), record("algorithms", "only:direct nhwc", 16)]
     further = algorithms.report(records)

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from compare.experiments import memory, ops, table2, train
-from compare.experiments.bench import Bench
+from compare.experiments.bench import CHOICE_S, Bench
 from compare.measuring.agreement import TOLERANCE, agreement
 from compare.measuring.engines import Variant
 from compare.measuring.session import Plan, Session
@@ -153,11 +153,13 @@ def test_what_is_foreseen_grows_with_turns_sides_and_work_until_the_most_that_a_
     class Engines:
         tcmalloc, device = None, "cpu"
     bench = Bench(engines=Engines, frameworks=("torch",), store=None, run=None, environment={"f32_gflops": 100.0, "copy_gbytes": 10.0}, console=None)
-    def seconds(length, sides=1, **plan):
-        problem = next(p for p in catalogue.variants(catalogue.linear("l", (8, length), (4, length)), ("forward",), ("f32",)))
-        return bench.seconds_of(problem, [Variant("torch", "eager")] * sides, Plan(**plan), alone=False)
+    def seconds(length, sides=1, engine="torch", direction="forward", **plan):
+        problem = next(p for p in catalogue.variants(catalogue.linear("l", (8, length), (4, length)), (direction,), ("f32",)))
+        return bench.seconds_of(problem, [Variant(engine, "eager")] * sides, Plan(**plan), alone=False)
     assert seconds(8) < seconds(8, rounds=20) < seconds(8, rounds=20, patience=4) and seconds(8) < seconds(8, sides=2)
     assert seconds(8) < seconds(1 << 20, most_s=0.2) < seconds(1 << 20)
+    ours = seconds(1 << 20, engine="plumbline", most_s=0.2)  # which chooses kernels, for either direction
+    assert ours < seconds(1 << 20, engine="plumbline", direction="forward_backward", most_s=0.2) - 2 * CHOICE_S
 
 
 def test_what_would_take_a_processor_days_is_for_a_gpu_or_for_who_asks():

@@ -203,10 +203,11 @@ def test_another_version_is_measured_again(tmp_path, name, before, now, counts):
     assert store.has("ops", "s", [Variant(name, "eager")], {"processor": "A", "threads": 2}, There(now)) == counts
 
 
+@pytest.mark.parametrize("refusal", ["memory", "failed", "died"])  # the last two of the reference, say
 @pytest.mark.parametrize("version, counts", [(None, False), ("2", True)])
-def test_what_was_not_begun_for_want_of_memory_is_asked_again(tmp_path, version, counts):
+def test_what_was_not_begun_is_asked_again(tmp_path, refusal, version, counts):
     store = Store(tmp_path / "r.jsonl")
-    store.add(record(refusal="memory", engine={"name": "torch", "version": version, "mode": "eager"}))
+    store.add(record(refusal=refusal, engine={"name": "torch", "version": version, "mode": "eager"}))
     assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("2")) == counts
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compare.report import verdict
+from compare.report import diff, verdict
 
 
 def row(engine, mode, seconds, run="a", turn=0, trusted=True):
@@ -14,6 +14,9 @@ def row(engine, mode, seconds, run="a", turn=0, trusted=True):
 # In the second turn the machine was twice as slow.
 TURNS = [row("plumbline", "best auto", 1.0), row("plumbline", "vendor auto", 1.5), row("torch", "eager", 2.0),
          row("plumbline", "best auto", 2.0, turn=1), row("plumbline", "vendor auto", 3.0, turn=1), row("jax", "jit", 8.0, turn=1)]
+
+
+RECORDED = [{**r, "environment": {"processor": "A"}} for r in TURNS]
 
 
 @pytest.mark.parametrize("run", ["a", "b"])  # an interrupted run goes on as another
@@ -32,6 +35,20 @@ def test_without_plumbline_in_its_turn_a_framework_has_no_ratio():
     turns = [r if not (r["run"]["turn"] and verdict.is_ours(r)) else {**r, "trust": {"trusted": False, "reasons": ["load"]}} for r in TURNS]
     (found,) = verdict.rows(turns, "train")
     assert {n for _, n in found.ratios} == {"torch"} and set(found.frameworks) == {"torch", "jax"}
+
+
+def test_what_holds_no_framework_against_plumbline_has_no_verdict():
+    """Its modes may be different work."""
+    assert any("torch takes" in line for line in verdict.ten_lines(RECORDED, ["train"]))
+    assert not any("torch takes" in line for line in verdict.ten_lines(RECORDED, ["train"], aside=("train",)))
+    assert diff.verdicts(RECORDED, RECORDED).held == 2 and diff.verdicts(RECORDED, RECORDED, aside=("train",)).lines() == []
+
+
+def test_rows_that_do_not_count_are_those_that_the_page_shows():
+    """What was measured again is no row any more."""
+    mistrusted = {**row("torch", "eager", 2.0, run="earlier"), "trust": {"trusted": False, "reasons": ["load"]}}
+    assert verdict.uncounted([mistrusted, *TURNS], ["train"]) == []
+    assert verdict.uncounted([*TURNS, mistrusted], ["train"]) == ["1 of 4 rows do not count: the page says why of each"]
 
 
 def of_version(version, record):

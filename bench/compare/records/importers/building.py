@@ -7,7 +7,7 @@ import statistics as st
 import numpy as np
 
 from ...measuring.statistics import median_interval
-from .. import VERSION
+from .. import VERSION, whole
 
 EXPERIMENT = "imported"
 ELSEWHERE = "it was measured elsewhere, and was not held against a reference"
@@ -30,7 +30,7 @@ def record(source, form, what, who, *, rounds_s=(), median_s=None, reason=None, 
     """One record: of samples by round, of a median where a file has no more, or of a reason why there is none."""
     made = {"schema": VERSION, "experiment": EXPERIMENT, "run": source.run, "subject": what, "engine": who,
             "environment": {"processor": UNKNOWN, **(environment or {})},
-            "imported": {"format": form, "source": source.path.name, "note": note, "rest": rest or {}}}
+            "imported": {"format": form, "source": whole(source.path.name), "note": note, "rest": rest or {}}}
     if reason is not None:
         return {**made, "status": "not_available", "reason": reason}
     samples = [s for r in rounds_s for s in r]

@@ -7,7 +7,7 @@ import json.scanner
 import pathlib
 import re
 
-from .. import BadRecord, refuse_device
+from .. import BadRecord, has_half_letter, refuse_device
 
 
 class BadFile(BadRecord):
@@ -58,9 +58,12 @@ class Source:
         decoder.parse_object = parse_object
         decoder.scan_once = json.scanner.py_make_scanner(decoder)  # the one in C calls no parse_object of ours
         try:
-            return decoder.decode(self.text)
+            said = decoder.decode(self.text)
         except (ValueError, RecursionError) as e:
             raise self.bad(getattr(e, "lineno", 1), f"this is no JSON: {getattr(e, 'msg', 'a number or a nesting without end')}") from None
+        if has_half_letter(said):
+            raise self.bad(1, "it has half a letter, which no page can show")
+        return said
 
     def seconds(self, value, line, what, unit=1.0):
         """A time as a number of seconds, of a JSON number or of a text."""

@@ -4,7 +4,8 @@
     rows = [dataclasses.asdict(m) for m in measurements]
     json.dump({"torch": torch.__version__, "measurements": rows}, open("torch.json", "w"))
 
-Pickled measurements are refused: they need torch, and may run anything. label and sub_label are the row, description is the column.
+Pickled measurements are refused: they need torch, and may run anything. label, env and sub_label (or stmt, as in torch's Compare) are the
+row, description is the column.
 """
 
 from .building import engine, record, subject
@@ -23,11 +24,12 @@ def records(source, name=None):
         task, samples = task_of(source, row), samples_of(source, row)
         # A task that was measured again has another round, as torch's Compare merges them.
         found.setdefault(repr(sorted(task.items())), []).append((task, samples, row["number_per_run"]))
+    environments = {task["env"] for measured in found.values() for task, _, _ in measured}
     for measured in found.values():
         task = measured[0][0]
         calls = {number for _, _, number in measured}
         who = engine(name or "torch", task["description"] or "", version if isinstance(version, str) else None)
-        yield record(source, NAME, subject_of(task), who,
+        yield record(source, NAME, subject_of(task, len(environments) > 1), who,
                      rounds_s=[samples for _, samples, _ in measured], calls_per_sample=calls.pop() if len(calls) == 1 else None,
                      environment={"env": task["env"]} if task["env"] else None)
 
@@ -56,10 +58,11 @@ def samples_of(source, row):
     return [source.seconds(t, row.line, f"one of {key}", 1 if key == "times" else 1 / number) for t in times]
 
 
-def subject_of(task):
+def subject_of(task, env_tells):
     name = task["label"] or "; ".join(task["stmt"].splitlines())
     threads = task["num_threads"] or 1
-    problem = ", ".join(part for part in (task["sub_label"], f"{threads} threads" if threads > 1 else None) if part)
-    # Where there is a label, statements differ by column: they are ways to do the row's work.
-    code = {} if task["label"] else {k: task[k] for k in ("stmt", "setup") if task[k]}
+    # Where there is a sub_label, statements differ by column: they are ways to do the row's work.
+    row = task["sub_label"] or (task["label"] and "; ".join((task["stmt"] or "").splitlines())[:100])
+    problem = ", ".join(part for part in (row, task["env"] if env_tells else None, f"{threads} threads" if threads > 1 else None) if part)
+    code = {} if task["sub_label"] else {k: task[k] for k in ("stmt", "setup") if task[k]}
     return subject(NAME, "op", name[:100], problem, attributes={"num_threads": threads, **code})
