@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 
 #include "tensor.h"
 
@@ -97,8 +98,12 @@ struct Edge {
     gradient.emplace(std::move(w.gradient));
     number_after(to.get());
   }
+  // What keeps nothing may be asked again.
+  void release() {
+    if constexpr (takes_output<F> || !std::is_trivially_copyable_v<F>) gradient.reset();
+  }
   void backward(const Tensor& dy, const Ref<Value>& y, uint32_t y_version, Node* self, GradientSink& sink) {
-    if (!to) return;
+    if (!to || !sink.wants(to.get())) return;
     if (!gradient) fail_released();
     if constexpr (takes_output<F>) {
       // The closure gets the output without its node, so that there is no cycle.
@@ -128,7 +133,7 @@ class RecordedNode final : public Node {
     std::apply([&](const auto&... e) { (append(inputs, e.to), ...); }, edges_);
   }
   void release() override {
-    std::apply([](auto&... e) { (e.gradient.reset(), ...); }, edges_);
+    std::apply([](auto&... e) { (e.release(), ...); }, edges_);
     y_ = {};
   }
 
@@ -159,17 +164,19 @@ class JointNode final : public Node {
   void append_inputs(PoolVector<Node*>& inputs) const override {
     for (const Ref<Node>& to : to_) append(inputs, to);
   }
-  void release() override { gradients_.reset(); }
+  void release() override {
+    if constexpr (!std::is_trivially_copyable_v<F>) gradients_.reset();
+  }
 
  private:
   template <class Dy>
   void give(const Dy& dy, GradientSink& sink) {
     if (!gradients_) fail_released();
     std::array<bool, N> needs;
-    for (size_t i = 0; i < N; ++i) needs[i] = static_cast<bool>(to_[i]);
+    for (size_t i = 0; i < N; ++i) needs[i] = to_[i] && sink.wants(to_[i].get());
     auto dx = (*gradients_)(dy, needs);
     for (size_t i = 0; i < N; ++i) {
-      if (to_[i]) sink.give(to_[i].get(), std::move(dx[i]), op_);
+      if (needs[i]) sink.give(to_[i].get(), std::move(dx[i]), op_);
     }
   }
 

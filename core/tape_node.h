@@ -17,10 +17,12 @@ class GradientSink {
   /// Adds the gradient that `op` computed to the sum for node `to`. An empty gradient adds nothing. Throws if its spec
   /// differs from that of the tensor of `to`.
   void give(Node* to, Tensor gradient, const char* op);
+  /// Whether anybody asks for the gradient of `to`, or for one behind it; otherwise it need not be computed.
+  virtual bool wants(Node* /*to*/) { return true; }
   /// Hands over the gradient of output `i` of the op `of`, which has `n` outputs: see Node::backward_outputs.
   virtual void give_output(Node* of, size_t i, size_t n, Tensor gradient) = 0;
   /// Whether a closure may skip node `n` and give gradients directly to the inputs of `n`: if so, nobody asks for n's
-  /// own gradient, nor for a graph. Other closures may still give to `n`; it is released in its turn.
+  /// own gradient, nor for a graph. Only of an n that is wanted. Other closures may still give to `n`; it is released in its turn.
   virtual bool passes(Node* /*n*/) { return false; }
   bool create_graph = false;
 

@@ -39,18 +39,16 @@ class ConcatNode final : public detail::Node {
     }
   }
   void backward(const Tensor& dy, detail::GradientSink& sink) override {
-    if (released_) detail::fail_released();
     static constexpr int64_t kZeros[kMaxRank] = {};
     Shape begin(std::span(kZeros, static_cast<size_t>(dy.rank())));
     for (const Edge& e : edges_) {
-      if (e.to) sink.give(e.to.get(), slice(dy, begin, e.shape), "concat");
+      if (e.to && sink.wants(e.to.get())) sink.give(e.to.get(), slice(dy, begin, e.shape), "concat");
       begin = begin.with(dim_, begin[dim_] + e.shape[dim_]);
     }
   }
   void append_inputs(detail::PoolVector<detail::Node*>& inputs) const override {
     for (const Edge& e : edges_) detail::append(inputs, e.to);
   }
-  void release() override { released_ = true; }
 
  private:
   struct Edge {
@@ -58,7 +56,6 @@ class ConcatNode final : public detail::Node {
     Shape shape;
   };
   int dim_;
-  bool released_ = false;
   detail::PoolVector<Edge> edges_;
 };
 

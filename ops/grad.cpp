@@ -9,71 +9,18 @@
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
+#include "ops/gathered.h"
 
 namespace plumb {
 
+using detail::Gathered;
 using detail::Node;
+using detail::Places;
 using detail::PoolVector;
 using detail::Ref;
 using detail::Value;
 
 namespace {
-
-// The gradients that a call of grad has gathered for one node.
-struct Gathered {
-  Node* node;
-  Ref<Value> gradient;
-  Ref<Node> edge;             // of the gradient, for create_graph
-  Ref<Value> term = {};       // another gradient, which is still to be added
-  uint32_t wanted = 0;        // 1 + the index of its x in the call, or 0
-  uint32_t outputs : 30 = 0;  // if it has several outputs: 1 + the index of their gradients; else 0
-  bool is_queued : 1 = false;
-  bool is_told : 1 = false;  // that its gradient is final
-};
-
-// Assigns an index to each node that a call of grad has met. A few nodes are compared one by one; many are looked up in
-// a hash table.
-class Places {
- public:
-  Places() { all_.reserve(kFew); }
-  Gathered& operator[](size_t place) { return all_[place]; }
-  size_t of(Node* n) {
-    if (table_.empty()) {
-      for (size_t i = all_.size(); i-- > 0;) {
-        if (all_[i].node == n) return i;
-      }
-      if (all_.size() < kFew) return add(n);
-      fill_table(4 * kFew);
-    }
-    const size_t at = free_or_own(n);
-    if (table_[at]) return table_[at] - 1;
-    const size_t place = add(n);
-    table_[at] = static_cast<uint32_t>(place + 1);
-    if (2 * all_.size() > table_.size()) fill_table(2 * table_.size());
-    return place;
-  }
-
- private:
-  static constexpr size_t kFew = 8;
-  size_t add(Node* n) {
-    all_.push_back({n, {}, {}});
-    return all_.size() - 1;
-  }
-  // The table entry of the node, or a free one where it may be put.
-  size_t free_or_own(const Node* n) const {
-    const size_t mask = table_.size() - 1;
-    size_t i = (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9E3779B97F4A7C15ull >> 32 & mask;
-    while (table_[i] && all_[table_[i] - 1].node != n) i = (i + 1) & mask;
-    return i;
-  }
-  void fill_table(size_t size) {
-    table_.assign(size, 0);
-    for (size_t i = 0; i < all_.size(); ++i) table_[free_or_own(all_[i].node)] = static_cast<uint32_t>(i + 1);
-  }
-
-  PoolVector<Gathered> all_;
-  PoolVector<uint32_t> table_;  // 1 + an index, or 0; its size is a power of two
-};
 
 // Finds when the gradient of an x is final: after backward has handled the first op that used it.
 class Finals {
@@ -128,11 +75,12 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
   return to(add(to(a, DType::kF32), to(b, DType::kF32)), DType::kF16);
 }
 
-// Runs nodes in descending order of their sequence numbers, by a heap: then a node's gradient is complete in its turn.
+// Runs the nodes that lead to an x in descending order of their sequence numbers, by a heap: then a node's gradient is
+// complete in its turn.
 class Engine final : public detail::GradientSink {
  public:
-  Engine(std::span<const Tensor> xs, const GradOptions& options, uint64_t since)
-      : xs_(xs), on_final_(options.on_final), retain_(options.retain_graph || options.create_graph), since_(since) {
+  Engine(std::span<const Tensor> xs, const GradOptions& options)
+      : xs_(xs), on_final_(options.on_final), retain_(options.retain_graph || options.create_graph) {
     create_graph = options.create_graph;
     uint32_t i = 0;
     for (const Tensor& x : xs_) {
@@ -141,40 +89,33 @@ class Engine final : public detail::GradientSink {
                   "and not on a copy: copies made before do not follow",
                   i, x ? to_string(x.spec()) : "(empty)");
       ++i;
-      Gathered& own = places_[places_.of(x.node.get())];
+      Gathered& own = places_.at(x.node.get());
       if (!own.wanted) own.wanted = i;
     }
   }
 
-  TensorList run(const Tensor& y, Tensor dy) {
+  TensorList run(const Tensor& y, Tensor dy, uint64_t since) {
     TensorList gradients(xs_.size());
     std::optional<Finals> finals;
     if (on_final_) finals.emplace(y.node.get(), xs_);
+    places_.find_ways(y.node.get(), since);
     add(y.node.get(), std::move(dy));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
       const size_t place = heap_.back().place;
       heap_.pop_back();
-      Gathered& own = places_[place];  // valid until backward adds other nodes
-      Node* n = own.node;
+      Gathered& own = places_[place];
       own.is_queued = false;
       {
         const Tensor gradient(std::move(own.gradient), std::move(own.edge));
         if (own.wanted) gradients[own.wanted - 1] = gradient;
-        if (own.outputs) {
-          const PoolVector<Tensor> of_outputs = std::move(outputs_[own.outputs - 1u]);
-          n->backward_outputs(of_outputs, *this);
-        } else if (const Tensor term(std::move(own.term)); term) {
-          n->backward_of_sum(gradient, term, *this);
-        } else if (gradient) {
-          n->backward(gradient, *this);
-        }
+        if (own.has_x_behind) go_on(own, gradient);
       }
-      if (!retain_) n->release();
+      if (own.has_x_behind && !retain_) own.node->release();
       if (finals) tell_final(*finals, gradients);
     }
     for (size_t i = 0; i < xs_.size(); ++i) {  // an x that is named twice
-      const size_t first = places_[places_.of(xs_[i].node.get())].wanted - 1;
+      const size_t first = places_.at(xs_[i].node.get()).wanted - 1;
       if (first != i) gradients[i] = gradients[first];
     }
     return gradients;
@@ -187,11 +128,21 @@ class Engine final : public detail::GradientSink {
   };
   static bool earlier(const Queued& a, const Queued& b) { return a.sequence < b.sequence; }
 
+  void go_on(Gathered& own, const Tensor& gradient) {
+    if (own.outputs) {
+      const PoolVector<Tensor> of_outputs = std::move(outputs_[own.outputs - 1u]);
+      own.node->backward_outputs(of_outputs, *this);
+    } else if (const Tensor term(std::move(own.term)); term) {
+      own.node->backward_of_sum(gradient, term, *this);
+    } else if (gradient) {
+      own.node->backward(gradient, *this);
+    }
+  }
   void tell_final(Finals& finals, TensorList& gradients) {
     const uint64_t pending = heap_.empty() ? 0 : heap_.front().sequence;
     for (int64_t i; (i = finals.next(pending)) >= 0;) {
       const auto x = static_cast<size_t>(i);
-      Gathered& own = places_[places_.of(xs_[x].node.get())];
+      Gathered& own = places_.at(xs_[x].node.get());
       // If backward has handled x's node already, its gradient is in the results.
       Tensor& result = gradients[own.wanted - 1];
       if (own.gradient) result = Tensor(std::move(own.gradient), std::move(own.edge));
@@ -205,12 +156,14 @@ class Engine final : public detail::GradientSink {
       on_final_(x, gradient);
     }
   }
+  bool wants(Node* n) override { return places_.at(n).is_on_way(); }
   void give_output(Node* of, size_t i, size_t n, Tensor gradient) override {
     const size_t place = places_.of(of);
     Gathered& own = places_[place];
+    if (!own.is_on_way()) return;
     if (!own.outputs) {
       outputs_.emplace_back(n);
-      own.outputs = static_cast<uint32_t>(outputs_.size()) & 0x3fffffffu;
+      own.outputs = static_cast<uint32_t>(outputs_.size()) & 0x0fffffffu;
     }
     outputs_[own.outputs - 1u][i] = std::move(gradient);
     queue(own, place);
@@ -218,6 +171,7 @@ class Engine final : public detail::GradientSink {
   void add(Node* n, Tensor gradient) override {
     const size_t place = places_.of(n);
     Gathered& own = places_[place];
+    if (!own.is_on_way()) return;
     if (!own.gradient) {
       own.gradient = std::move(gradient.value);
       own.edge = std::move(gradient.node);
@@ -244,7 +198,7 @@ class Engine final : public detail::GradientSink {
     return true;
   }
   void queue(Gathered& own, size_t place) {
-    if (own.is_queued || (own.node->sequence <= since_ && !own.wanted)) return;
+    if (own.is_queued) return;
     own.is_queued = true;
     heap_.push_back({own.node->sequence, place});
     std::push_heap(heap_.begin(), heap_.end(), earlier);
@@ -253,7 +207,6 @@ class Engine final : public detail::GradientSink {
   std::span<const Tensor> xs_;
   const std::function<void(size_t, const Tensor&)>& on_final_;
   bool retain_;
-  uint64_t since_;
   Places places_;
   PoolVector<PoolVector<Tensor>> outputs_;
   PoolVector<Queued> heap_;
@@ -275,7 +228,7 @@ TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const Tensor&
   const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);
   const detail::Scoped<Phase> phase(detail::ctx.phase, Phase::kBackward);
-  TensorList gradients = Engine(xs, options, since).run(y, options.create_graph ? dy : dy.detached());
+  TensorList gradients = Engine(xs, options).run(y, options.create_graph ? dy : dy.detached(), since);
   for (size_t i = 0; i < xs.size(); ++i) {
     PLUMB_CHECK(gradients[i] || options.allow_unused,
                 "grad: y does not depend on x number {} {}; leave it out or pass allow_unused; an x that was copied "

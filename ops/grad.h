@@ -21,8 +21,8 @@ struct GradOptions {
 
 /// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. They are returned as values;
 /// nothing is stored in the xs. If a tensor is used several times, its gradients are added in the order in which
-/// backward reaches them. Several of them, and dy, may share memory, as both gradients of a sum do. Frees what y's
-/// graph kept, unless it is retained. Throws if y was computed without recording, if an x needs no gradient, or if an x
+/// backward reaches them. Several of them, and dy, may share memory, as both gradients of a sum do. Only ops between y
+/// and an x are run through; unless the graph is retained, what those kept is freed. Throws if y was computed without recording, if an x needs no gradient, or if an x
 /// was not used.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options = {});
 /// The same for a y with one element, with dy = 1.
@@ -36,7 +36,7 @@ inline TensorList grad(const Tensor& y, std::initializer_list<Tensor> xs, const 
 
 namespace detail {
 /// grad with respect to xs within a graph that ends at what was recorded when the thread's count of nodes was `since`:
-/// what is older, and no x, is neither run through nor released. An x on which y does not depend gets an empty tensor.
+/// what is older is neither run through nor released. An x on which y does not depend gets an empty tensor.
 TensorList grad_since(uint64_t since, const Tensor& y, std::span<const Tensor> xs, const Tensor& dy);
 }  // namespace detail
 

@@ -66,8 +66,9 @@ class AfterReluNode final : public detail::Node {
   }
   void backward(const Tensor& dy, detail::GradientSink& sink) override {
     if (!w_) detail::fail_released();
-    const bool passes = sink.passes(relu_);
-    const Needs<3> needs{!passes, static_cast<bool>(to_w_), static_cast<bool>(to_b_)};
+    const auto wants = [&](const detail::Ref<detail::Node>& to) { return to && sink.wants(to.get()); };
+    const bool passes = wants(to_x_) && sink.passes(relu_);
+    const Needs<3> needs{wants(to_x_) && !passes, wants(to_w_), wants(to_b_)};
     auto [dx, dw, db] = backward_there(dy, x_ ? (*x_)() : Tensor(), (*w_)(), needs);
     if (passes) {
       Tensor dz = run<LinearBackwardInputMask>({}, {dy, (*w_)(), relu_->mask()}, relu_->spec);
