@@ -1,6 +1,7 @@
 """The page: what it answers at its top, and pictures whose letters can be read on a phone."""
 
 import re
+import types
 
 import pytest
 
@@ -8,7 +9,8 @@ from compare.experiments import ALL as EXPERIMENTS
 from compare.ledger.parts import HOST, OWN, PARTS, VENDOR
 from compare.measuring.statistics import Ratio
 from compare.report import pictures, why
-from compare.report.page import page, throughputs
+from compare.report.further import Further
+from compare.report.page import page, section, throughputs
 from compare.report.verdict import Row
 
 from test_tables import recorded
@@ -60,6 +62,13 @@ def test_the_answer_says_of_which_rows_its_figures_are():
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_an_experiment_reports_what_an_experiment_has_measured(experiment):
     assert set(getattr(experiment, "MEASURED_BY", (experiment.NAME,))) <= set(EXPERIMENTS)
+
+
+def test_an_experiment_reports_the_version_that_was_last():
+    experiment = types.SimpleNamespace(NAME="train", SHOWS="", COMPARES=False, report=lambda own: Further([r["engine"]["version"] for r in own]))
+    rows = [recorded({**r, "engine": {**r["engine"], "version": version}}) for r, version in
+            ((row("plumbline", "best auto", 1.0), "1+a"), (row("plumbline", "best auto", 1.0, run="b"), "1+b"), (row("torch", "eager", 1.0), "2"))]
+    assert section(experiment, rows)["verdict"] == ["1+b", "2"]
 
 
 def test_steps_that_are_one_call_are_counted_one_by_one():
