@@ -98,7 +98,7 @@ struct Edge {
     gradient.emplace(std::move(w.gradient));
     number_after(to.get());
   }
-  // What keeps nothing may be asked again.
+  // What keeps no tensor may be asked again.
   void release() {
     if constexpr (takes_output<F> || !std::is_trivially_copyable_v<F>) gradient.reset();
   }

@@ -21,8 +21,9 @@ class GradientSink {
   virtual bool wants(Node* /*to*/) { return true; }
   /// Hands over the gradient of output `i` of the op `of`, which has `n` outputs: see Node::backward_outputs.
   virtual void give_output(Node* of, size_t i, size_t n, Tensor gradient) = 0;
-  /// Whether a closure may skip node `n` and give gradients directly to the inputs of `n`: if so, nobody asks for n's
-  /// own gradient, nor for a graph. Only of an n that is wanted. Other closures may still give to `n`; it is released in its turn.
+  /// Whether a closure may skip node `n`, which is wanted, and give gradients directly to the inputs of `n`: if so,
+  /// nobody asks for n's own gradient, nor for a graph. Other closures may still give to `n`; it is released in its
+  /// turn.
   virtual bool passes(Node* /*n*/) { return false; }
   bool create_graph = false;
 

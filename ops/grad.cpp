@@ -104,7 +104,7 @@ class Engine final : public detail::GradientSink {
       std::pop_heap(heap_.begin(), heap_.end(), earlier);
       const size_t place = heap_.back().place;
       heap_.pop_back();
-      Gathered& own = places_[place];
+      Gathered& own = places_[place];  // it stays there: find_ways has seen every node that is still to be given to
       own.is_queued = false;
       {
         const Tensor gradient(std::move(own.gradient), std::move(own.edge));

@@ -22,8 +22,8 @@ struct GradOptions {
 /// The gradients of y with respect to each of xs, for the cotangent dy of y's spec. They are returned as values;
 /// nothing is stored in the xs. If a tensor is used several times, its gradients are added in the order in which
 /// backward reaches them. Several of them, and dy, may share memory, as both gradients of a sum do. Only ops between y
-/// and an x are run through; unless the graph is retained, what those kept is freed. Throws if y was computed without recording, if an x needs no gradient, or if an x
-/// was not used.
+/// and an x are run through; unless the graph is retained, what those kept is freed. Throws if y was computed without
+/// recording, if an x needs no gradient, or if an x was not used.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, const Tensor& dy, GradOptions options = {});
 /// The same for a y with one element, with dy = 1.
 TensorList grad(const Tensor& y, std::span<const Tensor> xs, GradOptions options = {});

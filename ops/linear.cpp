@@ -39,12 +39,16 @@ Gradients backward(const Tensor& dy, const Tensor& x, const Tensor& w, bool need
   return {std::move(dx), std::move(dw), std::move(db)};
 }
 
-// The gradients on a device, each only if it is needed. The product that computes dw also sums dy.
+// Each by itself, if it is needed; a tensor that only the others are computed from may be empty.
+Gradients one_by_one(const Tensor& dy, const Tensor& x, const Tensor& w, const Needs<3>& needs) {
+  return {needs[0] ? linear_backward_input(dy, w) : Tensor(), needs[1] ? linear_backward_weight(dy, x) : Tensor(),
+          needs[2] ? sum(dy, {0}) : Tensor()};
+}
+
+// The same on a device, where the product that computes dw also sums dy.
 Gradients backward_there(const Tensor& dy, const Tensor& x, const Tensor& w, const Needs<3>& needs) {
+  if (detail::ctx.recording || !needs[1] || !needs[2]) return one_by_one(dy, x, w, needs);
   Tensor dx = needs[0] ? linear_backward_input(dy, w) : Tensor();
-  if (detail::ctx.recording || !needs[1] || !needs[2]) {
-    return {std::move(dx), needs[1] ? linear_backward_weight(dy, x) : Tensor(), needs[2] ? sum(dy, {0}) : Tensor()};
-  }
   const TensorSpec of_w(Shape{dy.shape()[1], x.shape()[1]}, dy.dtype()), of_b(Shape{dy.shape()[1]}, dy.dtype());
   auto [dw, db] = run<LinearBackwardWeightBias>({}, {dy, x}, {of_w, of_b});
   return {std::move(dx), std::move(dw), std::move(db)};
@@ -69,7 +73,7 @@ class AfterReluNode final : public detail::Node {
     const auto wants = [&](const detail::Ref<detail::Node>& to) { return to && sink.wants(to.get()); };
     const bool passes = wants(to_x_) && sink.passes(relu_);
     const Needs<3> needs{wants(to_x_) && !passes, wants(to_w_), wants(to_b_)};
-    auto [dx, dw, db] = backward_there(dy, x_ ? (*x_)() : Tensor(), (*w_)(), needs);
+    auto [dx, dw, db] = backward_there(dy, needs[1] ? (*x_)() : Tensor(), needs[0] ? (*w_)() : Tensor(), needs);
     if (passes) {
       Tensor dz = run<LinearBackwardInputMask>({}, {dy, (*w_)(), relu_->mask()}, relu_->spec);
       sink.give(relu_->input().get(), std::move(dz), kName);
@@ -105,7 +109,9 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
         [x = SavedTensor(x, kName), w = SavedTensor(x.requires_grad() ? w : none, kName)](
-            const Tensor& dy, const Needs<3>& needs) { return backward_there(dy, x(), w(), needs); },
+            const Tensor& dy, const Needs<3>& needs) {
+          return backward_there(dy, needs[1] ? x() : Tensor(), needs[0] ? w() : Tensor(), needs);
+        },
         kName);
   }
   const bool is_vendors = detail::ctx.policy.kernels == KernelSet::kVendor;  // the vendor has none for both products
@@ -114,7 +120,8 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
         [x = SavedTensor(x, kName), w = SavedTensor(w, kName)](const Tensor& dy, const Needs<3>& needs) {
-          return backward(dy, x(), w(), needs[2]);
+          if (needs[0] && needs[1]) return backward(dy, x(), w(), needs[2]);
+          return one_by_one(dy, needs[1] ? x() : Tensor(), needs[0] ? w() : Tensor(), needs);
         },
         kName);
   }

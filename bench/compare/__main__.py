@@ -47,9 +47,9 @@ class Parser(argparse.ArgumentParser):
         raise BadInput(f"{message}; --help lists what there is")
 
 
-def some_of(words, known, option):
+def some_of(words, known, option, may_be_none=False):
     chosen = [part for word in words for part in word.split(",") if part]
-    if words and not chosen:
+    if words and not chosen and not may_be_none:
         raise BadInput(f"{option} names none; use {', '.join(known)}")
     for part in chosen:
         if part not in known:
@@ -151,7 +151,7 @@ def measure(words):
     engines = engines_of(a)
     known = dict.fromkeys((*FRAMEWORKS, *engines.programs))  # a test brings frameworks of its own
     names = some_of(a.only or (EXPERIMENTS if a.full else QUICK), EXPERIMENTS, "--only")
-    frameworks = some_of(a.frameworks, known, "--frameworks")
+    frameworks = some_of(a.frameworks, known, "--frameworks", may_be_none=True)  # Plumbline alone
     networks = some_of(a.networks, NETWORKS, "--networks")
     dtypes = some_of(a.dtypes, ("f32", "bf16"), "--dtypes")
     if len(a.modes) > 1 and {"usual", "all"} & set(a.modes):

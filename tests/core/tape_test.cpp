@@ -130,10 +130,11 @@ TEST(Tape, ReleaseDropsWhatWasKeptAndRefusesAnotherBackward) {
 TEST(Tape, JointBackwardsAreToldWhatIsNeeded) {
   const Tensor a = leaf(1), b = scalar(2), c = leaf(3);
   Needs<3> told{};
-  const Tensor y = record_joint<3>(scalar(0), {&a, &b, &c}, [&](const Tensor& dy, const Needs<3>& needs) {
-    told = needs;
-    return std::array<Tensor, 3>{dy, Tensor(), scalar(9)};
-  });
+  const Tensor y =
+      record_joint<3>(scalar(0), {&a, &b, &c}, [&told, b = SavedTensor(b)](const Tensor& dy, const Needs<3>& needs) {
+        told = needs;
+        return std::array<Tensor, 3>{dy, Tensor(), b() * 4.5};
+      });
   Sink sink;
 
   y.node->backward(scalar(5), sink);

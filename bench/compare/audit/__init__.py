@@ -127,6 +127,8 @@ def ledger(engines, variants):
     except faults.Unseen as why:
         return [Finding("ledger", True, f"not looked at: {why}")]
     except Refused as why:
+        if why.kind == "absent":
+            raise
         return [Finding("ledger", False, str(why))]
     return [Finding(f"ledger: {f.fault} in {f.engine}", f.off <= faults.MOST_OFF,
                     f"{f.found_s * 1e3:.2f} ms found as {f.part} where it takes {f.cost_s * 1e3:.2f}: {f.off:.0%} off") for f in found]

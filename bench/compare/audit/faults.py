@@ -8,7 +8,6 @@ import dataclasses
 
 from ..ledger.parts import CONVERSION, IDLE
 from ..measuring.session import Plan
-from ..measuring.worker import Refused
 
 MOST_OFF = 0.2
 # {name: (what is injected, the part in which it must be found)}
@@ -44,8 +43,8 @@ def ledger_with(session, problem, variant, inject, plan):
     for keep in (False, True):
         session.run(found, plan, keep)
     session.take_apart([found], plan)
-    if found.worker.process.poll() is not None:
-        raise Refused(f"{variant.name}: {found.ledger}", "died")
+    if found.apart_refusal is not None:
+        raise found.apart_refusal
     session.worker(variant).ask("drop", job=variant.name)
     if isinstance(found.ledger, str):
         raise Unseen(found.ledger)

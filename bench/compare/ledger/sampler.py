@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 PERIOD_S = 1e-3
+MOST_S = 30  # for perf to write what it has seen
 FRAME = re.compile(r"^\s+[0-9a-f]+ (.*) \(([^()]*|\[.*\])\)$")
 
 
@@ -75,6 +76,9 @@ class Sampler:
         with contextlib.suppress(*(() if kind is None else (Unavailable,))):
             if self.process.poll() is None:
                 self.ask("stop")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.communicate(timeout=MOST_S)
+        self.process.kill()
         self.process.communicate()
 
 

@@ -61,6 +61,7 @@ class Measured:
     sample_s: float = 0.0      # the last one's length
     ledger: object = None      # a Ledger, or the sentence why there is none
     apart: dict = dataclasses.field(default_factory=dict)  # the reply of the steps that it is of
+    apart_refusal: Refused | None = None  # where there is none, and its worker is at fault
     vendor_log: object = None  # a VendorLog, or the sentence why there is none
 
 
@@ -283,8 +284,10 @@ class Session:
                     reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s)
                 found.apart = reply
                 seen.append((found, file, reply))
-            except (Unavailable, Refused) as reason:
+            except Unavailable as reason:
                 found.ledger = str(reason)
+            except Refused as refusal:
+                found.ledger, found.apart_refusal = str(refusal), refusal
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for (found, file, _), ledger in zip(seen, pool.map(lambda s: ledger_of(s[1], s[2]), seen)):
                 found.ledger = ledger

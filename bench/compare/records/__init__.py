@@ -115,7 +115,7 @@ def is_stale(record, engines):
     refusal = record.get("refusal")
     if refusal == "absent" and engines.answers(e["name"]):
         return True
-    if refusal not in (None, "absent") and not e["version"]:  # it was not begun, for want of memory, of a disk's room, or of a reference
+    if refusal in ("memory", "failed", "died", "hung") and not e["version"]:  # it was not begun, for want of memory, of a disk's room, or of a reference
         return True
     known = [v for v in (e["version"], engines.version(e["name"])) if v]
     return len({v if e["name"] == "plumbline" else v.partition("+")[0] for v in known}) > 1

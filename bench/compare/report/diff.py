@@ -30,10 +30,11 @@ def name_of(record):
 
 
 def measured(records):
-    """{(experiment, subject, engine, machine): record}, the last of each, if it counts: two machines have no row in common. Losses alone are no
-    time. One before the last may be of another version."""
-    last = {key_of(r): r for r in records if verdict.is_timed(r) and (r["status"] != "measured" or r.get("median_s"))}
-    return {key: r for key, r in last.items() if verdict.counts(r)}
+    """{(experiment, subject, engine, machine): record}, the last of each that counts, of the run that was last: one before may be of another
+    version. Two machines have no row in common. Losses alone are no time."""
+    timed = [r for r in records if verdict.is_timed(r) and (r["status"] != "measured" or r.get("median_s"))]
+    last = {key_of(r): r["run"]["id"] for r in timed}
+    return {key_of(r): r for r in timed if verdict.counts(r) and r["run"]["id"] == last[key_of(r)]}
 
 
 def gone(before, after):

@@ -8,6 +8,8 @@ Pickled measurements are refused: they need torch, and may run anything. label, 
 row, description is the column.
 """
 
+import collections
+
 from .building import engine, record, subject
 
 NAME = "torch"
@@ -24,12 +26,14 @@ def records(source, name=None):
         task, samples = task_of(source, row), samples_of(source, row)
         # A task that was measured again has another round, as torch's Compare merges them.
         found.setdefault(repr(sorted(task.items())), []).append((task, samples, row["number_per_run"]))
-    environments = {task["env"] for measured in found.values() for task, _, _ in measured}
+    environments = collections.defaultdict(set)
+    for (task, _, _), *_ in found.values():
+        environments[task["label"]].add(task["env"])
     for measured in found.values():
         task = measured[0][0]
         calls = {number for _, _, number in measured}
         who = engine(name or "torch", task["description"] or "", version if isinstance(version, str) else None)
-        yield record(source, NAME, subject_of(task, len(environments) > 1), who,
+        yield record(source, NAME, subject_of(task, len(environments[task["label"]]) > 1), who,
                      rounds_s=[samples for _, samples, _ in measured], calls_per_sample=calls.pop() if len(calls) == 1 else None,
                      environment={"env": task["env"]} if task["env"] else None)
 
