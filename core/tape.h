@@ -100,7 +100,7 @@ struct Edge {
   }
   // What keeps no tensor may be asked again.
   void release() {
-    if constexpr (takes_output<F> || !std::is_trivially_copyable_v<F>) gradient.reset();
+    if constexpr (takes_output<F> || !std::is_trivially_destructible_v<F>) gradient.reset();
   }
   void backward(const Tensor& dy, const Ref<Value>& y, uint32_t y_version, Node* self, GradientSink& sink) {
     if (!to || !sink.wants(to.get())) return;
@@ -165,7 +165,7 @@ class JointNode final : public Node {
     for (const Ref<Node>& to : to_) append(inputs, to);
   }
   void release() override {
-    if constexpr (!std::is_trivially_copyable_v<F>) gradients_.reset();
+    if constexpr (!std::is_trivially_destructible_v<F>) gradients_.reset();
   }
 
  private:

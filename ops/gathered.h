@@ -54,9 +54,6 @@ class Places {
     uint64_t oldest = std::numeric_limits<uint64_t>::max();
     for (const Gathered& x : all_) oldest = std::min(oldest, x.node->sequence);
     const uint64_t end = std::max(oldest, since);
-    struct Open {
-      size_t place, begin;  // its inputs that are still to be seen begin there
-    };
     PoolVector<Open> open;
     PoolVector<Node*> inputs;
     const auto see = [&](size_t place) {
@@ -84,6 +81,10 @@ class Places {
 
  private:
   static constexpr size_t kFew = 8;
+  // A node that find_ways goes through: its inputs that are still to be seen begin there.
+  struct Open {
+    size_t place, begin;
+  };
   size_t add(Node* n) {
     all_.push_back({n, {}, {}});
     return all_.size() - 1;

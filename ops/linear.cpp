@@ -108,8 +108,8 @@ Tensor with_gradients(Tensor y, const Tensor& x, const Tensor& w, const Tensor& 
     const Tensor none;
     return record_joint<3>(
         std::move(y), {&x, &w, &b},
-        [x = SavedTensor(x, kName), w = SavedTensor(x.requires_grad() ? w : none, kName)](
-            const Tensor& dy, const Needs<3>& needs) {
+        [x = SavedTensor(x, kName), w = SavedTensor(x.requires_grad() ? w : none, kName)](const Tensor& dy,
+                                                                                          const Needs<3>& needs) {
           return backward_there(dy, needs[1] ? x() : Tensor(), needs[0] ? w() : Tensor(), needs);
         },
         kName);

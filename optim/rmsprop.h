@@ -12,8 +12,9 @@ namespace plumb::optim {
 ///   keras, tensorflow1  d = lr g / sqrt(v + epsilon);  u = momentum u + d;  w -= u, in Keras after w -= lr
 ///   weight_decay w
 /// v - a^2 is rounded, so that it may fall below 0 where a gradient hardly changes: there d is NaN, as in these
-/// frameworks, unless epsilon stands under the root and is larger. v starts at 0, in TensorFlow 1 at 1. The states v, a and u are called mean_square, mean and velocity.
-/// Sources: torch/optim/rmsprop.py, keras/src/optimizers/rmsprop.py, tensorflow/python/training/rmsprop.py.
+/// frameworks, unless epsilon stands under the root and is larger. v starts at 0, in TensorFlow 1 at 1. The states v, a
+/// and u are called mean_square, mean and velocity. Sources: torch/optim/rmsprop.py, keras/src/optimizers/rmsprop.py,
+/// tensorflow/python/training/rmsprop.py.
 class RmsProp final : public Optimizer {
  public:
   /// PyTorch's defaults; another framework's come from defaults().

@@ -126,7 +126,7 @@ TEST(GradWays, ManyBranchesAreToldApart) {
   }
   test::KernelLog log;
   EXPECT_EQ(values(grad(sum(y), {x})[0]), (Values{201}));  // 1 + 100 * 2
-  EXPECT_LT(log.ran.size(), 350u);  // nothing of `beside`
+  EXPECT_LT(log.ran.size(), 350u);                         // nothing of `beside`
 }
 
 }  // namespace
