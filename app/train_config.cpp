@@ -16,7 +16,7 @@ namespace {
 std::string workspace_text() {
   const size_t limit = workspace_limit(Device());
   return limit == std::numeric_limits<size_t>::max() ? "default"
-                                                     : fmt::format("{:g}", static_cast<double>(limit) / 1e6);
+                                                     : std::to_string(limit / 1'000'000);
 }
 
 }  // namespace

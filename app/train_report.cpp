@@ -58,8 +58,8 @@ struct Moved {
 void write_profile(training::Profile& profile, const std::string& file) {
   write_text(file, profile.trace());
   if (profile.left_out() == 0) return;
-  fmt::print(stderr, "plumb: {} has the first {} kernels and leaves out {}; train on fewer images to see all\n", file,
-             profile.noted(), profile.left_out());
+  note(fmt::format("plumb: {} has the first {} kernels and leaves out {}; train on fewer images to see all\n", file,
+                   profile.noted(), profile.left_out()));
 }
 
 TrainReport::TrainReport(const TrainConfig& c) : config_(c) {

@@ -2,6 +2,9 @@
 // tape, captured. compare/overhead/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "bench/flags.h"
 #include "core/context.h"
 #include "core/stopwatch.h"
@@ -92,6 +95,21 @@ void add_rows() {
   add_op("linear", "8x64x64", rows, [=](const Tensor& x) { return linear(x, weight, bias); });
 }
 
+// Says of a file that it could not be written.
+class FileReporter final : public benchmark::JSONReporter {
+ public:
+  void Finalize() override {
+    JSONReporter::Finalize();
+    if (!GetOutputStream().flush()) error_ = errno;
+  }
+  void check_written(const std::string& file) const {
+    PLUMB_CHECK(error_ == 0, "--benchmark_out {} cannot be written: {}", file, std::strerror(error_));
+  }
+
+ private:
+  int error_ = 0;
+};
+
 int run(int argc, char** argv) {
   const command::CommandLine line("What a call costs on the host", "plumb_bench_overhead");
   line.footer(kAboutFlags);
@@ -106,7 +124,10 @@ int run(int argc, char** argv) {
   check_selected(paths, benchmark::GetBenchmarkFilter());
   benchmark::AddCustomContext("processor", cpu_model());
   benchmark::AddCustomContext("plumb_threads", std::to_string(threads()));
-  benchmark::RunSpecifiedBenchmarks();
+  FileReporter file;
+  const std::string out = flag(line.others(), "benchmark_out", "");
+  benchmark::RunSpecifiedBenchmarks(nullptr, out.empty() ? nullptr : &file);
+  if (!out.empty()) file.check_written(out);
   benchmark::Shutdown();
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "bench/problems.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <span>
@@ -70,9 +71,23 @@ struct Line {
   }
 };
 
+// Rows and their results are known by an op and a name; convolutions and layers are also optimized, together.
+void check_is_new(const Line& l, const Problems& all) {
+  const auto has_name = [&](const auto& problems) {
+    return std::ranges::any_of(problems, [&](const auto& p) { return p.name == l.name; });
+  };
+  const bool has_weights = l.op == "conv2d" || l.op == "linear";
+  const bool is_there = has_weights          ? has_name(all.conv2d) || has_name(all.linear)
+                        : l.op == "matmul"   ? has_name(all.matmul)
+                        : l.op == "pool2d"   ? has_name(all.pool2d)
+                                             : has_name(all.tensor);
+  PLUMB_CHECK(!is_there, "there is another {} {}; give each a name of its own", has_weights ? "layer" : l.op, l.name);
+}
+
 // The op's own rule for shapes says whether a problem is one.
 void read_line(const std::string& text, int64_t batch, Problems& to) {
   Line l(text, batch);
+  check_is_new(l, to);
   size_t operands = 2;
   if (l.op == "conv2d") {
     ConvProblem& p = to.conv2d.emplace_back(ConvProblem{l.name, l.shape(0), l.shape(1), {}, {}});

@@ -52,7 +52,8 @@ struct Problems {
   ///   matmul NAME 1760x7000 1760x1760 transpose_a=1 transpose_b=0
   ///   tensor NAME 250x64x30x30
   /// `batch` replaces the first extent of every problem but matrix products, unless it is 0. Throws a sentence that
-  /// names the line for what is no problem, has nothing to do, or does not fit together by the op's own rules.
+  /// names the line for what is no problem, has nothing to do, does not fit together by the op's own rules, or has a
+  /// name that another of its op has (conv2d and linear count as one).
   void read(std::string_view text, const std::string& source, int64_t batch = 0);
   /// The same for a file, which must hold a problem.
   void read_file(const std::string& file, int64_t batch = 0);

@@ -159,6 +159,20 @@ def of_line(line):
     return [of_word(w) for w in line.split() if not w.startswith("-")]
 
 
+def named_apart(lines):
+    """Each problem once, and with a name of its own: lists of others have some twice, and other problems of one name."""
+    taken, apart = set(), []
+    for line in dict.fromkeys(lines):
+        op, name, *rest = line.split()
+        kind, number = "layer" if op in ("conv2d", "linear") else op, 1
+        while (kind, name if number == 1 else f"{name}_{number}") in taken:
+            number += 1
+        own = name if number == 1 else f"{name}_{number}"
+        taken.add((kind, own))
+        apart.append(" ".join([op, own, *rest]))
+    return apart
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", help="the standard input unless there are files")
@@ -178,7 +192,7 @@ def main():
     if not made:
         refuse('there are no problems; give lines like ic3ih8oc4kh3ph1n"name"')
     try:
-        print("\n".join(made), flush=True)
+        print("\n".join(named_apart(made)), flush=True)
     except OSError as e:
         refuse(f"the standard output cannot be written: {e.strerror}")
 

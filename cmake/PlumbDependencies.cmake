@@ -2,7 +2,9 @@
 macro(plumb_require package)  # a macro: find_package sets variables
   find_package(${package} ${ARGN} QUIET)
   if(NOT ${package}_FOUND)
-    message(FATAL_ERROR "plumbline needs ${package} (${ARGN}), which was not found; scripts/setup installs it")
+    string(REPLACE ";" " " wanted "${package} ${ARGN}")
+    string(STRIP "${wanted}" wanted)
+    message(FATAL_ERROR "plumbline needs ${wanted}, which was not found; scripts/setup installs it")
   endif()
 endmacro()
 plumb_require(Threads)

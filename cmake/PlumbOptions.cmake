@@ -26,7 +26,8 @@ endif()
 # Gives a target of our own the warnings, the processor and the sanitizers.
 function(plumb_own_target target)
   target_compile_features(${target} PRIVATE cxx_std_20)
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  # Files have names of their own that others have too, so that they cannot be put together.
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF UNITY_BUILD OFF)
   # Left out: what g++ 12 sees after inlining and is not there (overlaps in std::string, vector intrinsics' undefined
   # operands, the ends of buffers).
   set(flags -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow

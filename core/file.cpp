@@ -69,7 +69,7 @@ class AtomicFile {
   template <class Take>
   void name(const Take& take) {
     for (int n = 0;; ++n) {
-      aside_ = message("{}.{}.{}.partial", target_, ::getpid(), n);
+      aside_ = fs::path(target_).parent_path() / message(".{}.{}.partial", ::getpid(), n);
       if (take()) return;
       const int error = errno;
       if (error != EEXIST) aside_.clear();

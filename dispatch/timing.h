@@ -82,7 +82,7 @@ struct Fastest {
 };
 /// The fastest of these ways. Each is timed alone for a moment; then all take turns, so that a slow moment hits all
 /// alike: until 20 rounds and 20 ms, or three rounds and a fifth of a second are over, or 200 rounds. Ways that are far
-/// behind are dropped, on a device after two runs if that is plain, and after some rounds if they are a little behind.
+/// behind are dropped, after two runs if that is plain, and on a device after some rounds if they are a little behind.
 /// The host gets no warm-up, since a way may take seconds. On a device, a way that throws Error is passed over, unless
 /// all throw, or it takes the device along (LostDevice).
 Fastest fastest_of(Device device, const std::vector<Run>& ways);

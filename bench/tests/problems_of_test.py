@@ -12,9 +12,9 @@ SCRIPT, PROGRAM = sys.argv[1:3]
 LINES = {
     'g2mb4ic6ih9oc8oh5kh3sh2ph1n"some:name"': "conv2d some:name 4x6x9x9 8x3x3x3 stride=2x2 padding=1x1x1x1 groups=2",
     'ic3ih8oc4kh3ph1n"a"': "conv2d a 2x3x8x8 4x3x3x3 padding=1x1x1x1",
-    'ic3ih8oc4oh8kh3n"a"': "conv2d a 2x3x8x8 4x3x3x3 padding=1x1x1x1",
-    'ic3ih224oc64oh112kh7sh2ph3n"a"': "conv2d a 2x3x224x224 64x3x7x7 stride=2x2 padding=3x2x3x2",
-    'ic8ih7oc8oh7kh3dh1ph2n"a"': "conv2d a 2x8x7x7 8x8x3x3 dilation=2x2 padding=2x2x2x2",
+    'ic3ih8oc4oh8kh3n"b"': "conv2d b 2x3x8x8 4x3x3x3 padding=1x1x1x1",
+    'ic3ih224oc64oh112kh7sh2ph3n"c"': "conv2d c 2x3x224x224 64x3x7x7 stride=2x2 padding=3x2x3x2",
+    'ic8ih7oc8oh7kh3dh1ph2n"d"': "conv2d d 2x8x7x7 8x8x3x3 dilation=2x2 padding=2x2x2x2",
     'mb1ic2iw9oc4kw3n"flat"': "conv2d flat 1x2x1x9 4x2x1x3",
     '--dir=FWD_B mb8ic16ih4oc10n"ip"': "linear ip 8x256 10x256",
     'mb8ic16ih4oh2kh2sh2ph0n"pool"': "pool2d pool 8x16x4x4 kernel=2x2 stride=2x2",

@@ -49,8 +49,10 @@ std::string where(Device d) {
 }
 
 nlohmann::ordered_json environment_json(Device d) {
-  nlohmann::ordered_json j{{"plumbline", version()},          {"processor", cpu_model()}, {"isa", cpu_isa()},
-                           {"libraries", library_versions()}, {"threads", threads()},     {"compiler", __VERSION__},
+  std::vector<std::string> libraries = library_versions();
+  for (std::string& of_device : device_library_versions(d)) libraries.push_back(std::move(of_device));
+  nlohmann::ordered_json j{{"plumbline", version()},  {"processor", cpu_model()}, {"isa", cpu_isa()},
+                           {"libraries", libraries},  {"threads", threads()},     {"compiler", __VERSION__},
                            {"device", to_string(d)}};
   if (!d.is_cpu()) j["device_name"] = runtime_of(d).properties().name;
   return j;
@@ -67,8 +69,10 @@ nlohmann::ordered_json memory_json(const MemoryStats& stats) {
 
 double shown(double loss) { return std::fabs(loss); }  // a loss is never negative; this drops a NaN's sign
 
+bool note(const std::string& text) { return std::fputs(text.c_str(), stderr) >= 0 && std::fflush(stderr) == 0; }
+
 void warn_of_loss(double loss, const std::string& which, const std::string& advice) {
-  if (!std::isfinite(loss)) fmt::print(stderr, "plumb: {} is {}; {}\n", which, shown(loss), advice);
+  if (!std::isfinite(loss)) note(fmt::format("plumb: {} is {}; {}\n", which, shown(loss), advice));
 }
 
 void write_text(const std::string& file, const std::string& text) {
@@ -137,13 +141,12 @@ void ProgressBar::update(int64_t done, int64_t total, const std::string& note) {
   last_ = now;
   constexpr int kWidth = 30;
   const auto filled = static_cast<size_t>(kWidth * done / std::max<int64_t>(total, 1));
-  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{} {}", title_, std::string(filled, '#'), std::string(kWidth - filled, '.'),
-             done, total, note);
-  std::fflush(stderr);
+  on_terminal_ = command::note(fmt::format("\r\033[K{} [{}{}] {}/{} {}", title_, std::string(filled, '#'),
+                                           std::string(kWidth - filled, '.'), done, total, note));
 }
 
 void ProgressBar::clear() {
-  if (on_terminal_) fmt::print(stderr, "\r\033[K");
+  if (on_terminal_) on_terminal_ = note("\r\033[K");
 }
 
 }  // namespace plumb::command

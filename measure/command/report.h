@@ -21,6 +21,9 @@ nlohmann::ordered_json environment_json(Device d = Device());
 nlohmann::ordered_json memory_json(const MemoryStats& stats);
 /// A loss for people: a NaN is shown without its sign.
 double shown(double loss);
+/// Writes to stderr; whether that could be done. Where it could not, as on a terminal that was closed, nothing else
+/// has to end for it.
+bool note(const std::string& text);
 /// If the loss is not finite, says so on stderr, with its name ("the loss of epoch 1") and the advice.
 void warn_of_loss(double loss, const std::string& which, const std::string& advice);
 

@@ -66,6 +66,18 @@ TEST(TimingTest, TheFastestIsFoundAndWhatIsFarBehindIsLeftOutOfTheTurns) {
   EXPECT_LE(slow_runs, 4) << "two runs of 10 ms each are enough";
 }
 
+TEST(TimingTest, WhatIsPlainlyTooSlowHasTwoRuns) {
+  int runs_of_slow = 0, runs_of_near = 0;
+  const detail::Run fast = [](Runtime::Stream) { sleep_ms(1); };
+  const detail::Run slow = [&](Runtime::Stream) { ++runs_of_slow, sleep_ms(5); };
+  const detail::Run near = [&](Runtime::Stream) { ++runs_of_near, sleep_ms(2); };
+
+  EXPECT_EQ(detail::fastest_of(Device(), {fast, slow, near}).index, 0u);
+
+  EXPECT_EQ(runs_of_slow, 2);
+  EXPECT_EQ(runs_of_near, 5);
+}
+
 TEST(TimingTest, ErrorsOnTheHostStayErrors) {
   const detail::Run works = [](Runtime::Stream) {}, fails = [](Runtime::Stream) { fail("this way is none"); };
   EXPECT_TRUE(test::refused([&] { detail::fastest_of(Device(), {works, fails}); }, "this way is none"));

@@ -62,6 +62,24 @@ TEST(ProgressBarTest, IsDrawnOnATerminalAndWipedAway) {
   close(terminal);
 }
 
+TEST(ProgressBarTest, OfATerminalThatWasClosedNothingElseEnds) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal), 0);
+  ASSERT_EQ(unlockpt(terminal), 0);
+  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  ASSERT_GE(end, 0);
+  {
+    const ErrorsTo redirected(end);
+    ProgressBar bar("epoch 1/5");
+    bar.update(4, 4, "");
+    close(terminal);
+    bar.update(4, 4, "");
+    EXPECT_FALSE(note("and nobody reads this"));
+  }
+  close(end);
+}
+
 TEST(ProgressBarTest, IsSilentElsewhere) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

@@ -175,7 +175,7 @@ TEST_F(SafetensorsSave, NothingIsLeftOfAProcessThatIsKilled) {
 }
 
 TEST_F(SafetensorsSave, LeavesAnotherRunsUnfinishedFileAlone) {
-  const std::string aside = message("{}.{}.0.partial", file_.string(), ::getpid());
+  const std::string aside = folder_ / message(".{}.0.partial", ::getpid());
   std::ofstream(aside) << "half";
   save_safetensors(file_, std::vector<NamedTensor>{{"x", Tensor::from({1.f}, Shape{1})}});
   EXPECT_EQ(content(aside), "half");

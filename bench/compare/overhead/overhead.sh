@@ -15,7 +15,7 @@ for number in "$threads" "$rounds"; do
   [[ $number =~ ^[1-9][0-9]*$ ]] || refuse "$number is not a whole number of at least 1"
 done
 [ -x "$build/bin/plumb_bench_overhead" ] || refuse "there is no program $build/bin/plumb_bench_overhead; build it first"
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(unset CDPATH && cd "$(dirname "$0")" && pwd)
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 

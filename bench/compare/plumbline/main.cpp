@@ -120,7 +120,6 @@ class Worker {
 
 json hello(const Place& place) {
   json environment = command::environment_json(place.device);
-  for (const std::string& library : device_library_versions(place.device)) environment["libraries"].push_back(library);
   json h = {
       {"engine", "plumbline"},
       {"version", message("{}+kernels.{}", version(), detail::kernels_digest())},
@@ -138,7 +137,8 @@ json answer_or_refusal(Worker& worker, const std::string& line) {
   } catch (const std::bad_alloc&) {
     return {{"error", "out of memory"}, {"kind", "memory"}};
   } catch (const std::exception& e) {
-    return {{"error", detail::on_one_line(e.what())}, {"kind", "failed"}};
+    const std::string why = detail::on_one_line(e.what());
+    return {{"error", why}, {"kind", why.starts_with("out of memory") ? "memory" : "failed"}};
   }
 }
 

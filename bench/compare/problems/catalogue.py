@@ -57,7 +57,7 @@ def read_table(path=TABLE):
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as e:
         raise BadTable(f"{path} cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
-    lines = []
+    lines, names = [], set()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
         if words:
@@ -66,6 +66,11 @@ def read_table(path=TABLE):
                 list(forward_problems(lines[-1:]))
             except (ValueError, TypeError, KeyError, IndexError, ZeroDivisionError):
                 raise BadTable(f"{path}, line {number}: {line.strip()!r} is no problem that fits together; bench/problems.h says what a line is") from None
+            kind, name, *_ = lines[-1]
+            known = "layer" if kind in ("conv2d", "linear") else kind, name
+            if known in names:
+                raise BadTable(f"{path}, line {number}: there is another {' '.join(known)}; give each a name of its own")
+            names.add(known)
     if not lines:
         raise BadTable(f"{path} has no problem")
     return lines

@@ -160,6 +160,12 @@ def test_a_line_that_is_no_problem_is_named(tmp_path, line):
         read_table(tmp_path / "shapes")
 
 
+def test_two_problems_of_one_name_are_refused(tmp_path):
+    (tmp_path / "shapes").write_text("tensor a 4x4\nlinear a 4x8 3x8\nconv2d a 2x3x8x8 4x3x3x3\n")
+    with pytest.raises(BadTable, match="line 3: there is another layer a; give"):
+        read_table(tmp_path / "shapes")
+
+
 def test_without_a_gpu_every_row_says_so(worker_program, tmp_path, compare):
     if gpu():
         pytest.skip("there is a GPU")
