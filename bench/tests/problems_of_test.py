@@ -70,6 +70,11 @@ class ProblemsOf(unittest.TestCase):
         self.assertEqual(listed.returncode, 0, listed.stderr)
         self.assertIn("some:name", listed.stdout)
 
+    def test_each_problem_comes_once_and_has_a_name_of_its_own(self):
+        made = problems_of('ic3ih8oc4kh3ph1n"a"\nic3ih8oc4kh3ph1n"a"\nic5ih8oc4kh3ph1n"a"\nmb8ic16oc10n"a"\nmb8ic16n"a"').stdout
+        self.assertEqual([line.split()[:3] for line in made.splitlines()],
+                         [["conv2d", "a", "2x3x8x8"], ["conv2d", "a_2", "2x5x8x8"], ["linear", "a_3", "8x16"], ["tensor", "a", "8x16"]])
+
     def test_what_is_none_is_refused_with_its_line(self):
         for line, part in REFUSED.items():
             made = problems_of("\n" + line)
