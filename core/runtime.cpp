@@ -184,9 +184,11 @@ Fault* Runtime::fault() {
   return fault_;
 }
 
-DeviceCounts Runtime::counts() {
+DeviceCounts Runtime::counts(bool waits) {
   const std::lock_guard lock(mutex_);
-  for (Timed& t : timed_) take_time(t);
+  for (Timed& t : timed_) {
+    if (t.seconds && (waits || is_done(*t.to))) take_time(t);
+  }
   DeviceCounts now = counts_;
   now.launches = launches_.load(std::memory_order_relaxed);
   now.waits = waits_.load(std::memory_order_relaxed);

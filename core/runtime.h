@@ -172,7 +172,8 @@ class Runtime {
   void release_idle_memory();
   /// Where kernels report errors in their input values.
   Fault* fault();
-  DeviceCounts counts();
+  /// What it has done so far. The time of copies that are under way is in it only if it is waited for.
+  DeviceCounts counts(bool waits = true);
 
  protected:
   virtual void do_copy(void* to, const void* from, size_t bytes, Direction, Stream) = 0;

@@ -208,6 +208,13 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
   return best;
 }
 
+// In order, without those that have taken the device along.
+std::vector<Candidates::Candidate> not_lost(const PreparedKernel& p, const Candidates& candidates) {
+  std::vector<Candidates::Candidate> order = in_order(p, candidates, p.policy.kernels);
+  std::erase_if(order, [&](const auto& c) { return is_lost_by(c.algorithm, p); });
+  return order;
+}
+
 struct Offered {
   std::mutex mutex;
   std::set<std::string> names;
@@ -281,7 +288,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
   Maker make(p);
   const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
-  Made made = is_measured ? measured(p, candidates, make) : first_of(in_order(p, candidates, p.policy.kernels), make);
+  Made made = is_measured ? measured(p, candidates, make) : first_of(not_lost(p, candidates), make);
   if (!made.kernel) fail_without_kernel(p, candidates, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;

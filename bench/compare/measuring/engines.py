@@ -34,8 +34,9 @@ print(next(d.version for name in sys.argv[1:] for d in m.distributions(name=name
 
 
 def untold():
-    """The environment without what tells the libraries anything."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(TOLD)} | {"PYTHONPATH": str(BENCH)}
+    """The environment without what tells the libraries anything. Packages may lie where the caller says, behind ours."""
+    folders = [str(BENCH), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {k: v for k, v in os.environ.items() if not k.startswith(TOLD)} | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(folders))}
 
 
 @functools.cache
