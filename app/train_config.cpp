@@ -15,8 +15,7 @@ namespace {
 
 std::string workspace_text() {
   const size_t limit = workspace_limit(Device());
-  return limit == std::numeric_limits<size_t>::max() ? "default"
-                                                     : std::to_string(limit / 1'000'000);
+  return limit == std::numeric_limits<size_t>::max() ? "default" : std::to_string(limit / 1'000'000);
 }
 
 }  // namespace

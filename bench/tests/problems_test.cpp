@@ -96,8 +96,9 @@ TEST(ProblemsTest, RefusesWithTheLine) {
 
 TEST(ProblemsTest, ANameIsOfOneProblemOfAnOp) {
   EXPECT_EQ(parsed("tensor a 4x4\nmatmul a 4x4 4x4\nlinear a 4x8 3x8\npool2d a 1x1x4x4 kernel=2\n").size(), 4u);
-  EXPECT_NE(test::error_of([&] { parsed("linear a 4x8 3x8\nconv2d a 1x3x8x8 4x3x3x3\n"); })
-                .find("test, line 2: there is another layer a; give each a name of its own"),
+  EXPECT_NE(test::error_of([&] {
+              parsed("linear a 4x8 3x8\nconv2d a 1x3x8x8 4x3x3x3\n");
+            }).find("test, line 2: there is another layer a; give each a name of its own"),
             std::string::npos);
   Problems p = parsed("tensor a 4x4\n");
   EXPECT_THROW(p.read("tensor a 5x5\n", "another file"), Error);

@@ -51,8 +51,8 @@ std::string where(Device d) {
 nlohmann::ordered_json environment_json(Device d) {
   std::vector<std::string> libraries = library_versions();
   for (std::string& of_device : device_library_versions(d)) libraries.push_back(std::move(of_device));
-  nlohmann::ordered_json j{{"plumbline", version()},  {"processor", cpu_model()}, {"isa", cpu_isa()},
-                           {"libraries", libraries},  {"threads", threads()},     {"compiler", __VERSION__},
+  nlohmann::ordered_json j{{"plumbline", version()}, {"processor", cpu_model()}, {"isa", cpu_isa()},
+                           {"libraries", libraries}, {"threads", threads()},     {"compiler", __VERSION__},
                            {"device", to_string(d)}};
   if (!d.is_cpu()) j["device_name"] = runtime_of(d).properties().name;
   return j;

@@ -297,7 +297,7 @@ check "an hour and more" [ "$errors" = "run: that is more than 60 minutes; make 
 
 # ---- the suite for a GPU
 ready_machine
-stub timeout '"${@:2}"' && stub tail '' && ln -sf "$(type -P basename)" "$work/bin"
+stub timeout '"${@:4}"' && stub tail '' && ln -sf "$(type -P basename)" "$work/bin"
 programs=$work/programs
 mkdir "$programs"
 where="say where to: scripts/gpu_suite OUT, and --programs DIR, --rehearse, --parts REGEX or --seconds N if need be"
@@ -317,13 +317,13 @@ done
 # plumb trains twice alike.
 stub plumb 'echo "finds $LD_LIBRARY_PATH" >>"$WORK/called"
 while [ $# -gt 0 ]; do if [ "$1" = --csv ]; then echo "1,$RANDOM,0.5" >"$2"; fi; shift; done' && mv "$work/bin/plumb" "$programs"
-mkdir -p "$programs/lib" "$work/nvidia/cudnn/lib"
-stub python3 '[[ $* != *"import nvidia"* ]] || echo "$WORK/nvidia"'
+mkdir -p "$programs/lib" "$work/nvidia/cudnn/lib" "$work/of the user/nvidia/cublas/lib"
+stub python3 '[[ $* != *"import nvidia"* ]] || printf "%s\n" "$WORK/nvidia" "$WORK/of the user/nvidia"'
 accepts_calling "a GPU" "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.0.json\$" gpu_suite out --programs programs
-check "a GPU" called "^finds $programs/lib:$work/nvidia/cudnn/lib"
+check "a GPU" called "^finds $programs/lib:$work/of the user/nvidia/cublas/lib:$work/nvidia/cudnn/lib"
 check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
 check "a GPU" called "^plumb train alexnet --device cuda .*--batch 5000 .*--json $work/out/"
-check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16_tf32.json "
+check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16.fc_tf32.json "
 check "a GPU" says "sanitizer: left out: there is no compute-sanitizer on this machine"
 check "a GPU" grep -q "^status 0, [0-9]* s, at [0-9:]*\$" "$work/out/tests.done"
 accepts_without "some parts" "^plumb_(test|bench)" gpu_suite some --programs programs --parts 'device|profile_.*_f32'
@@ -331,7 +331,7 @@ check "some parts" [ -e "$work/some/profile_vgg16_f32.done" ]
 check "some parts" [ ! -e "$work/some/profile_vgg16_tf32.done" ]
 accepts_without "no time" "^plumb_(test|bench)" gpu_suite late --programs programs --seconds 0
 check "no time" says "; the same command does them"
-accepts_without "parts that are done" "^(timeout|plumb_test)" gpu_suite out --programs programs
+accepts_without "parts that are done" "^(timeout -k 30|plumb_test)" gpu_suite out --programs programs
 rm "$work/out/tests.done"
 stub plumb_test_gpu_cases 'exit 1' && mv "$work/bin/plumb_test_gpu_cases" "$programs"
 refuses "a part that fails" "parts that failed: 1; their .log says why" gpu_suite out --programs programs
