@@ -288,10 +288,13 @@ class Session:
                 found.ledger = str(reason)
             except Refused as refusal:
                 found.ledger, found.apart_refusal = str(refusal), refusal
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        pool = concurrent.futures.ThreadPoolExecutor(2)
+        try:
             for (found, file, _), ledger in zip(seen, pool.map(lambda s: ledger_of(s[1], s[2]), seen)):
                 found.ledger = ledger
                 file.unlink(missing_ok=True)
+        finally:
+            pool.shutdown(cancel_futures=True)  # an interrupt waits for those that are being read, and for no others
 
     def close_workers(self):
         """Ends all workers but the oracle, and what memory they hold."""
