@@ -79,7 +79,7 @@ void TrainReport::begin_epoch() {
 void TrainReport::add_step(double ms) {
   json_["steps_ms"].push_back(ms);
   if (!runtime_) return;
-  const DeviceCounts now = runtime_->counts(false);  // the host goes on: what is not done counts for the next step
+  const DeviceCounts now = runtime_->counts(false);  // the host goes on: what is not done counts for a later step
   moved_.push_back(now - std::exchange(seen_, now));
 }
 

@@ -100,7 +100,7 @@ class FileReporter final : public benchmark::JSONReporter {
  public:
   void Finalize() override {
     JSONReporter::Finalize();
-    if (!GetOutputStream().flush()) error_ = errno;
+    if (!GetOutputStream().flush()) error_ = errno ? errno : EIO;
   }
   void check_written(const std::string& file) const {
     PLUMB_CHECK(error_ == 0, "--benchmark_out {} cannot be written: {}", file, std::strerror(error_));

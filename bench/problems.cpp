@@ -80,7 +80,7 @@ void check_is_new(const Line& l, const Problems& all) {
   const bool is_there = has_weights        ? has_name(all.conv2d) || has_name(all.linear)
                         : l.op == "matmul" ? has_name(all.matmul)
                         : l.op == "pool2d" ? has_name(all.pool2d)
-                                           : has_name(all.tensor);
+                                           : l.op == "tensor" && has_name(all.tensor);
   PLUMB_CHECK(!is_there, "there is another {} {}; give each a name of its own", has_weights ? "layer" : l.op, l.name);
 }
 

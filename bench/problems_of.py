@@ -10,7 +10,7 @@ A line of a file, or of the standard input, is one of
     250x64x32x32n"name"                  benchdnn: a tensor
     700 161 1 4 32 20 5 0 0 2 2          DeepBench: w h c n k filter_w filter_h pad_w pad_h stride_w stride_h
     1760 16 1760 0 0                     DeepBench: m n k a_t b_t, column-major
-'#' begins a comment, words that begin with '-' are options of benchdnn's, std::make_tuple(...) is DeepBench's own way to write
+What comes twice is left out, and a name that another problem of its op has gets a number. '#' begins a comment, words that begin with '-' are options of benchdnn's, std::make_tuple(...) is DeepBench's own way to write
 a line. What a problem must be for the op itself, plumb_bench_ops says.
 """
 

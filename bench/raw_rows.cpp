@@ -110,8 +110,8 @@ Found search(const std::vector<Job>& jobs) {
 std::shared_ptr<VendorRun> fastest_of(const Path& path, const std::vector<Job>& jobs) {
   static auto* all = new std::map<std::string, Found>;
   const std::string work = path.op + "/" + path.direction + "/" + path.device + "/" + path.dtype + "/" + path.problem;
-  const auto [at, is_new] = all->try_emplace(work);
-  if (is_new) at->second = search(jobs);
+  auto at = all->find(work);
+  if (at == all->end()) at = all->emplace(work, search(jobs)).first;
   const Found& found = at->second;
   std::shared_ptr<VendorRun> fastest;
   if (found.algorithm.empty()) return fastest;

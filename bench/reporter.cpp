@@ -86,7 +86,7 @@ void RoofReporter::Finalize() {
     }
   }
   to_->Finalize();
-  if (!GetOutputStream().flush()) error_ = errno;
+  if (!GetOutputStream().flush()) error_ = errno ? errno : EIO;
 }
 
 void RoofReporter::check_written(const std::string& file) const {

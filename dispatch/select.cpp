@@ -72,7 +72,7 @@ class Maker {
   size_t limit_, least_beyond_ = kNoLimit;
 };
 
-// That a candidate took the device along when it was measured, among the results of measuring: no process tries
+// That a candidate took the device along when it was measured, among the results of measuring: no process measures
 // it again, whichever kernels it may choose from.
 constexpr char kLost[] = "lost";
 std::string loss_by(const std::string& algorithm, const PreparedKernel& p) {
@@ -208,13 +208,6 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
   return best;
 }
 
-// In order, without those that have taken the device along.
-std::vector<Candidates::Candidate> not_lost(const PreparedKernel& p, const Candidates& candidates) {
-  std::vector<Candidates::Candidate> order = in_order(p, candidates, p.policy.kernels);
-  std::erase_if(order, [&](const auto& c) { return is_lost_by(c.algorithm, p); });
-  return order;
-}
-
 struct Offered {
   std::mutex mutex;
   std::set<std::string> names;
@@ -288,7 +281,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
   Maker make(p);
   const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
-  Made made = is_measured ? measured(p, candidates, make) : first_of(not_lost(p, candidates), make);
+  Made made = is_measured ? measured(p, candidates, make) : first_of(in_order(p, candidates, p.policy.kernels), make);
   if (!made.kernel) fail_without_kernel(p, candidates, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;

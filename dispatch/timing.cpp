@@ -114,7 +114,7 @@ double least_seconds(Device device, Run run, Until until, const TimedOptions& op
 }
 
 Fastest fastest_of(Device device, const std::vector<Run>& ways) {
-  constexpr double kFarBehind = 1.5, kPlain = 3, kLaunch = 50e-6, kEnough = 0.02;
+  constexpr double kFarBehind = 1.5, kPlain = 3, kLaunch = 50e-6, kShort = 1e-3, kEnough = 0.02;
   // A replay on a device is long beside what disturbs it: of few rounds one knows who cannot win.
   constexpr double kBehind = 1.15, kJustBehind = 1.04;
   const auto most_behind = [&](int rounds) {
@@ -144,13 +144,14 @@ Fastest fastest_of(Device device, const std::vector<Run>& ways) {
   double best = kNever;
   for (size_t i = 0; i < ways.size(); ++i) {
     if (!works[i] || least[i] > most) continue;
-    // Several runs, so that one slow moment or a cold start drops no way; two, where both are far too slow. A replay is
-    // of many.
+    // Several runs, so that one slow moment or a cold start drops no way; two, where both are long and far too slow. A
+    // replay is of many.
     try_way(i, [&](size_t way) {
       const auto least_of_runs = [&](int runs) { return spread_of(*works[way], {{runs}, {1, kEnough}}).least; };
       least[way] = least_of_runs(2);
       best = std::min(best, least[way]);
-      if (device.is_cpu() && least[way] < kEnough / 2 && least[way] <= kPlain * best)
+      const bool may_be_near = least[way] < kShort || least[way] <= kPlain * best;
+      if (device.is_cpu() && may_be_near && least[way] < kEnough / 2)
         least[way] = std::min(least[way], least_of_runs(3));
     });
   }

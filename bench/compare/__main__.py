@@ -74,13 +74,15 @@ def engines_of(a):
     if not 1 <= a.threads <= (os.cpu_count() or 1):
         raise BadInput(f"--threads {a.threads}: use 1 to {os.cpu_count()}")
     programs = {k: v for k, v in (p.split("=", 1) for p in a.programs) if pathlib.Path(v).exists()}
+    callers = []
     for word in getattr(a, "python", ()):
         framework, _, path = word.partition("=")
         path = path and str(seen_from_the_caller(path))
         if framework not in FRAMEWORKS or not os.access(path, os.X_OK):
             raise BadInput(f"--python {word}: use FRAMEWORK=PATH, of {', '.join(FRAMEWORKS)}, PATH being a Python that can be run")
         programs[framework] = path
-    return Engines(programs, a.threads, a.tcmalloc, device=getattr(a, "device", "cpu"))
+        callers.append(framework)
+    return Engines(programs, a.threads, a.tcmalloc, device=getattr(a, "device", "cpu"), callers=tuple(callers))
 
 
 def check_plumbline(engines):

@@ -70,7 +70,7 @@ TEST(TimingTest, WhatIsPlainlyTooSlowHasTwoRuns) {
   int runs_of_slow = 0, runs_of_near = 0;
   const detail::Run fast = [](Runtime::Stream) { sleep_ms(1); };
   const detail::Run slow = [&](Runtime::Stream) { ++runs_of_slow, sleep_ms(5); };
-  const detail::Run near = [&](Runtime::Stream) { ++runs_of_near, sleep_ms(2); };
+  const detail::Run near = [&](Runtime::Stream) { ++runs_of_near, sleep_ms(2.5); };
 
   EXPECT_EQ(detail::fastest_of(Device(), {fast, slow, near}).index, 0u);
 

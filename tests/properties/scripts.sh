@@ -320,7 +320,7 @@ while [ $# -gt 0 ]; do if [ "$1" = --csv ]; then echo "1,$RANDOM,0.5" >"$2"; fi;
 mkdir -p "$programs/lib" "$work/nvidia/cudnn/lib" "$work/of the user/nvidia/cublas/lib"
 stub python3 '[[ $* != *"import nvidia"* ]] || printf "%s\n" "$WORK/nvidia" "$WORK/of the user/nvidia"'
 accepts_calling "a GPU" "^plumb_test_gpu_cases .*--gtest_output=json:$work/out/cases.0.json\$" gpu_suite out --programs programs
-check "a GPU" called "^finds $programs/lib:$work/of the user/nvidia/cublas/lib:$work/nvidia/cudnn/lib"
+check "a GPU" called "^finds $programs/lib:$work/nvidia/cudnn/lib:$work/of the user/nvidia/cublas/lib"
 check "a GPU" called "^plumb train vgg16 --device cuda .*--dtype bf16 --mode captured .*--json $work/out/"
 check "a GPU" called "^plumb train alexnet --device cuda .*--batch 5000 .*--json $work/out/"
 check "a GPU" called "^plumb_bench_ops --device cuda --dtypes tf32 .*--benchmark_out=$work/out/ops_vgg16.fc_tf32.json "

@@ -33,18 +33,19 @@ print(next(d.version for name in sys.argv[1:] for d in m.distributions(name=name
 """
 
 
-def untold():
-    """The environment without what tells the libraries anything. Packages may lie where the caller says, behind ours."""
-    folders = [str(BENCH), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+def untold(is_callers=False):
+    """The environment without what tells the libraries anything. The packages of a Python of the caller's may lie where PYTHONPATH says; those
+    of the environments that are installed here come from nowhere else."""
+    folders = [str(BENCH), *(f for f in os.environ.get("PYTHONPATH", "").split(os.pathsep) if is_callers and f)]
     return {k: v for k, v in os.environ.items() if not k.startswith(TOLD)} | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(folders))}
 
 
 @functools.cache
-def version_of(program, distributions):
+def version_of(program, distributions, is_callers=False):
     """The version that a worker would say, without the seconds that a framework takes to start; None where it is not known so."""
     if not distributions:
-        return (hello_of((program, "--threads", "1"), tuple(untold().items())) or {}).get("version")
-    return said_by((program, "-c", ASK_VERSION, *distributions), untold()).strip() or None
+        return (hello_of((program, "--threads", "1"), tuple(untold(is_callers).items())) or {}).get("version")
+    return said_by((program, "-c", ASK_VERSION, *distributions), untold(is_callers)).strip() or None
 
 
 @functools.cache
@@ -84,13 +85,14 @@ class Variant:
 class Engines:
     """Where the programs are: {"plumbline": path of plumb_bench_worker, "torch": path of a Python, ...}."""
 
-    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu", settings=None):
+    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu", settings=None, callers=()):
+        self.callers = callers  # those whose Python the caller has named
         self.programs, self.threads, self.tcmalloc, self.device = programs, threads, tcmalloc, device
         self.settings = settings or {}  # of the environment of every worker
         self.modules = modules or {}  # {engine: its file in workers/}, where the names differ
 
     def with_settings(self, **settings):
-        return Engines(self.programs, self.threads, self.tcmalloc, self.modules, self.device, {**self.settings, **settings})
+        return Engines(self.programs, self.threads, self.tcmalloc, self.modules, self.device, {**self.settings, **settings}, self.callers)
 
     def has(self, engine):
         return engine in self.programs
@@ -106,7 +108,7 @@ class Engines:
     def version(self, engine):
         """The version that is there, as its records would have it; None where it is not known before it starts."""
         distributions = () if engine == "plumbline" else DISTRIBUTIONS.get(self.modules.get(engine, engine))
-        return version_of(str(self.programs[engine]), distributions) if self.has(engine) and distributions is not None else None
+        return version_of(str(self.programs[engine]), distributions, engine in self.callers) if self.has(engine) and distributions is not None else None
 
     def missing_device(self):
         """Why no engine can run on the device, in a sentence; None where each must say for itself."""
@@ -122,13 +124,13 @@ class Engines:
         """(words, environment) of a worker that is told nothing: neither threads, nor by the environment."""
         if engine == "plumbline":
             return [str(self.programs[engine])], untold()
-        return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], untold()
+        return [str(self.programs[engine]), "-m", "compare.workers", self.modules.get(engine, engine), "--threads", "0"], untold(engine in self.callers)
 
     def command(self, variant, device=None):
         """(words, environment) of a worker, on another device than the engines' if one is named. OpenMP's threads have a processor each:
         else the system runs two of them on one now and then, for a whole turn. oneDNN tells the profiler the names of the code that it
         makes."""
-        environment = {**untold(), **AWAKE_FOR_A_MOMENT, "OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "true",
+        environment = {**untold(variant.engine in self.callers), **AWAKE_FOR_A_MOMENT, "OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "true",
                        "ONEDNN_JIT_PROFILE": "2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", **self.settings}
         if variant.allocator:
             environment["LD_PRELOAD"] = self.tcmalloc

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compare.measuring.engines import TOLD, Variant
+from compare.measuring.engines import BENCH, TOLD, Variant
 
 SET = {"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "true", "GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1", "ONEDNN_JIT_PROFILE": "2"}
 
@@ -25,6 +25,14 @@ def test_a_worker_is_told_what_the_harness_sets_and_nothing_by_the_users_shell(e
     assert {k: v for k, v in environment.items() if k.startswith(TOLD)} == {**SET, "ONEDNN_VERBOSE": "2"}
     _, environment = engines.untouched(engine)
     assert not any(k.startswith(TOLD) for k in environment)
+
+
+def test_packages_of_the_users_are_for_the_pythons_that_the_user_named(engines, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    folders = [engines.command(Variant("fake", "good"))[1]["PYTHONPATH"].split(":")]
+    engines.callers = ("fake",)
+    folders += [engines.with_settings().command(Variant("fake", "good"))[1]["PYTHONPATH"].split(":"), engines.untouched("fake")[1]["PYTHONPATH"].split(":")]
+    assert folders == [[str(BENCH)], [str(BENCH), "/theirs"], [str(BENCH), "/theirs"]]
 
 
 @pytest.mark.parametrize("engine", ["plumbline", "fake", "another"])
