@@ -203,7 +203,7 @@ class Runtime {
   std::mutex mutex_;  // guards what follows
   Fault* fault_ = nullptr;
   DeviceCounts counts_;
-  std::array<Timed, 32> timed_;  // copies of several steps that the host is ahead
+  std::array<Timed, 8> timed_;
   std::unique_ptr<RuntimeEvent> handed_over_;  // where a peer's stream and this one meet; under the lock of peers
   size_t next_timed_ = 0;
   std::atomic<int64_t> launches_{0}, waits_{0};

@@ -30,8 +30,9 @@ def test_a_worker_is_told_what_the_harness_sets_and_nothing_by_the_users_shell(e
 def test_packages_of_the_users_are_for_the_pythons_that_the_user_named(engines, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/theirs")
     folders = [engines.command(Variant("fake", "good"))[1]["PYTHONPATH"].split(":")]
-    engines.callers = ("fake",)
-    folders += [engines.with_settings().command(Variant("fake", "good"))[1]["PYTHONPATH"].split(":"), engines.untouched("fake")[1]["PYTHONPATH"].split(":")]
+    named = engines.with_settings()
+    named.callers = ("fake",)
+    folders += [named.with_settings().command(Variant("fake", "good"))[1]["PYTHONPATH"].split(":"), named.untouched("fake")[1]["PYTHONPATH"].split(":")]
     assert folders == [[str(BENCH)], [str(BENCH), "/theirs"], [str(BENCH), "/theirs"]]
 
 
