@@ -44,12 +44,16 @@ std::string read_all(int fd) {
   return text;
 }
 
+// A terminal and the end that programs write to.
+struct Terminal {
+  int terminal = posix_openpt(O_RDWR | O_NOCTTY), end = -1;
+  Terminal() {
+    if (grantpt(terminal) == 0 && unlockpt(terminal) == 0) end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  }
+};
+
 TEST(ProgressBarTest, IsDrawnOnATerminalAndWipedAway) {
-  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(terminal, 0);
-  ASSERT_EQ(grantpt(terminal), 0);
-  ASSERT_EQ(unlockpt(terminal), 0);
-  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  const auto [terminal, end] = Terminal();
   ASSERT_GE(end, 0);
   {
     const ErrorsTo redirected(end);
@@ -63,11 +67,7 @@ TEST(ProgressBarTest, IsDrawnOnATerminalAndWipedAway) {
 }
 
 TEST(ProgressBarTest, OfATerminalThatWasClosedNothingElseEnds) {
-  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(terminal, 0);
-  ASSERT_EQ(grantpt(terminal), 0);
-  ASSERT_EQ(unlockpt(terminal), 0);
-  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  const auto [terminal, end] = Terminal();
   ASSERT_GE(end, 0);
   {
     const ErrorsTo redirected(end);
