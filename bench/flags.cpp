@@ -3,6 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 
 #include "measure/command/values.h"
@@ -70,6 +72,15 @@ Filter::~Filter() { regfree(&regex_); }
 
 bool Filter::selects(const std::string& path) const {
   return (regexec(&regex_, path.c_str(), 0, nullptr, 0) == 0) != is_negated_;
+}
+
+int error_of_flush(std::ostream& file) {
+  if (file.flush()) return 0;
+  return errno ? errno : EIO;  // of the write before, if that had failed already
+}
+
+void check_flushed(const std::string& file, int error) {
+  PLUMB_CHECK(error == 0, "--benchmark_out {} cannot be written: {}", file, std::strerror(error));
 }
 
 void check_selected(const std::vector<std::string>& paths, const std::string& filter) {

@@ -4,6 +4,7 @@
 
 #include <regex.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ std::string flag(const std::vector<std::string>& flags, const std::string& name,
 void check_flags(const std::vector<std::string>& flags, const std::vector<command::NamedFile>& inputs = {});
 /// Hands the flags to Google Benchmark, which keeps the pointer `program`. Throws a sentence for one that is unknown.
 void initialize(char* program, std::vector<std::string> flags);
+
+/// Flushes the file of --benchmark_out: 0, or as in errno why it could not be written. For a reporter's Finalize, after
+/// which Google Benchmark closes it.
+int error_of_flush(std::ostream& file);
+/// Throws, naming the file, if there was such an error.
+void check_flushed(const std::string& file, int error);
 
 /// What --benchmark_filter selects: the paths in which an extended regular expression is found, or with '-' before it
 /// the others; all for "" and "all".

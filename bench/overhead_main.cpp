@@ -2,9 +2,6 @@
 // tape, captured. compare/overhead/libtorch_overhead.cpp has the same rows for libtorch.
 #include <benchmark/benchmark.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "bench/flags.h"
 #include "core/context.h"
 #include "core/stopwatch.h"
@@ -100,11 +97,9 @@ class FileReporter final : public benchmark::JSONReporter {
  public:
   void Finalize() override {
     JSONReporter::Finalize();
-    if (!GetOutputStream().flush()) error_ = errno ? errno : EIO;
+    error_ = error_of_flush(GetOutputStream());
   }
-  void check_written(const std::string& file) const {
-    PLUMB_CHECK(error_ == 0, "--benchmark_out {} cannot be written: {}", file, std::strerror(error_));
-  }
+  void check_written(const std::string& file) const { check_flushed(file, error_); }
 
  private:
   int error_ = 0;

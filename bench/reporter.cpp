@@ -1,11 +1,10 @@
 #include "bench/reporter.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <utility>
 
+#include "bench/flags.h"
 #include "bench/roof_book.h"
 
 namespace plumb::bench {
@@ -86,12 +85,10 @@ void RoofReporter::Finalize() {
     }
   }
   to_->Finalize();
-  if (!GetOutputStream().flush()) error_ = errno ? errno : EIO;
+  error_ = error_of_flush(GetOutputStream());
 }
 
-void RoofReporter::check_written(const std::string& file) const {
-  PLUMB_CHECK(error_ == 0, "--benchmark_out {} cannot be written: {}", file, std::strerror(error_));
-}
+void RoofReporter::check_written(const std::string& file) const { check_flushed(file, error_); }
 
 int judge() {
   const RowCounts counts = row_counts();
