@@ -5,6 +5,7 @@ turn tell whether one sleeps while the other runs, and weights that one side has
 """
 
 import dataclasses
+import itertools
 import os
 from unittest import mock
 
@@ -29,7 +30,7 @@ class Finding:
     text: str
 
 
-def known(op, inputs, y, **figures):
+def known(op, inputs, **figures):
     node = {"op": op, "inputs": {n: n for n in inputs}, "output": "y", "attributes": figures.pop("attributes", {})}
     return Problem("op", op, op, "forward", (node,), inputs, "y", (), batch=1, **figures)
 
@@ -40,11 +41,11 @@ PRODUCT = (256, 512), (384, 512)
 
 
 def spin():
-    return known("spin", {"x": Tensor((1, 4))}, (1, 4), attributes={"seconds": SPIN_S}, bytes=32.0)
+    return known("spin", {"x": Tensor((1, 4))}, attributes={"seconds": SPIN_S}, bytes=32.0)
 
 
 def copy(broken):
-    return known("copy", {"x": COPY}, COPY.shape, bytes=(4.0 if broken == "bytes" else 8.0) * COPY.count)
+    return known("copy", {"x": COPY}, bytes=(4.0 if broken == "bytes" else 8.0) * COPY.count)
 
 
 def product(broken):
@@ -138,18 +139,6 @@ def interleaved(all_found):
     """No two turns overlap, and the workers alternate."""
     turns = sorted((r["began"], r["ended"], i) for i, f in enumerate(all_found) for r in f.replies)
     overlap = sum(b[0] < a[1] for a, b in zip(turns, turns[1:]))
-    longest = max((sum(1 for _ in run) for run in runs(i for _, _, i in turns)), default=0)
+    longest = max((len(list(run)) for _, run in itertools.groupby(i for _, _, i in turns)), default=0)
     good = overlap == 0 and longest <= 2
     return Finding("turns: A B A B, one at a time", good, f"{overlap} overlap, and at most {longest} of one follow each other")
-
-
-def runs(items):
-    last, members = object(), []
-    for item in items:
-        if item != last and members:
-            yield members
-            members = []
-        members.append(item)
-        last = item
-    if members:
-        yield members

@@ -62,12 +62,12 @@ def run(bench):
         bench.train(NAME, cell.problem(limit, epochs), sides, functools.partial(images.write, cell.network, cell.top, limit), epochs, SCORED)
 
 
-def trains(values, classes, scored=SCORED):
+def trains(values, classes):
     """Whether a training rises above guessing, and a word for the reason if it does not."""
     if any(v is None or math.isnan(v) for v in values):
         return False, "the loss is not finite"
     chance = 1 / classes
-    most = chance + 5 * math.sqrt(chance * (1 - chance) / scored)
+    most = chance + 5 * math.sqrt(chance * (1 - chance) / SCORED)
     return (True, "") if max(values) > most else (False, f"never above {most:.3f}, which guessing may reach")
 
 

@@ -190,7 +190,7 @@ class Session:
         found.watched.append(watch)
         found.disturbed += watch.reasons()
 
-    def wait_for_sleep(self, patience_s=2.0, still_s=0.02):
+    def wait_for_sleep(self, patience_s=2.0):
         """What a side frees behind its reply, after a long turn, must not meet the next one's."""
         pids, end = [w.process.pid for w in self.all_workers()], time.perf_counter() + patience_s
         used = None
@@ -200,7 +200,7 @@ class Session:
             if now == used:
                 return
             used = now
-            time.sleep(still_s)
+            time.sleep(0.02)
 
     def run_in_turn(self, able, plan):
         """Rounds, and further ones while anything is spread too far: a burst of other work then is no quartile any more."""
@@ -221,14 +221,14 @@ class Session:
                         found.refusal = refusal
             number += 1
 
-    def measure(self, problem, variants, plan, inject=None):
+    def measure(self, problem, variants, plan):
         """[Measured], in the order of the variants: prepared one by one, then run in turn."""
         self.start_all(variants)
         try:
             inputs, expected = self.make(problem)
         except Refused as refusal:
             return self.without_reference(problem, variants, refusal)
-        all_found = [self.prepare(problem, v, inputs, expected, (inject or {}).get(v)) for v in variants]
+        all_found = [self.prepare(problem, v, inputs, expected) for v in variants]
         able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
         before = self.oracle.ask("pulse")["seconds"]
         self.run_in_turn(able, plan)

@@ -10,6 +10,7 @@ from scipy import stats
 SAME = 0.03  # ratios this close to 1 are no difference that anybody should act on
 MOST_SPREAD = 0.2  # of the quartiles; beyond, a median is not trusted
 RESAMPLES, CONFIDENCE = 2000, 0.95
+SEED = 1  # of what is drawn: the same records give the same intervals
 LEAST = 3  # rounds, that have an interval
 FEW = 9  # rounds, below which those that are drawn anew cannot tell 95 %: of three, the range is an interval of 75 %, of seven what they give is one of 87 %
 
@@ -46,20 +47,20 @@ class Ratio:
         return "same" if self.low >= 1 - 2 * SAME and self.high <= 1 + 2 * SAME else "ambiguous"
 
 
-def ratio_of(first, second, seed=1):
+def ratio_of(first, second):
     """The ratio of medians of two lists of rounds (lists of samples); rounds are drawn together, as they were run in turn. Of few
     rounds, the interval is at least Student's of the logarithms of their ratios."""
     rounds = min(len(first), len(second))
     a, b = medians(first[:rounds]), medians(second[:rounds])
-    drawn = np.random.default_rng(seed).integers(0, rounds, (RESAMPLES, rounds))
+    drawn = np.random.default_rng(SEED).integers(0, rounds, (RESAMPLES, rounds))
     logs = np.log(b / a)
     return interval_of(a, b, drawn, drawn, logs.mean(), logs.std(ddof=1) / np.sqrt(rounds) if rounds > 1 else 0.0, rounds - 1)
 
 
-def ratio_of_runs(first, second, seed=1):
+def ratio_of_runs(first, second):
     """The same of rounds of two runs, which were not in turn: each run's are drawn by themselves, and of few, the interval is at least Welch's."""
     a, b = medians(first), medians(second)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     drawn = [rng.integers(0, len(x), (RESAMPLES, len(x))) for x in (a, b)]
     return interval_of(a, b, *drawn, *welch(a, b))
 

@@ -92,12 +92,12 @@ def attributes_of(kind, said):
     return dict(said)
 
 
-def op_problem(op, name, inputs, attributes, y, flops=0.0, gradients=None, kind_of_dy=True):
+def op_problem(op, name, inputs, attributes, y, flops=0.0, gradients=None):
     """The forward problem; `y` is the output's shape."""
     node = {"op": op, "inputs": {n: n for n in inputs}, "output": "y", "attributes": attributes}
     gradients = tuple(n for n, t in inputs.items() if not t.classes) if gradients is None else gradients
     tensors = dict(inputs)
-    if gradients and kind_of_dy:
+    if gradients:
         tensors["dy"] = Tensor(tuple(y))
     whole, own = (sum(t.count for t in inputs.values() if bool(t.classes) == is_whole) for is_whole in (True, False))
     written = math.prod(y) * (I64 if op == "argmax" else SIZE["f32"])

@@ -4,8 +4,10 @@ import itertools
 import pathlib
 
 import jinja2
+import pandas as pd
 
 from . import verdict
+from .means import means
 
 TEMPLATE = pathlib.Path(__file__).with_name("imported.html.j2")
 UNKNOWN = "unknown"
@@ -39,13 +41,14 @@ def row_of(subject):
 
 def cell(record, microseconds):
     if record["status"] != "measured":
-        return {"text": "N/A", "small": record["reason"]}
+        return {"text": "N/A", "small": record["reason"], "seconds": None}
     rate = f"{record['gflops']:.4g} GFLOP/s" if record.get("gflops") else f"{record['gbytes']:.3g} GB/s" if record.get("gbytes") else None
     samples = sum(len(r) for r in record.get("rounds_s", []))
     accuracy = [a for a in record.get("accuracy") or [] if a is not None]
     small = [rate, f"{samples} samples" if samples > 1 else None, f"accuracy at last {accuracy[-1]:g}" if accuracy else None,
              (record["imported"] or {}).get("note")]
-    return {"text": microseconds(record["median_s"]) if record.get("median_s") else "–", "small": "; ".join(s for s in small if s)}
+    seconds = record.get("median_s")
+    return {"text": microseconds(seconds) if seconds else "–", "small": "; ".join(s for s in small if s), "seconds": seconds or None}
 
 
 def table_of(records, microseconds):
@@ -62,6 +65,19 @@ def table_of(records, microseconds):
     return list(columns), list(rows.values())
 
 
+def means_of(columns, rows, microseconds):
+    """How many rows all columns have, and by column how many it has and the means of its times, or nothing where there is nothing beside."""
+    grid = pd.DataFrame({c: [cells[c]["seconds"] if c in cells else None for _, cells in rows] for c in columns}, dtype=float)
+    grid = grid.dropna(axis="columns", how="all")  # accuracies have no time
+    if len(grid.columns) < 2:
+        return None
+    table = means(grid)
+    paired = int(table["paired_cells"].iloc[0])
+    texts = {c: {k: microseconds(t[k]) if k == "mean" or paired else "–" for k in ("mean", "paired_mean", "paired_geometric")} | {"cells": int(t["cells"])}
+             for c, t in table.to_dict("index").items()}
+    return {"paired": paired, "columns": texts}
+
+
 def html(records, microseconds):
     """The section of the page, or nothing."""
     machines = []
@@ -71,6 +87,7 @@ def html(records, microseconds):
         title = e["processor"] if e.get("processor", UNKNOWN) != UNKNOWN else "A machine that the file does not name"
         details = [f"{e[k]} {k}" for k in ("processors", "threads") if e.get(k)] + ([f"host {e['host']}"] if e.get("host") else [])
         machines.append({"title": title, "details": ", ".join(details), "columns": columns, "rows": rows,
+                         "means": means_of(columns, rows, microseconds),
                          "sources": sorted({f"{r['imported']['source']} ({r['imported']['format']})" for r in own}),
                          "commands": sorted({(r["run"].get("command") or "", r["run"]["started"]) for r in own})})
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
