@@ -7,7 +7,6 @@
 #include "kernels/cpu/conv2d/tap_weights.h"
 #include "kernels/cpu/conv2d/window_bands.h"
 #include "kernels/cpu/gemm/amx_block.h"
-#include "kernels/cpu/gemm/pieces.h"
 
 namespace plumb::cpu {
 namespace {
@@ -23,18 +22,11 @@ std::unique_ptr<Kernel> forward(const WindowConv& c, int threads) {
   const size_t bias = pieces.add<float>(c.has_bias ? c.weights.outputs : 0);
   auto kernel = make_kernel(kName, [=, bands = std::move(bands)](const Launch& l) {
     const auto in = [&](size_t i) { return static_cast<const T*>(l.in[i]); };
-    const int64_t taps = c.weights.taps();
     const float* of_columns = nullptr;
     if (c.has_bias) of_columns = widened(piece_at<float>(l, bias), in(2), c.weights.outputs);
     for (int64_t group = 0; group < c.params.groups; ++group) {
-      const int64_t first = group * c.outputs();
-      const MatrixPanels<kBlockColumns, T> b({in(1) + first * taps, 1, taps, taps}, c.outputs());
-      PackedResult y{static_cast<T*>(l.out[0]) + first,
-                     {c.weights.outputs},
-                     of_columns ? of_columns + first : nullptr,
-                     c.params.activation == Activation::kRelu};
-      y.stream = is_large<T>(c.y.numel());
-      bands.run(in(0) + group * c.weights.channels, b, y, piece_at<char>(l, memory));
+      const PackedResult y = c.result(static_cast<T*>(l.out[0]), group, of_columns);
+      bands.run(in(0) + group * c.weights.channels, c.columns(in(1), group), y, piece_at<char>(l, memory));
     }
   });
   kernel->info().workspace_bytes = pieces.bytes();
@@ -82,7 +74,7 @@ std::unique_ptr<Kernel> conv2d_amx_direct(InnerProduct which, const Problem<Conv
   const WindowConv c(which, p);
   if (c.x.dtype != DType::kBf16 || !has_amx() || !c.is_nhwc() || which == InnerProduct::kBackwardWeight) return nullptr;
   auto kernel = which == InnerProduct::kForward ? forward(c, p.threads) : backward_input(c, p.threads);
-  if (kernel && !c.weights.is_either()) kernel->info().packs.push_back({1, c.weights.innermost_channels()});
+  if (kernel) c.ask_for_pack(*kernel);
   return kernel;
 }
 

@@ -7,7 +7,6 @@
 #include "kernels/cpu/conv2d/input_phases.h"
 #include "kernels/cpu/conv2d/tap_weights.h"
 #include "kernels/cpu/gemm/amx_panels.h"
-#include "kernels/cpu/gemm/pieces.h"
 
 namespace plumb::cpu {
 namespace {
@@ -38,9 +37,8 @@ template <class Rows>
 std::unique_ptr<Kernel> forward(const Conv& c, int threads) {
   using T = typename Rows::Element;
   constexpr bool is_f32 = kInWord<T> == 1;
-  const int64_t taps = c.weights.taps();
-  const PackedProducts products(c.params.groups, c.pixels(), c.outputs(), ceil_div(taps, kInWord<T>), threads,
-                                Rows::kForm);
+  const PackedProducts products(c.params.groups, c.pixels(), c.outputs(), ceil_div(c.weights.taps(), kInWord<T>),
+                                threads, Rows::kForm);
   Pieces pieces;
   const size_t panels = pieces.add<float>(products.floats());
   const size_t bias = pieces.add<float>(!is_f32 && c.has_bias ? c.weights.outputs : 0);
@@ -51,16 +49,10 @@ std::unique_ptr<Kernel> forward(const Conv& c, int threads) {
     const float* of_columns = nullptr;
     if (c.has_bias) of_columns = widened(piece_at<float>(l, bias), in(2), c.weights.outputs);
     products.run(piece_at<float>(l, panels), [&](int64_t group, const PackedProduct& product, float* memory) {
-      const int64_t first = group * c.outputs();
       const WindowsAs<Rows> a(windows, in(0) + group * c.weights.channels);
-      const MatrixPanels<kBlockColumns, T> b({in(1) + first * taps, 1, taps, taps}, c.outputs());
-      PackedResult y{static_cast<T*>(l.out[0]) + first,
-                     {c.weights.outputs},
-                     of_columns ? of_columns + first : nullptr,
-                     c.params.activation == Activation::kRelu};
-      if (!is_f32) y.sums = has_sums ? piece_at<float>(l, sums) + first : nullptr;
-      y.stream = is_large<T>(c.y.numel());
-      product.run(a, b, y, memory);
+      PackedResult y = c.result(static_cast<T*>(l.out[0]), group, of_columns);
+      if (!is_f32) y.sums = has_sums ? piece_at<float>(l, sums) + group * c.outputs() : nullptr;
+      product.run(a, c.columns(in(1), group), y, memory);
     });
   });
   kernel->info().workspace_bytes = pieces.bytes();
@@ -159,7 +151,7 @@ std::unique_ptr<Kernel> conv2d_implicit_gemm(InnerProduct which, const Problem<C
   const bool is_f32 = c.x.dtype == DType::kF32;
   if (!is_f32 && !(c.x.dtype == DType::kBf16 && has_amx())) return nullptr;
   auto kernel = is_f32 ? make.operator()<MatrixPanels<kBlockRows>>() : make.operator()<AmxRows>();
-  if (!c.weights.is_either()) kernel->info().packs.push_back({1, c.weights.innermost_channels()});
+  c.ask_for_pack(*kernel);
   return kernel;
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/cpu/conv2d/conv_tensors.h"
 #include "kernels/cpu/conv2d/window_panels.h"
 #include "kernels/cpu/gemm/panels.h"
+#include "kernels/cpu/gemm/pieces.h"
 #include "kernels/cpu/movement/copy_strided.h"
 
 namespace plumb::cpu {
@@ -48,6 +49,26 @@ struct WindowConv : ConvTensors {
   int64_t outputs() const { return weights.outputs / params.groups; }  // of a group
   // What y's pixels see of x, in a group.
   ImageWindows windows() const { return windows_of(x.shape, w.shape, y.shape, params); }
+
+  // A group's weights, channels innermost, as columns of b.
+  template <class T>
+  MatrixPanels<kBlockColumns, T> columns(const T* of_w, int64_t group) const {
+    const int64_t taps = weights.taps();
+    return {{of_w + group * outputs() * taps, 1, taps, taps}, outputs()};
+  }
+  // Where a group's outputs go. The bias is all outputs', or null.
+  template <class T>
+  PackedResult result(T* of_y, int64_t group, const float* bias) const {
+    const int64_t first = group * outputs();
+    PackedResult to{of_y + first, {weights.outputs}, bias ? bias + first : nullptr};
+    to.relu = params.activation == Activation::kRelu;
+    to.stream = is_large<T>(y.numel());
+    return to;
+  }
+  // Has the kernel's weights come with channels innermost.
+  void ask_for_pack(Kernel& kernel) const {
+    if (!weights.is_either()) kernel.info().packs.push_back({1, weights.innermost_channels()});
+  }
 };
 
 /// Some taps of w with channels innermost, as columns of b: at each depth a tap and one of a group's outputs, or in a
