@@ -15,4 +15,12 @@ Tensor to(const Tensor& x, DType dtype);
 /// nothing. Throws while a step is captured, since all its kernels run on one device.
 Tensor to(const Tensor& x, Device device);
 
+namespace detail {
+/// f(x); of f16, in which nothing is computed, rounded from f32.
+template <class F>
+Tensor computed(const Tensor& x, const F& f) {
+  return x.dtype() == DType::kF16 ? to(f(to(x, DType::kF32)), DType::kF16) : f(x);
+}
+}  // namespace detail
+
 }  // namespace plumb

@@ -89,17 +89,31 @@ Tensor run_kind(const KernelKind& kind, const void* attributes, std::initializer
   fail("{}: derivatives beyond the second are not available", op);
 }
 
+// g d(backward of dy at v) / dv. It is linear in g and in dy, which take each other's place.
+Tensor second_of(const UnaryKinds& k, const Attributes& f, const Tensor& g, const Tensor& dy, const Tensor& v) {
+  const auto beside = [&](const Tensor& other) {
+    return [&k, f, other = SavedTensor(other, k.name), v = SavedTensor(v, k.name)](const Tensor& h) {
+      return second_of(k, f, h, other(), v());
+    };
+  };
+  return record(run_kind(*k.second, &f, {g, dy, v}, g.spec()), wrt(g, k.name, beside(dy)), wrt(dy, k.name, beside(g)),
+                wrt(v, k.name, [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }));
+}
+
 Tensor backward_of(const UnaryKinds& k, const Attributes& f, const Tensor& dy, const Tensor& v) {
   PLUMB_CHECK(dy && v && dy.spec() == v.spec(), "{}: dy is {} and what was kept is {}; they must be of one spec",
               k.name, dy ? to_string(dy.spec()) : "an empty tensor", v ? to_string(v.spec()) : "an empty tensor");
-  const auto by_v = [&k, f, dy = SavedTensor(dy, k.name), v = SavedTensor(v, k.name)](const Tensor& g) {
-    return record(run_kind(*k.second, &f, {g, dy(), v()}, g.spec()),
-                  wrt(v(), k.name, [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); }));
-  };
+  Tensor dx = run_kind(*k.backward, &f, {dy, v}, dy.spec());
+  if (k.keeps == Keeps::kNothing) {  // dy stands in v's place, for its spec
+    return record(std::move(dx),
+                  wrt(dy, k.name, [&k, f](const Tensor& g) { return backward_of(k, f, g, g.detached()); }));
+  }
   return record(
-      run_kind(*k.backward, &f, {dy, v}, dy.spec()),
+      std::move(dx),
       wrt(dy, k.name, [&k, f, v = SavedTensor(v, k.name)](const Tensor& g) { return backward_of(k, f, g, v()); }),
-      wrt(v, k.name, by_v));
+      wrt(v, k.name, [&k, f, dy = SavedTensor(dy, k.name), v = SavedTensor(v, k.name)](const Tensor& g) {
+        return second_of(k, f, g, dy(), v());
+      }));
 }
 
 Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
@@ -126,30 +140,33 @@ Tensor forward_of(const UnaryKinds& k, const Attributes& f, const Tensor& x) {
                 wrt(x, k.name, [&k, f](const Tensor& dy) { return backward_of(k, f, dy, dy.detached()); }));
 }
 
+// A second derivative of a binary functor, in the broadcast shape; linear in g and in dy, as above.
+Tensor second_of(const BinaryKinds& k, Stage s, const Tensor& g, const Tensor& dy, const Tensor& a, const Tensor& b) {
+  const auto beside = [&](Stage of, const Tensor& other) {
+    return [&k, of, other = SavedTensor(other, k.name), a = SavedTensor(a, k.name),
+            b = SavedTensor(b, k.name)](const Tensor& h) { return second_of(k, of, h, other(), a(), b()); };
+  };
+  const auto refuse = [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); };
+  return record(run_kind(k[s], &kNoAttributes, {g, dy, a, b}, g.spec()), wrt(g, k.name, beside(s, dy)),
+                wrt(dy, k.name, beside(s, g)), wrt(a, refuse, k.name), wrt(b, refuse, k.name));
+}
+
 // The gradient of a binary functor with respect to one operand, in the broadcast shape. It can be differentiated once.
 Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Tensor& a, const Tensor& b) {
   const bool is_by_a = s == Stage::kBackward;
-  const auto second = [&k](Stage t, const Tensor& g, const Tensor& dy_, const Tensor& a_, const Tensor& b_,
-                           const Tensor& to) {
-    const auto refuse = [&k](const Tensor&) -> Tensor { refuse_third_derivative(k.name); };
-    return sum_to(record(run_kind(k[t], &kNoAttributes, {g, dy_, a_, b_}, g.spec()), wrt(a_, refuse, k.name),
-                         wrt(b_, refuse, k.name)),
-                  to.spec());
+  const auto by = [&](Stage second, bool of_a) {
+    return [&k, second, of_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name),
+            b = SavedTensor(b, k.name)](const Tensor& g) {
+      return sum_to(second_of(k, second, g, dy(), a(), b()), (of_a ? a : b)().spec());
+    };
   };
-  return record(
-      run_kind(k[s], &kNoAttributes, {dy, a, b}, dy.spec()),
-      wrt(dy, k.name,
-          [&k, s, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
-            return binary_gradient(k, s, g, a(), b());
-          }),
-      wrt(a, k.name,
-          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](
-              const Tensor& g) { return second(is_by_a ? Stage::kSecond : Stage::kSecondBA, g, dy(), a(), b(), a()); }),
-      wrt(b, k.name,
-          [second, is_by_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name),
-           b = SavedTensor(b, k.name)](const Tensor& g) {
-            return second(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, g, dy(), a(), b(), b());
-          }));
+  return record(run_kind(k[s], &kNoAttributes, {dy, a, b}, dy.spec()),
+                wrt(dy, k.name,
+                    [&k, s, a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](const Tensor& g) {
+                      return binary_gradient(k, s, g, a(), b());
+                    }),
+                wrt(a, k.name, by(is_by_a ? Stage::kSecond : Stage::kSecondBA, true)),
+                wrt(b, k.name, by(is_by_a ? Stage::kSecondAB : Stage::kSecondBB, false)));
 }
 
 Tensor forward_of(const BinaryKinds& k, const Tensor& a, const Tensor& b) {

@@ -2,6 +2,7 @@
 
 #include "dispatch/gate.h"
 #include "kernels/index_select.h"
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 
 namespace plumb {
@@ -23,7 +24,7 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   const TensorSpec spec = x.spec().with(x.shape().with(d, index.numel()));
   return record(run<IndexSelect>({d}, {x, index}, spec),
                 wrt(x, [d, i = SavedTensor(index), slices = x.shape()[d]](const Tensor& dy) {
-                  return index_add(dy, d, i(), slices);
+                  return detail::computed(dy, [&](const Tensor& g) { return index_add(g, d, i(), slices); });
                 }));
 }
 

@@ -141,7 +141,9 @@ Tensor expand(const Tensor& x, const TensorSpec& to) {
   PLUMB_CHECK(fits, "expand: x {} does not broadcast to {}", x.shape(), to.shape);
   broadcast_spec("expand", x.spec(), to);  // what layouts it takes
   if (x.shape() == to.shape) return x;
-  return record(run<Expand>({}, {x}, to), wrt(x, [s = x.spec()](const Tensor& dy) { return sum_to(dy, s); }));
+  return record(run<Expand>({}, {x}, to), wrt(x, [s = x.spec()](const Tensor& dy) {
+                  return detail::computed(dy, [&](const Tensor& g) { return sum_to(g, s); });
+                }));
 }
 
 }  // namespace plumb

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "dispatch/policy.h"
+#include "ops/elementwise.h"
 #include "ops/grad.h"
+#include "ops/reduce.h"
 #include "tests/cases/op_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
@@ -139,6 +141,44 @@ TEST_P(DifferentiableOpCases, GradientsMatchDifferences) {
 TEST_P(TwiceDifferentiableOpCases, SecondDerivativesMatchDifferences) {
   for_each_variant([&](const OpVariant& v, Layout layout) {
     EXPECT_TRUE(gradgradcheck(v.run, make_inputs(v, DType::kF64, layout), {.samples = 1}));
+  });
+}
+
+// What is linear in a tensor is its gradient with respect to it, times it.
+TEST_P(TwiceDifferentiableOpCases, SecondDerivativesHaveGradientsOfWhatTheyAreLinearIn) {
+  const auto weighted = [](std::span<const Tensor> all, std::span<const Tensor> weights) {
+    Tensor total;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!all[i]) continue;
+      const Tensor part = sum(all[i] * weights[i]);
+      total = total ? total + part : part;
+    }
+    return total;
+  };
+  for_each_variant([&](const OpVariant& v, Layout layout) {
+    const GradOptions graph{.create_graph = true, .allow_unused = true};
+    const std::vector<Tensor> inputs = make_inputs(v, DType::kF64, layout), x = leaves_of(inputs);
+    const Tensor y = v.run(inputs), dy = random_tensor(y.spec(), 1).require_grad();
+    std::vector<Tensor> c, fixed;
+    for (size_t i = 0; i < x.size(); ++i) {
+      c.push_back(random_tensor(x[i].spec(), 2 + i).require_grad());
+      fixed.push_back(random_tensor(x[i].spec(), 100 + i));
+    }
+    const Tensor first = weighted(grad(y, x, dy, graph), c);
+    if (!first || !first.requires_grad()) return;
+    const Tensor second = weighted(grad(first, x, graph), fixed);
+    if (!second || !second.requires_grad()) return;  // y is linear in x
+
+    const Tensor of_dy = grad(second, {dy}, {.retain_graph = true, .allow_unused = true})[0];
+    const TensorList of_c = grad(second, c, {.allow_unused = true});
+
+    const double whole = second.item();
+    ASSERT_TRUE(of_dy) << "with respect to dy";
+    EXPECT_NEAR(sum(of_dy * dy).item(), whole, 1e-9 * std::max(1.0, std::abs(whole))) << "with respect to dy";
+    const Tensor by_c = weighted(of_c, c);
+    ASSERT_TRUE(by_c) << "with respect to what weights the first derivative";
+    EXPECT_NEAR(by_c.item(), whole, 1e-9 * std::max(1.0, std::abs(whole)))
+        << "with respect to what weights the first derivative";
   });
 }
 

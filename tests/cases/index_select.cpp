@@ -42,7 +42,7 @@ std::vector<Work> works() {
 }
 
 OpCase index_select_case() {
-  OpCase c{.name = "index_select", .exact = true};
+  OpCase c{.name = "index_select", .exact = true, .dtypes = {DType::kF32, DType::kBf16, DType::kF16}};
   for (const Work& w : works()) {
     c.variants.push_back(
         {.name = message("{} of {} along {}", w.n, w.x, w.dim),

@@ -151,7 +151,7 @@ OpCase reshape_case() {
 }
 
 OpCase expand_case() {
-  OpCase c{.name = "expand", .exact = true};
+  OpCase c = moving("expand");
   const auto to_shape = [&](const Shape& x, const Shape& y) {
     const double copies = static_cast<double>(y.numel()) / static_cast<double>(std::max<int64_t>(1, x.numel()));
     add(c, message("{} to {}", x, y), {x}, [y](std::span<const Tensor> in) {

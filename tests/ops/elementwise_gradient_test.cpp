@@ -50,6 +50,27 @@ TEST(ElementwiseGradient, ThirdDerivativesAreRefusedAndNotSilentlyZero) {
   EXPECT_TRUE(refused([&] { grad(sum(mixed), {y}); }, "div: derivatives beyond the second are not available"));
 }
 
+TEST(ElementwiseGradient, AProductOfTheHessianHasAGradientOfWhatItIsWith) {
+  const GradOptions graph{.create_graph = true};
+  const Tensor x = Tensor::from<double>({0.5}, Shape{1}).require_grad(),
+               u = Tensor::from<double>({2}, Shape{1}).require_grad();
+  const Tensor first = grad(sum(tanh(x)), {x}, graph)[0];
+  const Tensor product = grad(first, {x}, u, graph)[0];
+  const double t = std::tanh(0.5);
+  EXPECT_NEAR(grad(sum(product) + sum(u * u), {u})[0].item(), -2 * t * (1 - t * t) + 4, 1e-14);
+}
+
+TEST(ElementwiseGradient, OfAMultipleNothingIsKept) {
+  const Tensor x = Tensor::from<double>({0.5}, Shape{1}).require_grad();
+  Tensor u = Tensor::from<double>({2}, Shape{1}).require_grad();
+  const Tensor g = grad(x * 3, {x}, u, {.create_graph = true})[0];
+  {
+    const NoGrad no_grad;
+    u.copy_from(Tensor::from<double>({7}, Shape{1}));
+  }
+  EXPECT_EQ(grad(sum(g), {u})[0].item(), 3);
+}
+
 TEST(ElementwiseGradient, EqualOperandsOfAMaximumShareTheGradient) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor a = Tensor::from({1.0f, 2.0f, 0.0f, nan, 4.0f, nan}, {6}).require_grad(),
