@@ -155,10 +155,8 @@ Tensor second_of(const BinaryKinds& k, Stage s, const Tensor& g, const Tensor& d
 Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Tensor& a, const Tensor& b) {
   const bool is_by_a = s == Stage::kBackward;
   const auto by = [&](Stage second, bool of_a) {
-    return [&k, second, of_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name),
-            b = SavedTensor(b, k.name)](const Tensor& g) {
-      return sum_to(second_of(k, second, g, dy(), a(), b()), (of_a ? a : b)().spec());
-    };
+    return [&k, second, of_a, dy = SavedTensor(dy, k.name), a = SavedTensor(a, k.name), b = SavedTensor(b, k.name)](
+               const Tensor& g) { return sum_to(second_of(k, second, g, dy(), a(), b()), (of_a ? a : b)().spec()); };
   };
   return record(run_kind(k[s], &kNoAttributes, {dy, a, b}, dy.spec()),
                 wrt(dy, k.name,
