@@ -161,6 +161,7 @@ void add_floor_row(const Path& path, const Work& work) {
     if (device.is_cpu()) {
       auto floor = std::make_shared<measure::CopyFloor>(w.read_bytes, w.written_bytes, w.in_place);
       w.label = floor->way();
+      w.turns = floor->sets();
       w.run = [floor](Runtime::Stream) { floor->run(); };
     } else {
       auto copy = std::make_shared<measure::DeviceCopy>(device, w.read_bytes + w.written_bytes);

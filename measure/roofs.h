@@ -43,6 +43,8 @@ class CopyFloor {
   double least_seconds(int rounds = 10);
   /// How it moves the bytes: "past the caches" or "through the caches", with "on one thread" if that is faster.
   std::string way() const;
+  /// Sets of buffers, which take turns.
+  int sets() const { return static_cast<int>(from_.size()); }
 
  private:
   struct Way {

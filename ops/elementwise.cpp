@@ -151,7 +151,8 @@ Tensor second_of(const BinaryKinds& k, Stage s, const Tensor& g, const Tensor& d
                 wrt(dy, k.name, beside(s, g)), wrt(a, refuse, k.name), wrt(b, refuse, k.name));
 }
 
-// The gradient of a binary functor with respect to one operand, in the broadcast shape. It can be differentiated once.
+// The gradient of a binary functor with respect to one operand, in the broadcast shape. It can be differentiated once
+// with respect to the operands.
 Tensor binary_gradient(const BinaryKinds& k, Stage s, const Tensor& dy, const Tensor& a, const Tensor& b) {
   const bool is_by_a = s == Stage::kBackward;
   const auto by = [&](Stage second, bool of_a) {

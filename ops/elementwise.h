@@ -20,7 +20,8 @@ void check_floating(const char* op, const TensorSpec& x);
 /// declares. F: one of UnaryFunctors.
 template <class F>
 Tensor unary(F f, const Tensor& x);
-/// The gradient of f: backward(dy, v), where v is what the functor keeps. It can be differentiated once.
+/// The gradient of f: backward(dy, v), where v is what the functor keeps. It can be differentiated once with respect to
+/// v, and any number of times with respect to dy.
 template <class F>
 Tensor unary_backward(F f, const Tensor& dy, const Tensor& v);
 /// f applied to the elements of a and b, broadcast to one shape (broadcast_spec). Integers are allowed if no gradient

@@ -52,6 +52,7 @@ def test_the_page_shows_them_a_machine_each_and_forms_no_ratio(imported, tmp_pat
     text = (tmp_path / "page.html").read_text()
     assert text.count("<h3>") == 2 and "<h3>A processor</h3>" in text and "<h3>a &lt;V100&gt;</h3>" in text
     assert "<th>pytorch</th><th>tensorflow</th>" in text and "out of memory" in text and "plumbline measured nhwc" in text
+    assert "mean of the 8 that all of these columns have" in text
     assert "times best" not in text
 
 

@@ -37,10 +37,18 @@ def test_nothing_in_common_is_a_count_of_nothing():
     assert all(map(math.isnan, [*table["paired_mean"], *table["paired_geometric"]]))
 
 
-def test_the_page_has_means_of_what_all_columns_of_an_imported_table_have():
+def test_means_of_what_all_columns_of_an_imported_table_have():
     records = [r for f in ("pytorch.csv", "tensorflow.csv") for r in huggingface.records(Source(SAMPLES / f))]
     found = imported.means_of(*imported.table_of(records, microseconds), microseconds)
     paired = (0.044 + 0.061 + 1.7 + 0.039 + 0.055 + 1.4 + 0.35 + 0.8) / 8
     assert found["paired"] == 8 and [c["cells"] for c in found["columns"].values()] == [8, 10]
     assert list(found["columns"].values())[1]["paired_mean"] == microseconds(paired)
     assert imported.means_of(*imported.table_of(records[:1], microseconds), microseconds) is None
+
+
+def test_where_no_row_is_in_all_columns_only_their_own_means_are_said():
+    rows = [("one", {"a": {"seconds": 1.0}}), ("two", {"b": {"seconds": 2.0}, "accuracy": {"seconds": None}})]
+    found = imported.means_of(["a", "b", "accuracy"], rows, microseconds)
+    assert found == {"paired": 0, "columns": {
+        "a": {"mean": "1 s", "paired_mean": "–", "paired_geometric": "–", "cells": 1},
+        "b": {"mean": "2 s", "paired_mean": "–", "paired_geometric": "–", "cells": 1}}}

@@ -7,6 +7,7 @@
 #include "kernels/cpu/conv2d/tap_weights.h"
 #include "kernels/cpu/conv2d/window_bands.h"
 #include "kernels/cpu/gemm/amx_block.h"
+#include "kernels/cpu/gemm/pieces.h"
 
 namespace plumb::cpu {
 namespace {

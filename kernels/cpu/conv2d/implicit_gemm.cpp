@@ -7,6 +7,7 @@
 #include "kernels/cpu/conv2d/input_phases.h"
 #include "kernels/cpu/conv2d/tap_weights.h"
 #include "kernels/cpu/gemm/amx_panels.h"
+#include "kernels/cpu/gemm/pieces.h"
 
 namespace plumb::cpu {
 namespace {

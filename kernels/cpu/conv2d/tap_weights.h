@@ -7,6 +7,7 @@
 #include "dispatch/pack.h"
 #include "kernels/cpu/conv2d/conv_tensors.h"
 #include "kernels/cpu/conv2d/window_panels.h"
+#include "kernels/cpu/gemm/packed_product.h"
 #include "kernels/cpu/gemm/panels.h"
 #include "kernels/cpu/gemm/pieces.h"
 #include "kernels/cpu/movement/copy_strided.h"

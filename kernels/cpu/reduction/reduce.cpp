@@ -242,14 +242,10 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   const double divisor = is_mean ? static_cast<double>(plan.terms) : 1.0;
   cpu::Offer vendor;
   if (!is_max && cpu::dnnl_has_sum(plan, x.dtype)) {
-    // With AVX-512 oneDNN is faster on many contiguous runs but short ones; with AVX2 it takes 1.5 to 50 times as long
-    // as ours (docs/measured.md).
-    const bool is_short = plan.inner_reduced && plan.reduced[0].extent <= cpu::Sum<float>::kShortest;
-    const bool is_first =
-        cpu::simd::kLanes == 16 && plan.outputs > 1 && !is_short && static_cast<int64_t>(x.bytes()) > cpu::kGrainBytes;
+    // It takes 1.2 to 50 times as long as ours (docs/measured.md).
     vendor = cpu::dnnl_offer(
         [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); },
-        is_first ? cpu::Place::kFirst : cpu::Place::kListed);
+        cpu::Place::kListed);
   }
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     const auto make = [=] {
