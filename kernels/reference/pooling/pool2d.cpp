@@ -31,12 +31,14 @@ struct Windows {
   /// body(position, window) for the windows that an element of x is in, and its position in each.
   template <class Body>
   void each_covering(const Index& element, const Body& body) const {
-    for (int64_t kh = 0; kh < p.kernel[0]; ++kh) {
-      for (int64_t kw = 0; kw < p.kernel[1]; ++kw) {
-        const int64_t h = element[2] + p.padding[0] - kh, v = element[3] + p.padding[2] - kw;
-        if (h < 0 || h % p.stride[0] || h / p.stride[0] >= y[2]) continue;
-        if (v < 0 || v % p.stride[1] || v / p.stride[1] >= y[3]) continue;
-        body(kh * p.kernel[1] + kw, Index{{element[0], element[1], h / p.stride[0], v / p.stride[1]}});
+    // A stride apart, between the last window and the first that reach it.
+    const auto first = [](int64_t at, int64_t stride, int64_t windows) {
+      return std::max(at % stride, at - (windows - 1) * stride);
+    };
+    const int64_t h = element[2] + p.padding[0], v = element[3] + p.padding[2];
+    for (int64_t kh = first(h, p.stride[0], y[2]); kh <= std::min<int64_t>(h, p.kernel[0] - 1); kh += p.stride[0]) {
+      for (int64_t kw = first(v, p.stride[1], y[3]); kw <= std::min<int64_t>(v, p.kernel[1] - 1); kw += p.stride[1]) {
+        body(kh * p.kernel[1] + kw, Index{{element[0], element[1], (h - kh) / p.stride[0], (v - kw) / p.stride[1]}});
       }
     }
   }
