@@ -128,6 +128,12 @@ TEST(Pool2d, WindowsMayBeAsLargeAsTheirPadding) {
   ASSERT_EQ(y.shape(), Shape({1, 1, 2, 6}));
   for (size_t i = 0; i < 6; ++i) EXPECT_EQ(y.data<float>()[i], x.data<float>()[i]);  // the window ends in the first row
   EXPECT_EQ(mean.shape(), y.shape());
+
+  const Tensor wide = to(x, DType::kF64).require_grad();
+  const Tensor dx = grad(sum(max_pool2d(wide, p)), {wide})[0], d_mean = grad(sum(avg_pool2d(wide, p)), {wide})[0];
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(dx.data<double>()[i], 1);
+  EXPECT_EQ(sum(dx).item(), 12);  // the other window sees the other rows
+  for (const double d : d_mean.data<double>()) EXPECT_EQ(d, 1.0 / kHuge);
 }
 
 // Their gradients take the time of the image, not of the stride.
