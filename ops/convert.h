@@ -16,10 +16,11 @@ Tensor to(const Tensor& x, DType dtype);
 Tensor to(const Tensor& x, Device device);
 
 namespace detail {
-/// f(x); of f16, in which nothing is computed, rounded from f32.
-template <class F>
-Tensor computed(const Tensor& x, const F& f) {
-  return x.dtype() == DType::kF16 ? to(f(to(x, DType::kF32)), DType::kF16) : f(x);
+/// f(x...) for x of one dtype; of f16, in which nothing is computed, rounded from f32.
+template <class F, class... X>
+Tensor computed(const F& f, const Tensor& first, const X&... rest) {
+  if (first.dtype() != DType::kF16) return f(first, rest...);
+  return to(f(to(first, DType::kF32), to(rest, DType::kF32)...), DType::kF16);
 }
 }  // namespace detail
 

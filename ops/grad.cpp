@@ -69,10 +69,9 @@ class Finals {
   PoolVector<Due> due_;
 };
 
-// f16 is for keeping numbers: gradients of what is cast to it add up in f32.
+// Gradients of what is cast to f16 add up, too.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != DType::kF16) return add(a, b);
-  return to(add(to(a, DType::kF32), to(b, DType::kF32)), DType::kF16);
+  return detail::computed([](const Tensor& x, const Tensor& y) { return add(x, y); }, a, b);
 }
 
 // Runs the nodes that lead to an x in descending order of their sequence numbers, by a heap: then a node's gradient is

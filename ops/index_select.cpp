@@ -24,7 +24,7 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   const TensorSpec spec = x.spec().with(x.shape().with(d, index.numel()));
   return record(run<IndexSelect>({d}, {x, index}, spec),
                 wrt(x, [d, i = SavedTensor(index), slices = x.shape()[d]](const Tensor& dy) {
-                  return detail::computed(dy, [&](const Tensor& g) { return index_add(g, d, i(), slices); });
+                  return detail::computed([&](const Tensor& g) { return index_add(g, d, i(), slices); }, dy);
                 }));
 }
 

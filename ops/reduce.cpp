@@ -142,7 +142,7 @@ Tensor expand(const Tensor& x, const TensorSpec& to) {
   broadcast_spec("expand", x.spec(), to);  // what layouts it takes
   if (x.shape() == to.shape) return x;
   return record(run<Expand>({}, {x}, to), wrt(x, [s = x.spec()](const Tensor& dy) {
-                  return detail::computed(dy, [&](const Tensor& g) { return sum_to(g, s); });
+                  return detail::computed([&](const Tensor& g) { return sum_to(g, s); }, dy);
                 }));
 }
 

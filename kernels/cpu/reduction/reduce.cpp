@@ -244,8 +244,7 @@ void Reduce::cpu(const Problem<Params>& p, Candidates& candidates) {
   if (!is_max && cpu::dnnl_has_sum(plan, x.dtype)) {
     // It takes 1.2 to 50 times as long as ours (docs/measured.md).
     vendor = cpu::dnnl_offer(
-        [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); },
-        cpu::Place::kListed);
+        [=, loop = cpu::reduce_loop(x, y, p.params.dims)] { return cpu::dnnl_sum(loop, x.dtype, is_mean); });
   }
   cpu::dispatch_compute(x.dtype, [&]<class T>() {
     const auto make = [=] {
