@@ -31,6 +31,7 @@ from .report import diff, headline, tables, verdict
 from .report.page import page
 
 PROGRAM = "scripts/compare"
+MOST_BATCH = 2**31 - 1  # that any side takes
 
 
 class BadInput(Exception):
@@ -159,8 +160,8 @@ def measure(words):
     if len(a.modes) > 1 and {"usual", "all"} & set(a.modes):
         raise BadInput(f"--modes {' '.join(a.modes)}: usual and all stand by themselves")
     modes = () if a.modes in (["usual"], ["all"]) else some_of(a.modes, modes_of_any(frameworks, a.device), "--modes")
-    if any(batch < 1 for batch in a.batch):
-        raise BadInput(f"--batch {' '.join(map(str, a.batch))}: use 1 or more")
+    if any(not 1 <= batch <= MOST_BATCH for batch in a.batch):
+        raise BadInput(f"--batch {' '.join(map(str, a.batch))[:80]}: use 1 to {MOST_BATCH}")
     if a.shapes:
         read_table(a.shapes)  # refused now, not after the roofs
     if a.judge:

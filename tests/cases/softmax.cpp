@@ -14,10 +14,10 @@ OpCase softmax_case(std::string name, Tensor (*op)(const Tensor&, int)) {
                           .terms = static_cast<double>(x[dim])});
   };
   for (const int64_t n : {1, 2, 10, 17, 31, 33, 64, 100, 301, 515, 1000, 1025}) add({5, n}, -1);
-  // Many short ones, of which some are computed side by side, and some are left over.
+  // Many short ones, of which some are computed together, side by side or each in vectors, and some are left over.
   for (const int64_t n : {1, 8, 10, 17}) add({18, n}, -1, 8);
-  add({18, 7}, -1, 100);
-  add({16, 128}, -1);
+  for (const int64_t n : {31, 32, 33, 100, 129, 255, 256, 257}) add({18, n}, -1);
+  for (const int64_t n : {7, 40}) add({18, n}, -1, 100);
   // Of the longest that registers hold, and longer, in pieces and one by one.
   for (const int64_t n : {4096, 4097, 4104, 8200}) add({3, n}, -1);
   add({1025}, 0);

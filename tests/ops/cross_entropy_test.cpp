@@ -42,7 +42,7 @@ std::vector<double> reduced(std::vector<double> losses, LossReduction reduction)
 }
 
 TEST(CrossEntropy, MatchesItsDefinition) {
-  for (const Shape& s : {Shape{1, 1}, Shape{3, 10}, Shape{17, 33}, Shape{33, 1000}, Shape{1025, 3}}) {
+  for (const Shape& s : {Shape{1, 1}, Shape{3, 10}, Shape{17, 33}, Shape{18, 250}, Shape{33, 1000}, Shape{1025, 3}}) {
     for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16}) {
       for (const LossReduction reduction : kReductions) {
         SCOPED_TRACE(message("{} {} reduction {}", s, dtype, static_cast<int>(reduction)));
@@ -61,7 +61,7 @@ TEST(CrossEntropy, MatchesItsDefinition) {
 
 TEST(CrossEntropy, KernelsMatchF64AndStayInTheirMemory) {
   KernelCheck check(8);
-  for (const Shape& s : {Shape{1, 1}, Shape{3, 10}, Shape{17, 33}, Shape{129, 1000}}) {
+  for (const Shape& s : {Shape{1, 1}, Shape{3, 10}, Shape{17, 33}, Shape{18, 256}, Shape{129, 1000}}) {
     for (const DType dtype : {DType::kF32, DType::kBf16}) {
       for (const LossReduction reduction : kReductions) {
         const Tensor x = random_tensor({s, dtype}, 1, -4, 4).require_grad();

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "dispatch/kernel_cache.h"
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "tests/support/compare.h"
 #include "tests/support/kernel_check.h"
@@ -85,6 +86,20 @@ TEST(Linear, ThePolicyOfTheVendorTakesItsProducts) {
   EXPECT_TRUE(log.has("linear_forward:matmul") && log.has("linear_backward_input:gemm") &&
               log.has("linear_backward_weight:gemm"))
       << testing::PrintToString(log.ran);
+}
+
+TEST(Linear, LongSumsOfFewRowsStayAccurate) {
+  constexpr int64_t kLong = 1 << 20;
+  const PolicyScope skinny({.algorithm = algorithm_id("skinny_gemm")});
+  for (const int64_t rows : {1, 2, 9, 64}) {
+    SCOPED_TRACE(rows);
+    const Tensor w = ones(TensorSpec(Shape{kLong, 20})).require_grad(),
+                 x = ones(TensorSpec(Shape{rows, 20})).require_grad();
+    const TensorList d = grad(linear(x, w), {x, w}, full(Shape{rows, kLong}, 0.1, DType::kF32));
+    for (const int64_t row : {int64_t{0}, rows - 1}) EXPECT_NEAR(d[0].at({row, 19}) / (0.1 * kLong), 1, 1e-4);
+  }
+  const Tensor long_row = full(Shape{1, kLong}, 0.1, DType::kF32);
+  EXPECT_NEAR(linear(long_row, ones(TensorSpec(Shape{20, kLong}))).at({0, 19}) / (0.1 * kLong), 1, 1e-4);
 }
 
 TEST(Linear, LeadingDimensionsAreABatch) {

@@ -173,6 +173,19 @@ TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {
             static_cast<double>(1.0f / 9));
 }
 
+// Adding on and on, a sum of a million tenths would be off by a per cent.
+TEST(AvgPool2d, LargeWindowsStayAccurate) {
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+    for (const int64_t channels : {2, 80}) {
+      const Tensor x = to(full(Shape{1, channels, 900, 901}, 0.1, DType::kF32), layout);
+      for (const Size2d& kernel : {Size2d{900, 901}, Size2d{900, 900}, Size2d{899, 600}}) {
+        SCOPED_TRACE(message("{}, {} channels, {}x{}", layout, channels, kernel[0], kernel[1]));
+        EXPECT_NEAR(avg_pool2d(x, {.kernel = kernel, .stride = {900, 900}}).at({0, 1, 0, 0}), 0.1, 1e-5);
+      }
+    }
+  }
+}
+
 TEST(Pool2d, TheMeanOfOnesIsOne) {
   for (int32_t k = 1; k <= 15; ++k) {
     for (const Layout layout : kPublicLayouts) {

@@ -8,7 +8,7 @@ NAME = "odd_ops"
 SHOWS = ("Ops that do little arithmetic and read memory in an inconvenient order: the largest element's place and sums over the first, a middle and "
          "the last dimension, of long rows and of short ones; slices and concatenations along each dimension; half as many slices as each "
          "dimension has, picked by random numbers that may come more than once (index_select, tf.gather, jnp.take). What bounds them is memory, "
-         "so a large ratio is a framework's own doing.")
+         "so a large ratio is a framework's own doing, or that of NHWC, in which TensorFlow and JAX have images here.")
 
 SHAPES = {"long_rows": (64, 100_000), "short_rows": (200_000, 16), "images": (32, 64, 56, 56)}
 

@@ -8,9 +8,9 @@ from ..problems import catalogue
 
 NAME = "ops"
 SHOWS = ("How long one op takes from Python, warm, beside the same op in Plumbline: vendor with the vendor's kernels alone, best with the "
-         "fastest known. Every side has the same tensors, each framework is at its best layout, and nothing was timed before its output "
-         "and its gradients agreed. What has a gradient counts as new in each call, as in training, and a pack of it is "
-         "made again; forward is as in inference, where Plumbline keeps the packs of filters. PyTorch's gradients of sum, "
+         "fastest known. Every side has the same tensors, PyTorch has images in both orders as Plumbline does, TensorFlow and JAX in NHWC, "
+         "and nothing was timed before its output and its gradients agreed. What has a gradient counts as new in each call, as in training, "
+         "and a pack of it is made again; forward is as in inference, where Plumbline keeps the packs of filters. PyTorch's gradients of sum, "
          "concat and permute are views of the output's gradient, of which nothing is written, and count as they are; other sides write tensors.")
 
 # A shape of each kind of layer, large and small, for the quick comparison.

@@ -159,7 +159,7 @@ class NetworkWork final : public Work {
     const PolicyScope policy(policy_);
     if (step_) {
       for (int i = 1; i <= steps_; ++i) {
-        const Tensor loss = (*step_)(images_, labels_)[0];
+        const Tensor loss = (*step_)(images(), labels_)[0];
         if (i % read_every_ == 0) losses_.push_back(loss.item());
       }
     } else if (program_) {
@@ -173,7 +173,7 @@ class NetworkWork final : public Work {
     const PolicyScope policy(policy_);
     if (!step_) return {{output_, logits()}};
     const TensorList all =
-        training::forward_backward(*network_, models::ForwardContext::training(generator_), images_, labels_);
+        training::forward_backward(*network_, models::ForwardContext::training(generator_), images(), labels_);
     Tensors named{{output_, all[0]}};
     for (size_t i = 0; i < network_->parameters().size(); ++i) named["d" + network_->parameters()[i].name] = all[i + 2];
     return named;
@@ -182,7 +182,7 @@ class NetworkWork final : public Work {
   const std::vector<double>& losses() const override { return step_ ? losses_ : Work::losses(); }
 
   void feed(const Tensor& images, const Tensor& labels) override {
-    images_ = to(to(to(images, network_->device()), layout_), dtype_);
+    images_ = to(to(images, network_->device()), layout_);
     labels_ = to(labels, network_->device());
   }
 
@@ -196,9 +196,11 @@ class NetworkWork final : public Work {
   json facts() const override { return {{"layout", to_string(layout_)}}; }
 
  private:
+  // In the type of the step, which rounds them, as that of every side does.
+  Tensor images() const { return to(images_, dtype_); }
   Tensor logits() {
     const NoGrad none;
-    return to(network_->forward(images_, {}), DType::kF32);
+    return to(network_->forward(images(), {}), DType::kF32);
   }
 
   std::string output_;

@@ -64,7 +64,7 @@ def read_table(path=TABLE):
             try:
                 lines.append(table_line(*words))
                 list(forward_problems(lines[-1:]))
-            except (ValueError, TypeError, KeyError, IndexError, ZeroDivisionError):
+            except (ValueError, TypeError, KeyError, IndexError, ArithmeticError):
                 raise BadTable(f"{path}, line {number}: {line.strip()!r} is no problem that fits together; bench/problems.h says what a line is") from None
             kind, name, *_ = lines[-1]
             known = "layer" if kind in ("conv2d", "linear") else kind, name

@@ -8,7 +8,7 @@ import numpy as np
 from ..ledger.parts import CONVERSION, OWN, VENDOR
 from ..measuring.engines import EMULATED
 from ..measuring.statistics import MOST_SPREAD, median_interval, spread
-from . import VERSION
+from . import FALLBACK, VERSION
 
 
 def kernels_text(kernels):
@@ -40,7 +40,7 @@ def reasons(found, samples, environment):
     if environment.get("device") == EMULATED:
         why.append("the device is emulated on the host, and no GPU")
     if any(k["provider"] == "reference" for k in found.prepared.get("kernels", [])):
-        why.append("a fallback kernel ran, plain loops")
+        why.append(FALLBACK)
     return why
 
 

@@ -4,7 +4,7 @@ Plumbline beside the frameworks."""
 import dataclasses
 
 from ..measuring.statistics import SAME, Ratio, among_many, beyond, ratio_of_runs
-from ..records import machine_of
+from ..records import FALLBACK, machine_of
 from . import verdict
 
 # What lines() end with.
@@ -38,10 +38,17 @@ def measured(records):
 
 
 def gone(before, after):
-    """Sentences, of what counts in the first and was asked for in the second: it has no time any more, or does not compute the same."""
+    """Sentences, of what counts in the first and was asked for in the second: it has no time any more, does not compute the same, or has
+    fallen back to plain loops."""
     first, last = measured(before), {key_of(r): r for r in after if verdict.is_timed(r) and not r.get("imported")}
-    return [f"{name_of(first[key])}: {r.get('reason') or (r.get('correctness') or {}).get('reason')}"
-            for key, r in last.items() if key in first and not verdict.is_right(r)]
+    return [f"{name_of(first[key])}: {why}" for key, r in last.items() if key in first and (why := why_gone(r))]
+
+
+def why_gone(record):
+    """None where it is not."""
+    if not verdict.is_right(record):
+        return record.get("reason") or (record.get("correctness") or {}).get("reason")
+    return FALLBACK if FALLBACK in record["trust"]["reasons"] else None
 
 
 def diff(before, after):

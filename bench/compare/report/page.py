@@ -68,7 +68,7 @@ def section(experiment, records):
     missing = [{"name": verdict.name_of(m["subject"]), "engine": verdict.label(m), "reason": reason_of(m)} for r in rows for m in r.left_out]
     apart = ledgers(records, experiment.NAME)
     return {"ledgers": apart, "unexplained": median_unexplained(apart), "vendor_logs": vendor_logs.table(records, experiment.NAME),
-            "name": experiment.NAME, "shows": experiment.SHOWS, "names": names,
+            "name": experiment.NAME, "shows": experiment.SHOWS, "modes": verdict.modes_in_words(records, experiment.NAME, names), "names": names,
             "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
             "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
             "notes": why.sentences(records, experiment.NAME) + (verdict.behind_of(experiment.NAME, rows) if compares else []),

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 
 from ..measuring.statistics import SAME, Ratio, geometric_mean, ratio_of
-from ..records import machine_of
+from ..records import machine_of, newest
 
 NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}  # as their makers write them
 
@@ -61,16 +61,6 @@ def turns(records, experiment):
     for r in newest(asked):
         found[machine_of(r), r["subject"]["id"]][turn_of(r)].append(r)
     return found
-
-
-def newest(records):
-    """Of each engine's records of the same work, those of the version that it had last."""
-    last = {version_key(r): r["engine"]["version"] for r in records if r["engine"].get("version")}
-    return [r for r in records if r["engine"].get("version") in (None, last.get(version_key(r)))]
-
-
-def version_key(record):
-    return machine_of(record), record["experiment"], record["subject"]["id"], record["engine"]["name"]
 
 
 def last_of(by_turn):
@@ -163,6 +153,23 @@ def times(ratio: Ratio):
     return f"{ratio.value:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
 
 
+def modes_of(records, experiment, framework):
+    """The modes of a framework that were measured here, as they are called."""
+    measured = [r for r in records if r["experiment"] == experiment and r["engine"]["name"] == framework and is_right(r)]
+    return list(dict.fromkeys(label(r).removeprefix(framework).strip() for r in measured))
+
+
+def in_fastest(modes):
+    """In which mode a framework is the fastest; which there were says how much that means."""
+    return f"in its mode {modes[0]}" if len(modes) == 1 else f"in the fastest of its modes {', '.join(modes)}"
+
+
+def modes_in_words(records, experiment, names):
+    """The sentence of which modes each framework was measured in; empty if none was."""
+    measured = [f"{NAMES.get(n, n)}: {', '.join(modes)}" for n in names if (modes := modes_of(records, experiment, n))]
+    return f"Measured modes, of which the fastest counts: {'; '.join(measured)}." if measured else ""
+
+
 def behind_of(experiment, all_rows):
     """The sentence of where the best kernels are furthest behind, in a list; none if they nowhere are."""
     behind = [(ratio.value, n, row) for row in all_rows for (k, n), ratio in row.ratios.items() if k == "best" and ratio.verdict == "slower"]
@@ -179,6 +186,12 @@ def uncounted(records, experiments):
     return [f"{len(left_out)} of {len(last)} rows do not count: the page says why of each"] if left_out else []
 
 
+def of_versions(records, experiments):
+    """The sentence of how many versions of Plumbline these verdicts are of, in a list; none if it is one."""
+    versions = {r["engine"].get("version") for r in newest(records) if r["experiment"] in experiments and is_ours(r) and counts(r)}
+    return [f"the rows are of {len(versions)} versions of Plumbline: the page's end names them"] if len(versions) > 1 else []
+
+
 def lines_of(records, experiments, aside=()):
     """The verdict on one machine's records. Experiments that are `aside` hold no framework against Plumbline."""
     lines = []
@@ -191,10 +204,10 @@ def lines_of(records, experiments, aside=()):
             if not best["count"]:
                 continue
             beside = f", {vendor['geometric']:.2f} times the vendor's alone{of_fewer(best, vendor)}," if vendor["count"] else ""
-            lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} in its fastest mode "
+            lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} {in_fastest(modes_of(records, experiment, n))} "
                          f"({best['count']} rows: Plumbline faster in {best['faster']}, slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
         lines += behind_of(experiment, all_rows)
-    return lines + uncounted(records, experiments)
+    return lines + uncounted(records, experiments) + of_versions(records, experiments)
 
 
 def ten_lines(records, experiments, aside=()):

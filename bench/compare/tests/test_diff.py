@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from compare.records import FALLBACK
 from compare.report import diff
 
 from test_tables import recorded
@@ -71,12 +72,14 @@ def test_a_verdict_needs_no_last_row_of_plumbline():
 
 
 def test_what_cannot_be_measured_any_more_is_gone():
-    before, after = list(run_of(1, np.ones(4))), list(run_of(2, np.ones(4)))
+    before, after = list(run_of(1, np.ones(5))), list(run_of(2, np.ones(5)))
     refused = {**after[1], "status": "not_available", "reason": "the process ended with status 3"}
     wrong = {**after[2], "correctness": {"agrees": False, "error": 1.0, "tolerance": 0.1, "reason": "y differs"}}
     mistrusted = {**after[3], "trust": {"trusted": False, "reasons": ["the machine did other work"]}}
-    assert diff.gone(before, [after[0], refused, wrong, mistrusted]) == ["train: n 1 train, f32, torch eager: the process ended with status 3",
-                                                                        "train: n 2 train, f32, torch eager: y differs"]
+    fallen_back = {**after[4], "trust": {"trusted": False, "reasons": [FALLBACK]}}
+    assert diff.gone(before, [after[0], refused, wrong, mistrusted, fallen_back]) == [
+        "train: n 1 train, f32, torch eager: the process ended with status 3", "train: n 2 train, f32, torch eager: y differs",
+        f"train: n 4 train, f32, torch eager: {FALLBACK}"]
     assert diff.gone(before, after) == diff.gone(before, after[:1]) == []  # nor is what was not asked for
 
 

@@ -203,6 +203,16 @@ def test_another_version_is_measured_again(tmp_path, name, before, now, counts):
     assert store.has("ops", "s", [Variant(name, "eager")], {"processor": "A", "threads": 2}, There(now)) == counts
 
 
+def test_a_version_that_came_back_is_measured_again(tmp_path):
+    """Reports show what was measured last."""
+    store = Store(tmp_path / "r.jsonl")
+    for version in ("1", "2"):
+        store.add(record(engine={"name": "torch", "mode": "eager", "version": version}))
+    assert not store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("1"))
+    assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("2"))
+
+
+
 @pytest.mark.parametrize("refusal", ["memory", "failed", "died"])  # the last two of the reference, say
 @pytest.mark.parametrize("version, counts", [(None, False), ("2", True)])
 def test_what_was_not_begun_is_asked_again(tmp_path, refusal, version, counts):

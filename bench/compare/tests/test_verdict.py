@@ -91,9 +91,9 @@ def test_the_vendors_mean_is_of_rows_that_the_best_have_and_says_of_how_many():
     best, vendor = (verdict.summary(rows, k, "torch") for k in ("best", "vendor"))
     assert (best["count"], best["geometric"]) == (2, pytest.approx(4.0)) and (vendor["count"], vendor["geometric"]) == (1, pytest.approx(1.25))
     (line, *_) = verdict.lines_of(UNEVEN, ["train"])
-    assert "4.00 times as long as the best kernels, 1.25 times the vendor's alone of 1 rows, in its fastest mode (2 rows" in line
+    assert "4.00 times as long as the best kernels, 1.25 times the vendor's alone of 1 rows, in its mode eager (2 rows" in line
     (line, *_) = verdict.lines_of([r for r in UNEVEN if r["subject"]["id"] == "b"], ["train"])
-    assert "2.00 times as long as the best kernels, 1.25 times the vendor's alone, in its fastest mode (1 rows" in line
+    assert "2.00 times as long as the best kernels, 1.25 times the vendor's alone, in its mode eager (1 rows" in line
 
 
 def test_a_second_mode_does_not_stand_for_a_faster_one_that_is_mistrusted():

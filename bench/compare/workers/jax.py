@@ -1,4 +1,4 @@
-"""JAX: compiled by jit, on NHWC and on NCHW images."""
+"""JAX: compiled by jit, on NHWC images."""
 
 import importlib.util
 import os

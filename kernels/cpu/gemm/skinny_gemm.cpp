@@ -14,6 +14,10 @@ using simd::Vec;
 // registers.
 constexpr int kStreams = 4, kRows = std::min(4, (simd::kRegisters - kStreams - 1) / kStreams);
 
+// Terms of a sum that are added one after the other. Longer sums are added up from such parts, or they would lose the
+// digits of each term.
+constexpr int64_t kShort = 1024;
+
 float sum_of(Vec v) {
   float s = 0;
   for (int64_t i = 0; i < kLanes; ++i) s += v[i];
@@ -23,26 +27,40 @@ float sum_of(Vec v) {
 // y[r][s] = a_r . w_s over k numbers, for R rows of a and S of w.
 template <int R, int S>
 void dots(float* y, int64_t y_step, const float* a, const float* w, const float* bias, int64_t k) {
-  Vec sums[R][S] = {};
-  int64_t i = 0;
-  const auto step = [&](auto load) {
-    Vec from_w[S];
-    for (int s = 0; s < S; ++s) from_w[s] = load(w + s * k + i);
+  float totals[R][S] = {};
+  for (int64_t begin = 0; begin < k; begin += kLanes * kShort) {
+    const int64_t end = std::min(k, begin + kLanes * kShort);
+    Vec sums[R][S] = {};
+    int64_t i = begin;
+    const auto step = [&](auto load) {
+      Vec from_w[S];
+      for (int s = 0; s < S; ++s) from_w[s] = load(w + s * k + i);
+      for (int r = 0; r < R; ++r) {
+        const Vec from_a = load(a + r * k + i);
+        for (int s = 0; s < S; ++s) sums[r][s] += from_a * from_w[s];
+      }
+    };
+    for (; i + kLanes <= end; i += kLanes) step([](const float* p) { return simd::load(p); });
+    if (i < end) step([n = end - i](const float* p) { return simd::load(p, n); });
     for (int r = 0; r < R; ++r) {
-      const Vec from_a = load(a + r * k + i);
-      for (int s = 0; s < S; ++s) sums[r][s] += from_a * from_w[s];
+      for (int s = 0; s < S; ++s) totals[r][s] += sum_of(sums[r][s]);
     }
-  };
-  for (; i + kLanes <= k; i += kLanes) step([](const float* p) { return simd::load(p); });
-  if (i < k) step([n = k - i](const float* p) { return simd::load(p, n); });
+  }
   for (int r = 0; r < R; ++r) {
-    for (int s = 0; s < S; ++s) y[r * y_step + s] = sum_of(sums[r][s]) + (bias ? bias[s] : 0.0f);
+    for (int s = 0; s < S; ++s) y[r * y_step + s] = totals[r][s] + (bias ? bias[s] : 0.0f);
   }
 }
 
-// y[r][j] += sum of a[r][s] w_s[j] over S rows of w, for j in a range.
+// Rows of sums over a range of columns, of which each is `step` after the one before.
+struct Sums {
+  float* data;
+  int64_t step;
+  float* row(int64_t r) const { return data + r * step; }
+};
+
+// y_r[j] += sum of a[r][s] w_s[j] over S rows of w, for j in a range.
 template <int R, int S>
-void add_rows(float* y, const float* a, const float* w, int64_t n, int64_t k, Range columns) {
+void add_rows(Sums y, const float* a, const float* w, int64_t n, int64_t k, Range columns) {
   Vec factors[R][S];
   for (int r = 0; r < R; ++r) {
     for (int s = 0; s < S; ++s) factors[r][s] = simd::broadcast(a + r * n + s);
@@ -52,9 +70,10 @@ void add_rows(float* y, const float* a, const float* w, int64_t n, int64_t k, Ra
     Vec from_w[S];
     for (int s = 0; s < S; ++s) from_w[s] = load(w + s * k + j);
     for (int r = 0; r < R; ++r) {
-      Vec sum = load(y + r * k + j);
+      float* const to = y.row(r) + j - columns.begin;
+      Vec sum = load(to);
       for (int s = 0; s < S; ++s) sum += factors[r][s] * from_w[s];
-      store(y + r * k + j, sum);
+      store(to, sum);
     }
   };
   for (; j + kLanes <= columns.end; j += kLanes) {
@@ -87,7 +106,7 @@ void combine(float* to, const float* a, int64_t a_step, const float* b, int64_t 
 // Both gradients for S rows of w and a range of columns j: dw_s[j] = the sum of dy[r][s] x_r[j] over R rows, and
 // dx_r[j] += the sum of dy[r][s] w_s[j] over S rows.
 template <int R, int S>
-void both_gradients(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t n, int64_t k,
+void both_gradients(Sums dx, float* dw, const float* dy, const float* x, const float* w, int64_t n, int64_t k,
                     Range columns, bool past_caches) {
   Vec factors[R][S];
   for (int r = 0; r < R; ++r) {
@@ -98,12 +117,13 @@ void both_gradients(float* dx, float* dw, const float* dy, const float* x, const
     for (int s = 0; s < S; ++s) from_w[s] = load(w + s * k + j);
     for (int r = 0; r < R; ++r) {
       const Vec from_x = load(x + r * k + j);
-      Vec sum = load(dx + r * k + j);
+      float* const to = dx.row(r) + j - columns.begin;
+      Vec sum = load(to);
       for (int s = 0; s < S; ++s) {
         sum += factors[r][s] * from_w[s];
         to_dw[s] += factors[r][s] * from_x;
       }
-      store(dx + r * k + j, sum);
+      store(to, sum);
     }
     for (int s = 0; s < S; ++s) store_dw(dw + s * k + j, to_dw[s]);
   };
@@ -142,6 +162,24 @@ void with_counts(int64_t r, int64_t s, const F& f) {
   }
 }
 
+// add(sums, begin, end) must add the terms [begin, end) to m rows of sums. m rows of y become the sums of n terms, in a
+// range of columns: with more terms than kShort, of kMostSums sums at most.
+constexpr int64_t kMostSums = 16384;
+template <class Add>
+void sum_in_parts(float* y, int64_t y_step, int64_t m, int64_t n, Range columns, const Add& add) {
+  Unset<float, kMostSums> unset;
+  const Sums first{y + columns.begin, y_step}, later{unset.data(), columns.size()};
+  int64_t begin = 0;
+  do {
+    const Sums part = begin == 0 ? first : later;
+    for (int64_t r = 0; r < m; ++r) std::fill_n(part.row(r), columns.size(), 0.0f);
+    add(part, begin, std::min(n, begin + kShort));
+    for (int64_t r = 0; r < m && begin > 0; ++r) {
+      for (int64_t j = 0; j < columns.size(); ++j) first.row(r)[j] += later.row(r)[j];
+    }
+  } while ((begin += kShort) < n);
+}
+
 }  // namespace
 
 void skinny_gemm_forward(float* y, const float* a, const float* w, const float* bias, int64_t m, int64_t n, int64_t k) {
@@ -160,16 +198,26 @@ void skinny_gemm_forward(float* y, const float* a, const float* w, const float* 
 
 void skinny_gemm_backward_input(float* y, const float* a, const float* w, int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kColumns = 2048;  // processed at once, so that a row of y stays in the first-level cache
+  const bool has_parts = n > kShort;
+  const int64_t rows = has_parts ? std::min(m, kMostThinRows) : m;
+  const int64_t width = has_parts ? std::min(kColumns, kMostSums / rows / kLanes * kLanes) : kColumns;
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
   parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; j += kColumns) {
-      const Range columns{j, std::min(end, j + kColumns)};
-      for (int64_t r = 0; r < m; ++r) std::fill_n(y + r * k + j, columns.size(), 0.0f);
-      for (int64_t s = 0; s < n; s += kStreams) {
-        for (int64_t r = 0; r < m; r += kRows) {
-          with_counts(std::min<int64_t>(m - r, kRows), std::min<int64_t>(n - s, kStreams),
-                      [&]<int R, int S>() { add_rows<R, S>(y + r * k, a + r * n + s, w + s * k, n, k, columns); });
-        }
+    for (int64_t j = begin; j < end; j += width) {
+      const Range columns{j, std::min(end, j + width)};
+      for (int64_t first = 0; first < m; first += rows) {
+        const int64_t count = std::min(rows, m - first);
+        sum_in_parts(y + first * k, k, count, n, columns, [&](Sums sums, int64_t s, int64_t stop) {
+          for (; s < stop; s += kStreams) {
+            for (int64_t r = 0; r < count; r += kRows) {
+              const float* const factors = a + (first + r) * n + s;
+              with_counts(std::min<int64_t>(count - r, kRows), std::min<int64_t>(stop - s, kStreams),
+                          [&]<int R, int S>() {
+                            add_rows<R, S>({sums.row(r), sums.step}, factors, w + s * k, n, k, columns);
+                          });
+            }
+          }
+        });
       }
     }
   });
@@ -192,17 +240,19 @@ void skinny_gemm_backward_weight(float* w, const float* a, const float* b, int64
 void skinny_gemm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, int64_t m, int64_t n,
                           int64_t k) {
   constexpr int64_t kColumns = 4096;  // processed at once, so that a row of dx stays in the first-level cache
+  static_assert(detail::kMostJointRows * kColumns <= kMostSums);
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
   const bool past_caches = n * k * 4 >= nontemporal_bytes && k % kLanes == 0;  // every row begins on a cache line
   parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j += kColumns) {
       const Range columns{j, std::min(end, j + kColumns)};
-      for (int64_t r = 0; r < m; ++r) std::fill_n(dx + r * k + j, columns.size(), 0.0f);
-      for (int64_t s = 0; s < n; s += kStreams) {
-        with_counts(m, std::min<int64_t>(n - s, kStreams), [&]<int R, int S>() {
-          both_gradients<R, S>(dx, dw + s * k, dy + s, x, w + s * k, n, k, columns, past_caches);
-        });
-      }
+      sum_in_parts(dx, k, m, n, columns, [&](Sums sums, int64_t s, int64_t stop) {
+        for (; s < stop; s += kStreams) {
+          with_counts(m, std::min<int64_t>(stop - s, kStreams), [&]<int R, int S>() {
+            both_gradients<R, S>(sums, dw + s * k, dy + s, x, w + s * k, n, k, columns, past_caches);
+          });
+        }
+      });
     }
     if (past_caches) nontemporal_fence();
   });

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "kernels/cpu/normalization/layer_norm_onednn.h"
-#include "kernels/cpu/normalization/row_vectors.h"
 #include "kernels/cpu/offer.h"
 #include "kernels/cpu/onednn/dnnl.h"
+#include "kernels/cpu/row_vectors.h"
 
 namespace plumb::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // What pooling does with a run: a few vectors of neighbouring elements of its result, held in registers.
 //
 // A rule has begin(), one step() for each element of the window (backward: for each window that covers the run), and
-// finish(). It knows nothing of layouts: the walks (kernels/cpu/pooling/pool2d_walks.h) say where the operands of a
-// step stand.
+// finish(); it may have an end_row() for each row of the window. It knows nothing of layouts: the walks
+// (kernels/cpu/pooling/pool2d_walks.h) say where the operands of a step stand.
 #pragma once
 
 #include <limits>
@@ -139,22 +139,33 @@ class AvgForward {
 
   template <class R>
   struct State {
-    Vec sum[R::kVectors];
+    Vec sum[R::kVectors], before[R::kVectors];  // of the last elements, and of all before them
   };
   template <class R>
   void begin(State<R>& s, R run, int64_t, int64_t) const {
-    run.each([&](int v) { s.sum[v] = Vec{}; });
+    run.each([&](int v) { s.sum[v] = s.before[v] = Vec{}; });
   }
   template <class R>
   void step(State<R>& s, R run, int64_t, int64_t from) const {
     run.each([&](int v) { s.sum[v] += run.in_windows(x_ + from, v); });
   }
+  // A sum that went on over a large window would lose the digits of its elements.
+  template <class R>
+  void end_row(State<R>& s, R run, int64_t row, int64_t width) const {
+    if (row % kShort != kShort - 1 && width < kShort) [[likely]]
+      return;
+    run.each([&](int v) {
+      s.before[v] += s.sum[v];
+      s.sum[v] = Vec{};
+    });
+  }
   template <class R>
   void finish(const State<R>& s, R run, int64_t to, Divisors d) const {
-    run.each([&](int v) { run.store(y_ + to, v, shared<sharing>(s.sum[v], run, d, v)); });
+    run.each([&](int v) { run.store(y_ + to, v, shared<sharing>(s.before[v] + s.sum[v], run, d, v)); });
   }
 
  private:
+  static constexpr int64_t kShort = 32;  // rows of a window, or elements of one
   const T* x_;
   T* y_;
 };

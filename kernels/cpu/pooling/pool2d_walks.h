@@ -44,6 +44,7 @@ template <class Rule, class R>
     for (int64_t kw = w.begin; kw < w.end; ++kw) {
       rule.step(state, run, kh * g.KW + kw, corner + (kh * g.IW + kw) * g.inner);
     }
+    if constexpr (requires { rule.end_row(state, run, kh, w.size()); }) rule.end_row(state, run, kh, w.size());
   }
   rule.finish(state, run, to, divisors);
 }

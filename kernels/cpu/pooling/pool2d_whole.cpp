@@ -53,6 +53,9 @@ struct Total {
   }
 };
 
+// Elements that a lane takes one after the other: a sum that went on would lose the digits of each.
+constexpr int64_t kShort = 1024;
+
 IntVec lane_numbers() {
   IntVec numbers{};
   for (int i = 0; i < kLanes; ++i) numbers[i] = i;
@@ -64,14 +67,21 @@ template <class T, class Found>
 void pool_neighbours(const Launch& l, int64_t n, int64_t begin, int64_t end) {
   const T* x = static_cast<const T*>(l.in[0]) + begin * n;
   const IntVec numbers = lane_numbers();
-  const int64_t rest = n % kLanes;
+  const int64_t rest = n % kLanes, whole = n - rest;
   const IntVec is_there = numbers < static_cast<int32_t>(rest);
   for (int64_t plane = begin; plane < end; ++plane, x += n) {
+    const auto add = [&](Found& found, int64_t i, int64_t stop) {
+      for (; i < stop; i += kLanes) found.add(simd::load(x + i), numbers + static_cast<int32_t>(i));
+    };
     Found found = Found::none();
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) found.add(simd::load(x + i), numbers + static_cast<int32_t>(i));
+    add(found, 0, std::min(whole, kLanes * kShort));
+    for (int64_t i = kLanes * kShort; i < whole; i += kLanes * kShort) {
+      Found later = Found::none();
+      add(later, i, std::min(whole, i + kLanes * kShort));
+      found.merge(later);
+    }
     if (rest) {
-      found.add(is_there ? simd::load(x + i, rest) : Found::kNone - Vec{}, numbers + static_cast<int32_t>(i));
+      found.add(is_there ? simd::load(x + whole, rest) : Found::kNone - Vec{}, numbers + static_cast<int32_t>(whole));
     }
     [&]<int... bit>(std::integer_sequence<int, bit...>) {
       ((1 << bit < kLanes ? found.merge(found.template exchanged<(1 << bit) % kLanes>()) : void()), ...);
@@ -89,14 +99,23 @@ void pool_pixels(const Launch& l, int64_t n, int64_t inner, int64_t begin, int64
   const int64_t parts = ceil_div(inner, kPart);
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t plane = unit / parts, first = unit % parts * kPart, lanes = std::min(kPart, inner - first);
-    const T* x = static_cast<const T*>(l.in[0]) + plane * n * inner + first;
+    const T* const x = static_cast<const T*>(l.in[0]) + plane * n * inner + first;
+    const auto add = [&](Found* found, int64_t k, int64_t stop) {
+      std::fill_n(found, simd::vectors_of(lanes), Found::none());
+      for (; k < stop; ++k) {
+        const T* const pixel = x + k * inner;
+        const IntVec number = IntVec{} + static_cast<int32_t>(k);
+        int64_t i = 0;
+        for (; i + kLanes <= lanes; i += kLanes) found[i / kLanes].add(simd::load(pixel + i), number);
+        if (i < lanes) found[i / kLanes].add(simd::load(pixel + i, lanes - i), number);
+      }
+    };
     Found found[kPart / kLanes];
-    std::fill_n(found, simd::vectors_of(lanes), Found::none());
-    for (int64_t k = 0; k < n; ++k, x += inner) {
-      const IntVec number = IntVec{} + static_cast<int32_t>(k);
-      int64_t i = 0;
-      for (; i + kLanes <= lanes; i += kLanes) found[i / kLanes].add(simd::load(x + i), number);
-      if (i < lanes) found[i / kLanes].add(simd::load(x + i, lanes - i), number);
+    add(found, 0, std::min(n, kShort));
+    for (int64_t k = kShort; k < n; k += kShort) {
+      Found later[kPart / kLanes];
+      add(later, k, std::min(n, k + kShort));
+      for (int64_t v = 0; v < simd::vectors_of(lanes); ++v) found[v].merge(later[v]);
     }
     for (int64_t i = 0; i < lanes; i += kLanes) {
       found[i / kLanes].put(l, plane * inner + first + i, std::min(kLanes, lanes - i), static_cast<float>(n));

@@ -12,17 +12,9 @@ inline constexpr int64_t kReduceWidth = 32;
 /// The most numbers that are added in the lanes before the lanes are added up in double.
 inline constexpr int64_t kShortSum = 4096;
 
-/// The larger of two numbers; ignores NaN.
-struct Larger {
-  template <class C>
-  C operator()(C a, C v) const {
-    return v > a ? v : a;
-  }
-};
-
 /// The largest of term(0), ..., term(n - 1) by larger(a, v); -infinity if n is 0.
-template <class C, class Term, class Rule = Larger>
-C simd_max(int64_t n, const Term& term, const Rule& larger = {}) {
+template <class C, class Term, class Rule>
+C simd_max(int64_t n, const Term& term, const Rule& larger) {
   constexpr int64_t kWidth = kReduceWidth;
   C lane[kWidth];
   std::fill_n(lane, kWidth, -std::numeric_limits<C>::infinity());
@@ -70,7 +62,7 @@ struct SimdSums {
   }
 };
 
-/// The sum of term(0), ..., term(n - 1). term may write memory that is not read before the end.
+/// The sum of term(0), ..., term(n - 1).
 template <class C, class Term>
 double simd_sum(int64_t n, const Term& term) {
   std::array<double, 1> total{};

@@ -1,9 +1,6 @@
 #include "kernels/cross_entropy.h"
 
-#include "kernels/cpu/element.h"
-#include "kernels/cpu/parallel.h"
-#include "kernels/cpu/reduction/simd_reduce.h"
-#include "kernels/cpu/softmax/short_rows.h"
+#include "kernels/cpu/softmax/rows.h"
 #include "kernels/functors/math.h"
 
 namespace plumb::cpu {
@@ -22,17 +19,6 @@ void check_labels(const int64_t* labels, int64_t rows, int64_t classes) {
                 "cross_entropy: the label of row {} is {}; with {} classes labels are 0 to {}", i, labels[i], classes,
                 classes - 1);
   }
-}
-
-// The loss of a row, and its statistics.
-template <class T, class C = Compute<T>>
-double forward_row(const T* x, int64_t classes, int64_t label, C* statistics) {
-  const C largest = simd_max<C>(classes, [&](int64_t j) { return load(x + j); });
-  const double sum = simd_sum<C>(classes, [&](int64_t j) { return math::exp_below(load(x + j) - largest); });
-  const double log_sum = std::log(sum);
-  statistics[0] = largest;
-  statistics[1] = static_cast<C>(log_sum);
-  return log_sum - static_cast<double>(load(x + label) - largest);
 }
 
 template <class T>
@@ -56,10 +42,10 @@ std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction red
         rows, classes, false,
         [&](int64_t i) {
           double of_rows[kSide];
-          cross_entropy_short_rows(x + i * classes, classes, labels + i, statistics + 2 * i, of_rows);
+          cross_entropy_rows(x + i * classes, classes, labels + i, statistics + 2 * i, of_rows);
           for (int64_t s = 0; s < kSide; ++s) put(i + s, of_rows[s]);
         },
-        [&](int64_t i) { put(i, forward_row(x + i * classes, classes, labels[i], statistics + 2 * i)); });
+        [&](int64_t i) { put(i, cross_entropy_row(x + i * classes, classes, labels[i], statistics + 2 * i)); });
     if (is_each) return;
     double total = 0;
     for (int64_t i = 0; i < rows; ++i) total += losses[i];
@@ -67,20 +53,6 @@ std::unique_ptr<Kernel> forward(int64_t rows, int64_t classes, LossReduction red
   });
   if (!is_each) kernel->info().workspace_bytes = static_cast<size_t>(rows) * sizeof(double);
   return kernel;
-}
-
-// Read before dx is written.
-template <class T, class C = Compute<T>>
-C of_label(const T* x, int64_t label, C largest, C log_sum, C dy) {
-  return (math::exp_below((load(x + label) - largest) - log_sum) - C(1)) * dy;
-}
-
-template <class T, class C = Compute<T>>
-void backward_row(const T* x, int64_t classes, int64_t label, C largest, C log_sum, C dy, T* dx) {
-  const C labelled = of_label(x, label, largest, log_sum, dy);
-#pragma GCC ivdep
-  for (int64_t j = 0; j < classes; ++j) store(dx + j, math::exp_below((load(x + j) - largest) - log_sum) * dy);
-  store(dx + label, labelled);
 }
 
 template <class T>
@@ -94,21 +66,23 @@ std::unique_ptr<Kernel> backward(int64_t rows, int64_t classes, LossReduction re
     check_labels(labels, rows, classes);
     const C count = reduction == LossReduction::kMean ? static_cast<C>(rows) : C(1);
     const auto gradient_of = [&](int64_t i) { return (reduction == LossReduction::kNone ? dy[i] : dy[0]) / count; };
+    // Of the label of row i: read before dx, which may be x, is written.
+    const auto of_label = [&](int64_t i) {
+      const C below = (load(x + i * classes + labels[i]) - statistics[2 * i]) - statistics[2 * i + 1];
+      return (math::exp_below(below) - C(1)) * gradient_of(i);
+    };
     by_rows<T>(
         rows, classes, false,
         [&](int64_t i) {
           C d[kSide], labelled[kSide];
-          for (int64_t s = 0; s < kSide; ++s) {
-            const C* const of_row = statistics + 2 * (i + s);
-            d[s] = gradient_of(i + s);
-            labelled[s] = of_label(x + (i + s) * classes, labels[i + s], of_row[0], of_row[1], d[s]);
-          }
-          cross_entropy_backward_short_rows(x + i * classes, classes, statistics + 2 * i, d, dx + i * classes);
+          for (int64_t s = 0; s < kSide; ++s) d[s] = gradient_of(i + s), labelled[s] = of_label(i + s);
+          cross_entropy_backward_rows(x + i * classes, classes, statistics + 2 * i, d, dx + i * classes);
           for (int64_t s = 0; s < kSide; ++s) store(dx + (i + s) * classes + labels[i + s], labelled[s]);
         },
         [&](int64_t i) {
-          backward_row(x + i * classes, classes, labels[i], statistics[2 * i], statistics[2 * i + 1], gradient_of(i),
-                       dx + i * classes);
+          const C labelled = of_label(i);
+          cross_entropy_backward_row(x + i * classes, classes, statistics + 2 * i, gradient_of(i), dx + i * classes);
+          store(dx + i * classes + labels[i], labelled);
         });
   });
 }

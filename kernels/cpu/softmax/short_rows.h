@@ -1,36 +1,26 @@
-// Softmax and cross entropy along rows that are so short that adding up the lanes of one would take longer than
-// computing it: kSide rows at a time, side by side.
+// Softmax and cross entropy along rows of few vectors, kSide rows at a time: elements of all stand side by side.
 #pragma once
 
-#include "kernels/cpu/nontemporal.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/runs.h"
 #include "kernels/functors/math.h"
 
 namespace plumb::cpu {
 
-/// The longest rows of these functions.
-inline constexpr int64_t kLongestShortRow = 128;
-
-/// Calls side(i) for kSide rows of n elements of T from number i on if they are short, and one(i) for each row that is
-/// left over, or if they are not. Which these are does not depend on the number of threads. `streams`: whether they
-/// write past the caches.
-template <class T, class Side, class One>
-void by_rows(int64_t rows, int64_t n, bool streams, const Side& side, const One& one) {
-  const bool are_short = n <= kLongestShortRow;
-  const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / n;
-  parallel_for(rows, grain, are_short ? kSide : 1, [&](int64_t begin, int64_t end) {
-    for (; are_short && begin + kSide <= end; begin += kSide) side(begin);
-    for (; begin < end; ++begin) one(begin);
-    if (streams) nontemporal_fence();
-  });
-}
+/// The longest rows that are faster by these functions than each by itself in vectors (rows.h): longer ones where
+/// elements have 16 bits and the processor no masks of those, so that a part of a vector is loaded by pieces.
+template <class T>
+inline constexpr int64_t kLongestShortRow = sizeof(T) == 2 && simd::kLanes < 16 ? 128 : 31;
+template <class T>
+inline constexpr int64_t kLongestShortGradient = sizeof(T) == 2 && simd::kLanes < 16 ? 128 : 7;
 
 namespace short_rows {
 
+inline constexpr int64_t kMost = std::max(kLongestShortRow<Bfloat16>, kLongestShortRow<float>);
+static_assert(simd::kLanes <= kMost && kLongestShortGradient<Bfloat16> <= kMost);
+
 /// Element i of each of the rows.
 template <class C>
-using Elements = C[kLongestShortRow][kSide];
+using Elements = C[kMost][kSide];
 
 /// take(s) for each of the rows.
 template <class Take>
@@ -45,12 +35,18 @@ void read(const T* x, int64_t n, Elements<Compute<T>>& to) {
   side_by_side(x, n, n, [&](int64_t i, const T* row) { each([&](int64_t s) { to[i][s] = load(row + s); }); });
 }
 
-/// The same less each row's largest element.
+/// The largest element of each row; NaN is ignored, but where it is the first.
+template <class C>
+void find_largest(const Elements<C>& of, int64_t n, C (&largest)[kSide]) {
+  std::copy_n(of[0], kSide, largest);
+  for (int64_t i = 1; i < n; ++i) each([&](int64_t s) { largest[s] = of[i][s] > largest[s] ? of[i][s] : largest[s]; });
+}
+
+/// The rows less their largest elements.
 template <class T>
 void read_below_largest(const T* x, int64_t n, Elements<Compute<T>>& to, Compute<T> (&largest)[kSide]) {
   read(x, n, to);
-  std::copy_n(to[0], kSide, largest);
-  for (int64_t i = 1; i < n; ++i) each([&](int64_t s) { largest[s] = to[i][s] > largest[s] ? to[i][s] : largest[s]; });
+  find_largest(to, n, largest);
   for (int64_t i = 0; i < n; ++i) each([&](int64_t s) { to[i][s] -= largest[s]; });
 }
 
@@ -67,7 +63,7 @@ void sum(int64_t n, C (&total)[kSide], const Term& term) {
 
 template <class T, class Value>
 void write(T* y, int64_t n, const Value& value) {
-  Unset<T, kLongestShortRow * kSide> rows;
+  Unset<T, kMost * kSide> rows;
   for (int64_t i = 0; i < n; ++i) each([&](int64_t s) { store(rows.data() + i * kSide + s, value(i, s)); });
   from_side_by_side(rows.data(), n, y, n);
 }

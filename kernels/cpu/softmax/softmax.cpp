@@ -1,11 +1,10 @@
 #include "kernels/softmax.h"
 
-#include "kernels/cpu/element.h"
 #include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/onednn/dnnl.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/reduction/simd_reduce.h"
-#include "kernels/cpu/softmax/short_rows.h"
+#include "kernels/cpu/softmax/rows.h"
 #include "kernels/cpu/softmax/softmax_onednn.h"
 #include "kernels/functors/math.h"
 
@@ -28,45 +27,6 @@ struct Slices {
 
 // The softmax dimension is innermost: row by row.
 
-template <class T, bool kLog>
-void forward_row(int64_t n, const T* x, T* y) {
-  using C = Compute<T>;
-  const C largest = simd_max<C>(n, [&](int64_t i) { return load(x + i); });
-  const auto power = [&](int64_t i) { return math::exp_below(load(x + i) - largest); };
-  if constexpr (kLog) {
-    const C log_sum = static_cast<C>(std::log(simd_sum<C>(n, power)));
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) store(y + i, (load(x + i) - largest) - log_sum);
-    return;
-  }
-  // The exponentials are kept in y, or on the stack if y is of a narrower type; if too many, they are computed twice.
-  constexpr bool kInY = std::is_same_v<T, C>;
-  C stack[kInY ? 1 : kShortSum];
-  if (kInY || n <= kShortSum) {
-    C* waiting = stack;
-    if constexpr (kInY) waiting = y;
-    const C scale = static_cast<C>(1 / simd_sum<C>(n, [&](int64_t i) { return waiting[i] = power(i); }));
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) store(y + i, waiting[i] * scale);
-  } else {
-    const C scale = static_cast<C>(1 / simd_sum<C>(n, power));
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) store(y + i, power(i) * scale);
-  }
-}
-
-template <class T, bool kLog>
-void backward_row(int64_t n, const T* dy, const T* y, T* dx) {
-  using C = Compute<T>;
-  const auto term = [&](int64_t i) { return kLog ? load(dy + i) : load(dy + i) * load(y + i); };
-  const C total = static_cast<C>(simd_sum<C>(n, term));
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    const C d = load(dy + i), v = load(y + i);
-    store(dx + i, kLog ? d - math::exp_below(v) * total : v * (d - total));
-  }
-}
-
 template <class T, bool kLog, bool kBackward>
 std::unique_ptr<Kernel> rows_kernel(int64_t rows, int64_t n) {
   return make_kernel("plumb:softmax:rows", [rows, n](const Launch& l) {
@@ -77,19 +37,17 @@ std::unique_ptr<Kernel> rows_kernel(int64_t rows, int64_t n) {
       write_past(static_cast<T*>(l.out[0]) + row * n, count * n, streams, {sources, kBackward ? 2u : 1u}, values);
     };
     if constexpr (kBackward) {
-      const auto side = [&](int64_t i) {
-        write(i, kSide, [&](T* to) { softmax_backward_short_rows<T, kLog>(n, in(0, i), in(1, i), to); });
+      const auto together = [&](int64_t i) {
+        write(i, kSide, [&](T* to) { softmax_backward_rows<T, kLog>(n, in(0, i), in(1, i), to); });
       };
       const auto one = [&](int64_t i) {
-        write(i, 1, [&](T* to) { backward_row<T, kLog>(n, in(0, i), in(1, i), to); });
+        write(i, 1, [&](T* to) { softmax_backward_row<T, kLog>(n, in(0, i), in(1, i), to); });
       };
-      by_rows<T>(rows, n, streams, side, one);
+      by_rows<T>(rows, n, streams, together, one);
     } else {
-      const auto side = [&](int64_t i) {
-        write(i, kSide, [&](T* to) { softmax_short_rows<T, kLog>(n, in(0, i), to); });
-      };
-      const auto one = [&](int64_t i) { write(i, 1, [&](T* to) { forward_row<T, kLog>(n, in(0, i), to); }); };
-      by_rows<T>(rows, n, streams, side, one);
+      const auto together = [&](int64_t i) { write(i, kSide, [&](T* to) { softmax_rows<T, kLog>(n, in(0, i), to); }); };
+      const auto one = [&](int64_t i) { write(i, 1, [&](T* to) { softmax_row<T, kLog>(n, in(0, i), to); }); };
+      by_rows<T>(rows, n, streams, together, one);
     }
   });
 }
@@ -188,7 +146,7 @@ std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
   return has_rows ? rows_kernel<T, kLog, kBackward>(s.outer, s.extent) : columns_kernel<T, kLog, kBackward>(s);
 }
 
-// Rows up to the first length, and beyond the second, are faster by our own kernel.
+// Gradients of rows up to the first length, and beyond the second, are faster by our own kernel.
 constexpr int64_t kVeryShortRow = 32, kShortRow = 512;
 
 template <bool kBackward>
@@ -198,9 +156,11 @@ void offer(const Problem<SoftmaxParams>& p, Candidates& candidates) {
     const Candidates::Make own = [=, log = p.params.log] {
       return log ? softmax_kernel<T, true, kBackward>(slices) : softmax_kernel<T, false, kBackward>(slices);
     };
-    // On long rows, oneDNN is not fast enough to pay for the check of x; very short ones it does one by one.
-    const bool is_very_short = slices.inner == 1 && slices.extent <= kVeryShortRow;
-    const bool is_own_first = (is_very_short || slices.extent > kShortRow) && !std::is_same_v<T, Bfloat16>;
+    // oneDNN's turns NaN into numbers, and is not fast enough along rows to pay for the look at x; nor for that of
+    // log_softmax's gradient. Very short rows it does one by one.
+    const bool is_row = slices.inner == 1, is_checked = !kBackward || p.params.log;
+    const bool is_of_middle_length = slices.extent <= kShortRow && !(is_row && slices.extent <= kVeryShortRow);
+    const bool is_own_first = (is_row && is_checked) || (!is_of_middle_length && !std::is_same_v<T, Bfloat16>);
     if (is_own_first) candidates.add("loop", own);
     candidates.add(Provider::kOneDnn, "onednn", [=] {
       return declining([&] { return kBackward ? onednn_softmax_backward(p, own) : onednn_softmax_forward(p, own); });

@@ -5,9 +5,9 @@ import tensorflow as tf
 from ..channels_last import axis
 
 
-def padded(x, a, value=0.0):
+def padded(x, a):
     top, bottom, left, right = a["padding"]
-    return tf.pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=value) if any(a["padding"]) else x
+    return tf.pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]]) if any(a["padding"]) else x
 
 
 def explicit(a):
@@ -18,14 +18,14 @@ def explicit(a):
 def conv2d(t, a):
     if a["groups"] != 1 and a["groups"] == t["x"].shape[3]:  # one channel a group, with the same number of filters each
         w = tf.reshape(t["w"], [*t["w"].shape[:2], a["groups"], -1])  # TensorFlow has the filters of a channel behind each other, too
-        y = tf.nn.depthwise_conv2d(padded(t["x"], a), w, [1, *a["stride"], 1], "VALID", dilations=a["dilation"])
+        y = tf.nn.depthwise_conv2d(t["x"], w, [1, *a["stride"], 1], explicit(a), dilations=a["dilation"])
     else:
         y = tf.nn.conv2d(t["x"], t["w"], a["stride"], explicit(a), dilations=a["dilation"])
     return tf.nn.bias_add(y, t["b"]) if "b" in t else y
 
 
 def max_pool2d(t, a):
-    return tf.nn.max_pool2d(padded(t["x"], a, t["x"].dtype.min), a["kernel"], a["stride"], "VALID")
+    return tf.nn.max_pool2d(t["x"], a["kernel"], a["stride"], explicit(a))
 
 
 def avg_pool2d(t, a):
