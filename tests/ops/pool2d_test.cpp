@@ -176,11 +176,11 @@ TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {
 // Adding on and on, a sum of a million tenths would be off by a per cent.
 TEST(AvgPool2d, LargeWindowsStayAccurate) {
   for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-    for (const int64_t channels : {2, 80}) {
-      const Tensor x = to(full(Shape{1, channels, 900, 901}, 0.1, DType::kF32), layout);
-      for (const Size2d& kernel : {Size2d{900, 901}, Size2d{900, 900}, Size2d{899, 600}}) {
+    for (const int64_t channels : {2, 65}) {
+      const Tensor x = to(full(Shape{1, channels, 600, 601}, 0.1, DType::kF32), layout);
+      for (const Size2d& kernel : {Size2d{600, 601}, Size2d{600, 600}, Size2d{599, 400}}) {
         SCOPED_TRACE(message("{}, {} channels, {}x{}", layout, channels, kernel[0], kernel[1]));
-        EXPECT_NEAR(avg_pool2d(x, {.kernel = kernel, .stride = {900, 900}}).at({0, 1, 0, 0}), 0.1, 1e-5);
+        EXPECT_NEAR(avg_pool2d(x, {.kernel = kernel, .stride = {600, 600}}).at({0, 1, 0, 0}), 0.1, 1e-5);
       }
     }
   }

@@ -14,6 +14,7 @@ from ..records.of_measured import record_of
 
 # The modes that users of a framework have, the usual ones first.
 USUAL_MODES = {"torch": ("eager", "channels_last"), "tensorflow": ("function",), "jax": ("jit",)}
+USUAL_MODES_OF_OPS = {**USUAL_MODES, "tensorflow": ("eager", "function")}  # to call a function takes longer than many an op
 USUAL_ALLOCATORS = (("torch", "channels_last"),)  # whose users change it, and gain much
 MODES = {"torch": ("eager", "channels_last", "compile", "compile_channels_last"), "tensorflow": ("eager", "function", "xla"),
          "jax": ("jit",)}
@@ -51,17 +52,17 @@ class Bench:
         """The ids of the rows that the quick comparison has too; `problems` is a function of a bench."""
         return {p.id() for p in problems(dataclasses.replace(self, full=False))}
 
-    def variants_of_frameworks(self, asked_often=False):
+    def variants_of_frameworks(self, asked_often=False, usual=USUAL_MODES):
         """Every framework in its usual modes; in all, with tcmalloc and without, in those rows of a full comparison that are asked for
         often: compiling each of some thousand ops by itself would take days."""
         every_mode = self.every_mode or (self.full and asked_often)
         others = ("tcmalloc",) if self.engines.tcmalloc else ()
-        return [Variant(f, mode, allocator) for f in self.frameworks for mode in self.modes(f, every_mode)
+        return [Variant(f, mode, allocator) for f in self.frameworks for mode in self.modes(f, every_mode, usual)
                 for allocator in ("", *(others if every_mode or (f, mode) in USUAL_ALLOCATORS else ()))]
 
-    def modes(self, framework, every_mode):
-        every, usual = modes_of(framework, self.engines.device), USUAL_MODES.get(framework, ("good",))
-        return tuple(m for m in every if m in self.asked_modes) or (every if every_mode else usual)
+    def modes(self, framework, every_mode, usual):
+        every = modes_of(framework, self.engines.device)
+        return tuple(m for m in every if m in self.asked_modes) or (every if every_mode else usual.get(framework, ("good",)))
 
     def dtypes(self):
         """Those of the comparison: bf16 in full, where the processor computes in it and does not only store it."""

@@ -5,6 +5,7 @@ import dataclasses
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
 from ..problems import catalogue
+from .bench import USUAL_MODES_OF_OPS
 
 NAME = "ops"
 SHOWS = ("How long one op takes from Python, warm, beside the same op in Plumbline: vendor with the vendor's kernels alone, best with the "
@@ -63,7 +64,7 @@ def sides(bench):
     flat = [Variant("plumbline", mode) for mode in ("best", "vendor")]
 
     def variants(problem):
-        frameworks = bench.variants_of_frameworks(problem.id() in often)
+        frameworks = bench.variants_of_frameworks(problem.id() in often, USUAL_MODES_OF_OPS)
         return ours + frameworks if is_image(problem) else flat + list(dict.fromkeys(dataclasses.replace(v, mode=FLAT.get(v.mode, v.mode)) for v in frameworks))
     return variants
 

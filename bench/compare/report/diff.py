@@ -47,7 +47,7 @@ def gone(before, after):
 def why_gone(record):
     """None where it is not."""
     if not verdict.is_right(record):
-        return record.get("reason") or (record.get("correctness") or {}).get("reason")
+        return record.get("reason") or (record.get("correctness") or {}).get("reason") or "it has no time any more"
     return FALLBACK if FALLBACK in record["trust"]["reasons"] else None
 
 

@@ -154,8 +154,8 @@ def times(ratio: Ratio):
 
 
 def modes_of(records, experiment, framework):
-    """The modes of a framework that were measured here, as they are called."""
-    measured = [r for r in records if r["experiment"] == experiment and r["engine"]["name"] == framework and is_right(r)]
+    """The modes of a framework that its rows are of, as they are called: some of them in all rows."""
+    measured = [r for members in groups(records, experiment).values() for r in members if r["engine"]["name"] == framework and is_right(r)]
     return list(dict.fromkeys(label(r).removeprefix(framework).strip() for r in measured))
 
 
@@ -187,8 +187,8 @@ def uncounted(records, experiments):
 
 
 def of_versions(records, experiments):
-    """The sentence of how many versions of Plumbline these verdicts are of, in a list; none if it is one."""
-    versions = {r["engine"].get("version") for r in newest(records) if r["experiment"] in experiments and is_ours(r) and counts(r)}
+    """The sentence of how many versions of Plumbline the rows of these experiments are of, in a list; none if it is one."""
+    versions = {r["engine"].get("version") for e in experiments for members in groups(records, e).values() for r in members if is_ours(r) and counts(r)}
     return [f"the rows are of {len(versions)} versions of Plumbline: the page's end names them"] if len(versions) > 1 else []
 
 
@@ -207,7 +207,7 @@ def lines_of(records, experiments, aside=()):
             lines.append(f"{experiment}: {n} takes {best['geometric']:.2f} times as long as the best kernels{beside} {in_fastest(modes_of(records, experiment, n))} "
                          f"({best['count']} rows: Plumbline faster in {best['faster']}, slower in {best['slower']}, no difference in {best['same']}, unclear in {best['ambiguous']})")
         lines += behind_of(experiment, all_rows)
-    return lines + uncounted(records, experiments) + of_versions(records, experiments)
+    return lines + uncounted(records, experiments) + of_versions(records, [e for e in experiments if e not in aside])
 
 
 def ten_lines(records, experiments, aside=()):

@@ -212,7 +212,6 @@ def test_a_version_that_came_back_is_measured_again(tmp_path):
     assert store.has("ops", "s", [Variant("torch", "eager")], {"processor": "A", "threads": 2}, There("2"))
 
 
-
 @pytest.mark.parametrize("refusal", ["memory", "failed", "died"])  # the last two of the reference, say
 @pytest.mark.parametrize("version, counts", [(None, False), ("2", True)])
 def test_what_was_not_begun_is_asked_again(tmp_path, refusal, version, counts):

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from .channels_last import back, roles, statistics_of, there
-from .ops.tensorflow import OPS
+from .ops.tensorflow import OPS, OPS_OF_XLA
 from .refusals import Absent
 
 NAME, MODES = "tensorflow", ("eager", "function", "xla")
@@ -71,6 +71,7 @@ class Work:
 
     def prepare(self, problem, tensors, mode):
         self.problem, self.roles = problem, roles(problem)
+        self.ops = OPS_OF_XLA if mode == "xla" else OPS
         self.dtype = {"f32": tf.float32, "bf16": tf.bfloat16}[problem["dtype"]]
         self.is_network = problem["direction"] == "train"
         there_ = {name: tf.constant(there(name, value, self.roles)) for name, value in tensors.items()}
@@ -105,7 +106,7 @@ class Work:
             if self.is_network and self.dtype == tf.bfloat16:
                 stays = {n for n, source in node["inputs"].items() if source in self.problem["f32_inputs"]}
                 inputs = {n: tf.cast(v, self.dtype) if v.dtype == tf.float32 and n not in stays else v for n, v in inputs.items()}
-            values[node["output"]] = OPS[node["op"]](inputs, node["attributes"])
+            values[node["output"]] = self.ops[node["op"]](inputs, node["attributes"])
         return values[nodes[-1]["output"]]
 
     def feed(self, **arrays):

@@ -200,7 +200,8 @@ void skinny_gemm_backward_input(float* y, const float* a, const float* w, int64_
   constexpr int64_t kColumns = 2048;  // processed at once, so that a row of y stays in the first-level cache
   const bool has_parts = n > kShort;
   const int64_t rows = has_parts ? std::min(m, kMostThinRows) : m;
-  const int64_t width = has_parts ? std::min(kColumns, kMostSums / rows / kLanes * kLanes) : kColumns;
+  const int64_t width =
+      has_parts ? std::min(kColumns, kMostSums / std::max<int64_t>(rows, 1) / kLanes * kLanes) : kColumns;
   const int64_t bytes_of_line = kLanes * 4 * std::max<int64_t>(n, 1);
   parallel_for(k, std::max<int64_t>(1, kGrainBytes / bytes_of_line) * kLanes, kLanes, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j += width) {

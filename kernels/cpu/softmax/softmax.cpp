@@ -146,7 +146,7 @@ std::unique_ptr<Kernel> softmax_kernel(const Slices& s) {
   return has_rows ? rows_kernel<T, kLog, kBackward>(s.outer, s.extent) : columns_kernel<T, kLog, kBackward>(s);
 }
 
-// Gradients of rows up to the first length, and beyond the second, are faster by our own kernel.
+// Gradients of rows up to the first length, and along dimensions beyond the second, are faster by our own kernel.
 constexpr int64_t kVeryShortRow = 32, kShortRow = 512;
 
 template <bool kBackward>

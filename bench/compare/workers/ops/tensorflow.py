@@ -18,7 +18,7 @@ def explicit(a):
 def conv2d(t, a):
     if a["groups"] != 1 and a["groups"] == t["x"].shape[3]:  # one channel a group, with the same number of filters each
         w = tf.reshape(t["w"], [*t["w"].shape[:2], a["groups"], -1])  # TensorFlow has the filters of a channel behind each other, too
-        y = tf.nn.depthwise_conv2d(t["x"], w, [1, *a["stride"], 1], explicit(a), dilations=a["dilation"])
+        y = tf.nn.depthwise_conv2d(padded(t["x"], a), w, [1, *a["stride"], 1], "VALID", dilations=a["dilation"])  # 2.21 dies of explicit padding
     else:
         y = tf.nn.conv2d(t["x"], t["w"], a["stride"], explicit(a), dilations=a["dilation"])
     return tf.nn.bias_add(y, t["b"]) if "b" in t else y
@@ -26,6 +26,13 @@ def conv2d(t, a):
 
 def max_pool2d(t, a):
     return tf.nn.max_pool2d(t["x"], a["kernel"], a["stride"], explicit(a))
+
+
+def max_pool2d_by_xla(t, a):
+    """XLA takes no padding of pooling."""
+    top, bottom, left, right = a["padding"]
+    x = tf.pad(t["x"], [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=t["x"].dtype.min) if any(a["padding"]) else t["x"]
+    return tf.nn.max_pool2d(x, a["kernel"], a["stride"], "VALID")
 
 
 def avg_pool2d(t, a):
@@ -90,3 +97,4 @@ OPS = {
     "subsample": lambda t, a: t["x"][:, ::a["stride"], ::a["stride"], :],
     "pad_channels": lambda t, a: tf.pad(t["x"], [[0, 0], [0, 0], [0, 0], [a["before"], a["after"]]]),
 }
+OPS_OF_XLA = {**OPS, "max_pool2d": max_pool2d_by_xla}

@@ -8,13 +8,17 @@ def outputs(extent, before, after, window, stride):
     return (extent + before + after - window) // stride + 1
 
 
-def symmetric(x, a, window, value=0.0):
-    """x and the padding that the op takes by itself, as much behind as before, and of pooling half a window at most. More behind than asked for
-    does no harm where no window comes to see it. Other padding is added to x beforehand."""
+def half(window):
+    """The most that poolings pad."""
+    return [n // 2 for n in window]
+
+
+def symmetric(x, a, window, most, value=0.0):
+    """x and the padding that the op takes by itself: as much behind as before, and up to `most`. More behind than asked for does no harm where
+    no window comes to see it. Other padding is added to x beforehand."""
     padding = a.get("padding", (0, 0, 0, 0))
-    sides = [(*padding[2 * i:2 * i + 2], x.shape[2 + i], window[i], a["stride"][i]) for i in (0, 1)]
-    if all(before == after or (after < before <= w // 2 and outputs(n, before, after, w, s) == outputs(n, before, before, w, s))
-           for before, after, n, w, s in sides):
+    sides = [(*padding[2 * i:2 * i + 2], x.shape[2 + i], window[i], a["stride"][i], most[i]) for i in (0, 1)]
+    if all(after <= before <= m and outputs(n, before, after, w, s) == outputs(n, before, before, w, s) for before, after, n, w, s, m in sides):
         return x, (padding[0], padding[2])
     top, bottom, left, right = padding
     return F.pad(x, (left, right, top, bottom), value=value), (0, 0)
@@ -22,17 +26,17 @@ def symmetric(x, a, window, value=0.0):
 
 def conv2d(t, a):
     window = [d * (k - 1) + 1 for d, k in zip(a["dilation"], t["w"].shape[2:])]
-    x, padding = symmetric(t["x"], a, window)
+    x, padding = symmetric(t["x"], a, window, window)
     return F.conv2d(x, t["w"], t.get("b"), a["stride"], padding, a["dilation"], a["groups"])
 
 
 def max_pool2d(t, a):
-    x, padding = symmetric(t["x"], a, a["kernel"], -torch.inf)
+    x, padding = symmetric(t["x"], a, a["kernel"], half(a["kernel"]), -torch.inf)
     return F.max_pool2d(x, a["kernel"], a["stride"], padding)
 
 
 def avg_pool2d(t, a):
-    x, padding = symmetric(t["x"], a, a["kernel"])
+    x, padding = symmetric(t["x"], a, a["kernel"], half(a["kernel"]))
     return F.avg_pool2d(x, a["kernel"], a["stride"], padding)
 
 
