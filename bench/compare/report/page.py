@@ -7,7 +7,7 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
-from ..records import machine_of
+from ..records import machine_of, newest
 from . import imported, pictures, vendor_logs, verdict, why
 from .further import Further
 from .ledgers import ledgers, median_unexplained
@@ -51,7 +51,7 @@ def throughputs(rows):
 def section(experiment, records):
     """A part of the page. An experiment may say by report(records) what it has beyond sides and their ratios."""
     names = getattr(experiment, "MEASURED_BY", (experiment.NAME,))
-    own = verdict.newest([r for r in records if r["experiment"] in names])
+    own = newest([r for r in records if r["experiment"] in names])
     if not own:
         return None
     rows = verdict.rows(records, experiment.NAME)

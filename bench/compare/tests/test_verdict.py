@@ -68,6 +68,18 @@ def test_what_another_version_took_is_left_out_once_there_is_a_newer_one():
     assert found.ratios["best", "torch"].value == pytest.approx(1.2)
 
 
+def test_the_verdict_names_the_modes_and_versions_of_its_rows():
+    """Not those that a newer version has replaced."""
+    old = [of_version("1+kernels.a", row("plumbline", "best auto", 0.7)), of_version("2.8", row("torch", "compile", 0.8))]
+    new = [of_version("1+kernels.b", row("plumbline", "best auto", 1.0, run="b")), of_version("2.9", row("torch", "eager", 1.3, run="b")),
+           of_version("2.9", row("torch", "channels_last", 1.2, run="b"))]
+    (line, *more) = verdict.lines_of(old + new, ["train"])
+    assert "in the fastest of its modes eager, channels_last (1 rows" in line and more == []
+    assert verdict.modes_in_words(old + new, "train", ["torch"]) == "Measured modes, of which the fastest counts: PyTorch: eager, channels_last."
+    other = [{**r, "subject": {**r["subject"], "id": "other"}} for r in old]
+    assert verdict.of_versions(other + new, ["train"]) == ["the rows are of 2 versions of Plumbline: the page's end names them"]
+
+
 def test_a_framework_that_was_absent_is_no_row_of_its_own_once_it_is_there():
     absent = {**row("torch", "eager", 2.0), "status": "not_available", "reason": "torch is not installed"}
     there = {**row("torch", "eager", 2.0, run="b"), "engine": {"name": "torch", "mode": "eager", "allocator": "glibc"}}

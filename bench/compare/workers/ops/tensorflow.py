@@ -5,9 +5,9 @@ import tensorflow as tf
 from ..channels_last import axis
 
 
-def padded(x, a):
+def padded(x, a, value=0.0):
     top, bottom, left, right = a["padding"]
-    return tf.pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]]) if any(a["padding"]) else x
+    return tf.pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=value) if any(a["padding"]) else x
 
 
 def explicit(a):
@@ -30,9 +30,7 @@ def max_pool2d(t, a):
 
 def max_pool2d_by_xla(t, a):
     """XLA takes no padding of pooling."""
-    top, bottom, left, right = a["padding"]
-    x = tf.pad(t["x"], [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=t["x"].dtype.min) if any(a["padding"]) else t["x"]
-    return tf.nn.max_pool2d(x, a["kernel"], a["stride"], "VALID")
+    return tf.nn.max_pool2d(padded(t["x"], a, t["x"].dtype.min), a["kernel"], a["stride"], "VALID")
 
 
 def avg_pool2d(t, a):
