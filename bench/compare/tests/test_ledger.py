@@ -87,18 +87,24 @@ def test_an_interrupt_that_perf_has_had_too_stays_one(tmp_path):
     assert sampler.process.poll() is not None
 
 
+TRIES = 5  # a machine that does other work may hide what is there
+
+
 def test_a_product_is_found_where_it_is(session):
     problem = catalogue.linear("large", (512, 512), (512, 512)).with_(direction="forward")
-    (found,) = session.measure(problem, [Variant("plumbline", "vendor")], Plan(rounds=1, samples=1, least_s=0.01, apart_s=0.3))
-    if isinstance(found.ledger, str):
-        pytest.skip(found.ledger)
-    assert found.ledger.seen > 0.7 and abs(found.ledger.unexplained) < 0.1
-    assert max((s, part) for part, s in found.ledger.parts_s.items() if part not in (IDLE, ELSEWHERE))[1] == VENDOR
+    for _ in range(TRIES):
+        (found,) = session.measure(problem, [Variant("plumbline", "vendor")], Plan(rounds=1, samples=1, least_s=0.01, apart_s=0.3))
+        if isinstance(found.ledger, str):
+            pytest.skip(found.ledger)
+        most = max((s, part) for part, s in found.ledger.parts_s.items() if part not in (IDLE, ELSEWHERE))[1]
+        if found.ledger.seen > 0.7 and abs(found.ledger.unexplained) < 0.1 and most == VENDOR:
+            return
+    assert False, found.ledger
 
 
 def test_injected_costs_are_found(session):
     problem = catalogue.linear("small", (64, 256), (256, 256)).with_(direction="forward")
-    for _ in range(3):  # a machine that does other work may hide one
+    for _ in range(TRIES):
         try:
             found = faults.find(session, problem, [Variant("plumbline", "best")], 0.5)
         except faults.Unseen as why:
