@@ -3,6 +3,7 @@
 from ..problems.images import NoData, write_orders
 from ..records.of_measured import not_available
 from . import losses
+from .session import Measured
 from .worker import Refused
 
 PATIENCE_S = 6 * 3600  # an epoch may take long
@@ -13,20 +14,20 @@ def train(session, problem, variant, images, epochs, scored):
     """(Measured, [{"loss", "accuracy", "seconds"}]); the first weights' output and gradients agree with the reference, or nothing is
     trained."""
     data, orders = session.folder / "images", session.folder / "orders"
-    inputs, expected = session.make(problem)
-    found, done = session.prepare(problem, variant, inputs, expected), []
+    try:
+        if not data.exists():
+            write_orders(images(data), epochs, SEED, orders)
+    except NoData as reason:
+        return Measured(variant, refusal=Refused(str(reason), "absent")), []
+    found, done = session.prepare(problem, variant, *session.make(problem)), []
     if found.refusal is None and found.agreement["agrees"]:
         try:
-            if not data.exists():
-                write_orders(images(data), epochs, SEED, orders)
             worker = session.worker(variant)
             worker.patience_s = PATIENCE_S
             for epoch in range(epochs):
                 done.append(worker.ask("epoch", job=variant.name, data=str(data), orders=str(orders), epoch=epoch, scored=scored))
                 if done[-1]["loss"] is None:  # no number comes back from infinity
                     break
-        except NoData as reason:
-            found.refusal = Refused(str(reason), "absent")
         except Refused as refusal:
             found.refusal = refusal
     return found, done

@@ -7,6 +7,7 @@ from safetensors.numpy import load_file, save_file
 from compare.experiments import table3
 from compare.experiments.bench import Bench
 from compare.measuring.engines import Variant
+from compare.measuring.session import Session
 from compare.problems import images
 from compare.records import Store
 from compare.report import verdict
@@ -86,6 +87,7 @@ def test_the_first_step_is_from_the_first_weights(session, data, tmp_path):
 
 def test_without_data_a_training_is_a_row_that_says_so(engines, tmp_path, monkeypatch):
     monkeypatch.delenv("PLUMB_DATA", raising=False)
+    monkeypatch.setattr(Session, "make", lambda *_: pytest.fail("weights are made for a training without images"))
     for r in trained(engines, tmp_path / "records.jsonl"):
         assert r["status"] == "not_available" and r["reason"].startswith("PLUMB_DATA is unset")
         assert verdict.name_of(r["subject"]).endswith(", initial weights of pytorch, pixels 0 to 1")
