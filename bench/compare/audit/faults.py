@@ -1,12 +1,12 @@
 """Costs that were added to a step on purpose, and what the ledger finds of them: in the part where it belongs, as large as it is.
 
 The step is taken apart without the cost and with it. What a part has grown by is held against what the cost took in the very steps that
-were taken apart, by the worker's clock around it.
+were taken apart, by the worker's clock around it, but for what the processors have done for others meanwhile.
 """
 
 import dataclasses
 
-from ..ledger.parts import CONVERSION, IDLE
+from ..ledger.parts import CONVERSION, ELSEWHERE, IDLE
 from ..measuring.session import Plan
 
 MOST_OFF = 0.2
@@ -17,7 +17,7 @@ FAULTS = {"5 ms of sleep": ({"sleep_s": 0.005}, IDLE), "a copy of 64 MB": ({"cop
 
 @dataclasses.dataclass
 class Found:
-    """Of one fault in one engine: seconds a step by the clock, and as the ledger has it."""
+    """Of one fault in one engine: seconds a step by the clock, less those that went to others, and as the ledger has it."""
 
     engine: str
     fault: str
@@ -58,6 +58,6 @@ def find(session, problem, variants, seconds=2.0):
         before, _ = ledger_with(session, problem, variant, None, plan)
         for name, (inject, part) in FAULTS.items():
             after, cost = ledger_with(session, problem, variant, inject, plan)
-            grown = after.parts_s.get(part, 0.0) - before.parts_s.get(part, 0.0)
-            results.append(Found(variant.name, name, part, cost, grown))
+            grown = {p: after.parts_s.get(p, 0.0) - before.parts_s.get(p, 0.0) for p in (part, ELSEWHERE)}
+            results.append(Found(variant.name, name, part, cost - max(grown[ELSEWHERE], 0.0), grown[part]))
     return results

@@ -23,6 +23,14 @@ def worker_program():
     return os.environ["PLUMB_BENCH_WORKER"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory):
+    """One for all: whom the tests start has the kernels that an earlier one has measured, and the user's stay as they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLUMB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def engines(worker_program):
     programs = {"plumbline": worker_program, "fake": sys.executable, "another": sys.executable}

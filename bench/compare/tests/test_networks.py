@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -224,5 +225,6 @@ def test_what_is_left_out_is_a_row_for_every_variant_written_once(engines, tmp_p
 
 
 def test_where_memory_is_short_a_worker_goes_first(session):
-    with open(f"/proc/{session.oracle.process.pid}/oom_score_adj") as f:
-        assert int(f.read()) == 800
+    def score(process):
+        return int(pathlib.Path(f"/proc/{process}/oom_score_adj").read_text())
+    assert score(session.oracle.process.pid) == max(800, score("self"))  # only root may lower one that a container has set

@@ -26,12 +26,15 @@ void by_rows(int64_t rows, int64_t n, bool streams, const Together& together, co
   });
 }
 
-/// The lanes of kSide rows.
+/// The lanes of kSide rows, as lanes_of(s) gives those of row s.
 template <class T>
 class FoldedLanes {
  public:
   using C = Compute<T>;
-  void set(int64_t row, typename Lanes<T>::V lanes) { Lanes<T>::store(of_[row], lanes); }
+  template <class LanesOf>
+  explicit FoldedLanes(const LanesOf& lanes_of) {
+    for (int64_t s = 0; s < kSide; ++s) Lanes<T>::store(of_[s], lanes_of(s));
+  }
   void find_largest(C (&largest)[kSide]) const {
     short_rows::Elements<C> side;
     short_rows::read(of_[0], kCount, side);
@@ -50,12 +53,18 @@ class FoldedLanes {
 
 namespace row {
 
+/// e^v of the lanes of v, which are not above 0.
+template <class T>
+[[gnu::always_inline]] inline auto exp_below(typename Lanes<T>::V v) {
+  return Lanes<T>::map(v, [](Compute<T> of) { return functors::math::exp_below(of); });
+}
+
 /// The vectors e^(x - largest) of a row; with kKeeps, they are written to `kept`, too.
 template <class T, bool kKeeps, class C = Compute<T>>
 auto powers(const T* x, C largest, C* kept = nullptr) {
   using L = Lanes<T>;
   return [=](int64_t i, int64_t count) {
-    const auto power = L::map(L::load(x + i, count) - largest, [](C v) { return functors::math::exp_below(v); });
+    const auto power = exp_below<T>(L::load(x + i, count) - largest);
     if constexpr (kKeeps) L::store(kept + i, power, count);
     return std::array{power};
   };
@@ -101,8 +110,7 @@ void write_gradient(int64_t n, const T* dy, const T* y, C total, T* dx) {
   for_row<T>(n, [=](int64_t i, int64_t count) {
     const auto d = L::load(dy + i, count), v = L::load(y + i, count);
     if constexpr (kLog) {
-      const auto power = L::map(v, [](C of) { return functors::math::exp_below(of); });
-      L::store(dx + i, d - power * total, count);
+      L::store(dx + i, d - exp_below<T>(v) * total, count);
     } else {
       L::store(dx + i, v * (d - total), count);
     }
@@ -143,14 +151,11 @@ void softmax_rows(int64_t n, const T* x, T* y) {
     if constexpr (kInY) return y + s * n;
     return stack.data() + s * kLongestTogether;
   };
-  FoldedLanes<T> lanes;
   C largest[kSide], sum[kSide];
-  for (int64_t s = 0; s < kSide; ++s) lanes.set(s, largest_lanes(x + s * n, n));
-  lanes.find_largest(largest);
-  for (int64_t s = 0; s < kSide; ++s) {
-    lanes.set(s, sum_lanes<T, 1>(0, n, row::powers<T, !kLog>(x + s * n, largest[s], kept(s)))[0]);
-  }
-  lanes.add_up(sum);
+  FoldedLanes<T>([&](int64_t s) { return largest_lanes(x + s * n, n); }).find_largest(largest);
+  FoldedLanes<T>([&](int64_t s) {
+    return sum_lanes<T, 1>(0, n, row::powers<T, !kLog>(x + s * n, largest[s], kept(s)))[0];
+  }).add_up(sum);
   short_rows::each([&](int64_t s) { sum[s] = kLog ? functors::math::log(sum[s]) : 1 / sum[s]; });
   for (int64_t s = 0; s < kSide; ++s) {
     row::fetch_next(x + s * n, n);
@@ -169,12 +174,10 @@ void softmax_backward_row(int64_t n, const T* dy, const T* y, T* dx) {
 template <class T, bool kLog, class C = Compute<T>>
 void softmax_backward_rows(int64_t n, const T* dy, const T* y, T* dx) {
   if (n <= kLongestShortGradient<T>) return softmax_backward_short_rows<T, kLog>(n, dy, y, dx);
-  FoldedLanes<T> lanes;
   C total[kSide];
-  for (int64_t s = 0; s < kSide; ++s) {
-    lanes.set(s, sum_lanes<T, 1>(0, n, row::gradient_terms<T, kLog>(dy + s * n, y + s * n))[0]);
-  }
-  lanes.add_up(total);
+  FoldedLanes<T>([&](int64_t s) {
+    return sum_lanes<T, 1>(0, n, row::gradient_terms<T, kLog>(dy + s * n, y + s * n))[0];
+  }).add_up(total);
   for (int64_t s = 0; s < kSide; ++s) {
     row::fetch_next(dy + s * n, n);
     row::fetch_next(y + s * n, n);
@@ -196,14 +199,11 @@ double cross_entropy_row(const T* x, int64_t n, int64_t label, C* statistics) {
 template <class T, class C = Compute<T>>
 void cross_entropy_rows(const T* x, int64_t n, const int64_t* labels, C* statistics, double* losses) {
   if (n <= kLongestShortRow<T>) return cross_entropy_short_rows(x, n, labels, statistics, losses);
-  FoldedLanes<T> lanes;
   C largest[kSide], sum[kSide];
-  for (int64_t s = 0; s < kSide; ++s) lanes.set(s, largest_lanes(x + s * n, n));
-  lanes.find_largest(largest);
-  for (int64_t s = 0; s < kSide; ++s) {
-    lanes.set(s, sum_lanes<T, 1>(0, n, row::powers<T, false>(x + s * n, largest[s]))[0]);
-  }
-  lanes.add_up(sum);
+  FoldedLanes<T>([&](int64_t s) { return largest_lanes(x + s * n, n); }).find_largest(largest);
+  FoldedLanes<T>([&](int64_t s) {
+    return sum_lanes<T, 1>(0, n, row::powers<T, false>(x + s * n, largest[s]))[0];
+  }).add_up(sum);
   for (int64_t s = 0; s < kSide; ++s) {
     const double log_sum = std::log(static_cast<double>(sum[s]));
     statistics[2 * s] = largest[s];
@@ -218,8 +218,7 @@ void cross_entropy_backward_row(const T* x, int64_t n, const C* statistics, C d,
   using L = Lanes<T>;
   const C largest = statistics[0], log_sum = statistics[1];
   for_row<T>(n, [=](int64_t i, int64_t count) {
-    const auto below = (L::load(x + i, count) - largest) - log_sum;
-    L::store(dx + i, L::map(below, [](C v) { return functors::math::exp_below(v); }) * d, count);
+    L::store(dx + i, row::exp_below<T>((L::load(x + i, count) - largest) - log_sum) * d, count);
   });
 }
 
