@@ -1,6 +1,7 @@
 #include "core/slab.h"
 
 #include <iterator>
+#include <utility>
 
 namespace plumb::detail {
 
@@ -11,8 +12,12 @@ void* Slab::get(size_t bytes) {
   }
   if (best == free_.end()) return nullptr;
   const auto [offset, room] = *best;
-  free_.erase(best);
-  if (room > bytes) free_.emplace(offset + bytes, room - bytes);
+  auto range = free_.extract(best);
+  if (room > bytes) {  // which needs no memory
+    range.key() = offset + bytes;
+    range.mapped() = room - bytes;
+    free_.insert(std::move(range));
+  }
   return begin_ + offset;
 }
 

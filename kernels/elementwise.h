@@ -51,6 +51,7 @@ inline constexpr auto stage_name = [] {
 template <class F, Stage S>
 struct Unary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
+  static constexpr unsigned kUnread = unread_of_unary<F>(S);
   static constexpr bool kTunesAlike = true;  // or a factor that changes from step to step would be measured each time
   using Params = F;
   static void reference(const Problem<F>& p, Candidates& c) {
@@ -69,6 +70,7 @@ struct Unary {
 template <class F, Stage S>
 struct Binary {
   static constexpr const char* kName = detail::stage_name<F, S>.data();
+  static constexpr unsigned kUnread = unread_of_binary<F>(S);
   static constexpr bool kTunesAlike = true;
   using Params = F;
   static void reference(const Problem<F>& p, Candidates& c) {

@@ -38,6 +38,15 @@ void check_team(int n) {
 }  // namespace
 
 int detail::threads_of(const Policy& c) { return c.threads ? c.threads : omp_get_max_threads(); }
+void detail::refuse_in_region(const char* what, int threads) {
+  if (!omp_in_parallel()) [[likely]]
+    return;
+  const int most = std::max(threads, omp_get_max_threads());
+  PLUMB_CHECK(most == 1,
+              "{}: inside a parallel region of OpenMP no kernel can start its {} threads; call set_threads(1) there "
+              "first, or start threads in another way",
+              what, most);
+}
 int threads() { return detail::threads_of(detail::ctx.policy); }
 
 int most_threads() { return std::min(omp_get_thread_limit(), kMostThreads); }

@@ -1,6 +1,7 @@
 // Elementwise functions of two numbers. One struct an op, listed once at the end.
 //
-// forward(a, b), and the gradients backward_a(dy, a, b) and backward_b(dy, a, b), for any T (float, double, Dual).
+// forward(a, b), and the gradients backward_a(dy, a, b) and backward_b(dy, a, b), for any T (float, double, Dual). What
+// a gradient does not read of {dy, a, b}, it says by bits in kUnreadByA and kUnreadByB.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,7 @@ constexpr T wrapped(T a, T b, F f) {
 
 struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
   static constexpr char kName[] = "add";
+  static constexpr unsigned kUnreadByA = 0b110, kUnreadByB = 0b110;
   template <class T>
   constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -40,6 +42,7 @@ struct Add {  // integers: modulo 2^bits, as in sub, mul and pow
 
 struct Sub {
   static constexpr char kName[] = "sub";
+  static constexpr unsigned kUnreadByA = 0b110, kUnreadByB = 0b110;
   template <class T>
   constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -60,6 +63,7 @@ struct Sub {
 
 struct Mul {
   static constexpr char kName[] = "mul";
+  static constexpr unsigned kUnreadByA = 0b010, kUnreadByB = 0b100;
   template <class T>
   constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -80,6 +84,7 @@ struct Mul {
 
 struct Div {  // integers: truncated; x / 0 is 0 there
   static constexpr char kName[] = "div";
+  static constexpr unsigned kUnreadByA = 0b010;
   template <class T>
   constexpr T forward(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {

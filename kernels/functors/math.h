@@ -25,7 +25,10 @@ struct Dual {
   friend constexpr Dual operator-(Dual a, Dual b) { return {a.v - b.v, a.d - b.d}; }
   friend constexpr Dual operator-(Dual a) { return {-a.v, -a.d}; }
   friend constexpr Dual operator*(Dual a, Dual b) { return {a.v * b.v, part(a.d, b.v) + part(b.d, a.v)}; }
-  friend constexpr Dual operator/(Dual a, Dual b) { return {a.v / b.v, (a.d - part(b.d, a.v / b.v)) / b.v}; }
+  friend constexpr Dual operator/(Dual a, Dual b) {
+    const T d = a.d - part(b.d, a.v / b.v);
+    return {a.v / b.v, d == T(0) ? T(0) : d / b.v};
+  }
   friend constexpr bool operator<(Dual a, Dual b) { return a.v < b.v; }
   friend constexpr bool operator>(Dual a, Dual b) { return a.v > b.v; }
   friend constexpr bool operator<=(Dual a, Dual b) { return a.v <= b.v; }
@@ -225,7 +228,7 @@ PLUMB_HOST_DEVICE Dual<T> abs(Dual<T> x) {
 template <class T>
 PLUMB_HOST_DEVICE Dual<T> exp(Dual<T> x) {
   const T y = exp(x.v);
-  return {y, y * x.d};
+  return {y, y == T(0) ? T(0) : y * x.d};
 }
 template <class T>
 PLUMB_HOST_DEVICE Dual<T> exp_minus_abs(Dual<T> x) {
@@ -256,7 +259,7 @@ PLUMB_HOST_DEVICE Dual<T> erf(Dual<T> x) {
 template <class T>
 PLUMB_HOST_DEVICE Dual<T> gauss(Dual<T> x) {
   const T y = gauss(x.v);
-  return {y, -x.v * y * x.d};
+  return {y, y == T(0) ? T(0) : -x.v * y * x.d};
 }
 template <class T>
 PLUMB_HOST_DEVICE Dual<T> normal_cdf(Dual<T> x) {
@@ -267,7 +270,7 @@ PLUMB_HOST_DEVICE Dual<T> pow(Dual<T> x, Dual<T> y) {
   const T p = pow(x.v, y.v);
   const T by_base = y.v == T(0) ? T(0) : y.v * pow(x.v, y.v - T(1));
   const T by_exponent = x.v <= T(0) ? T(0) : p * log(x.v);
-  return {p, by_base * x.d + (y.d == T(0) ? T(0) : by_exponent * y.d)};
+  return {p, (x.d == T(0) ? T(0) : by_base * x.d) + (y.d == T(0) ? T(0) : by_exponent * y.d)};
 }
 
 namespace detail {

@@ -23,6 +23,22 @@ constexpr bool is_second(Stage s) { return s >= Stage::kSecond; }
 inline constexpr std::string_view kStageSuffixes[] = {"",           "_backward",  "_backward_b", "_second",
                                                       "_second_ab", "_second_ba", "_second_bb"};
 
+/// The operands that a stage does not read, as bits: they are given for their shapes alone.
+template <class F>
+constexpr unsigned unread_of_unary(Stage s) {
+  return s == Stage::kBackward && F::kKeeps == Keeps::kNothing ? 0b10 : 0;
+}
+template <class F>
+constexpr unsigned unread_of_binary(Stage s) {
+  if constexpr (requires { F::kUnreadByA; }) {
+    if (s == Stage::kBackward) return F::kUnreadByA;
+  }
+  if constexpr (requires { F::kUnreadByB; }) {
+    if (s == Stage::kBackwardB) return F::kUnreadByB;
+  }
+  return 0;
+}
+
 // The functor is a base, so that a stage of one without attributes is empty as well. As a [[no_unique_address]] member
 // it would be too, but of such a struct nvcc has one layout on the host and another in kernels that take it.
 
@@ -30,6 +46,7 @@ inline constexpr std::string_view kStageSuffixes[] = {"",           "_backward",
 template <class F, Stage S>
 struct UnaryStage : F {
   static constexpr size_t kInputs = S == Stage::kForward ? 1 : (S == Stage::kBackward ? 2 : 3);
+  static constexpr unsigned kUnread = unread_of_unary<F>(S);
   static constexpr bool kBroadcasts = false, kRare = is_second(S);
   template <class C>
   constexpr C operator()(const std::array<C, kInputs>& in) const {
@@ -46,6 +63,7 @@ struct UnaryStage : F {
 template <class F, Stage S>
 struct BinaryStage : F {
   static constexpr size_t kInputs = S == Stage::kForward ? 2 : (is_second(S) ? 4 : 3);
+  static constexpr unsigned kUnread = unread_of_binary<F>(S);
   static constexpr bool kBroadcasts = true, kRare = is_second(S);
   template <class C>
   constexpr C operator()(const std::array<C, kInputs>& in) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "dispatch/kernel_cache.h"
 #include "dispatch/policy.h"
@@ -37,7 +38,8 @@ float excess_over_one_rounding(const Tensor& narrow, const Tensor& wide) {
   const std::span<const float> g = got.data<float>(), w = wide.data<float>();
   float most = 0, largest = 0;
   for (size_t i = 0; i < w.size(); ++i) {
-    const float half = std::ldexp(1.0f, std::ilogb(w[i]) - 8);
+    if (!std::isfinite(g[i]) || !std::isfinite(w[i])) return std::numeric_limits<float>::infinity();
+    const float half = w[i] == 0 ? 0 : std::ldexp(1.0f, std::ilogb(w[i]) - 8);
     most = std::max(most, std::abs(g[i] - w[i]) - half);
     largest = std::max(largest, std::abs(w[i]));
   }

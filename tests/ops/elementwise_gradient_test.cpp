@@ -94,6 +94,25 @@ TEST(ElementwiseGradient, MixedDerivativesOfAPowerAtExponentZero) {
   EXPECT_TRUE(test::equal(grad(sum(by_b), {a})[0], Tensor::from({2.0, 0.25, 0.0}, {3})));
 }
 
+// The derivative by one operand has a factor of infinity that the other's does not vary with.
+TEST(ElementwiseGradient, SecondDerivativesAreNumbersBesideInfinity) {
+  const GradOptions graph{.create_graph = true};
+  const auto second = [&](const Tensor& y, const Tensor& by, const Tensor& then) {
+    const Tensor first = grad(sum(y), {by}, graph)[0];
+    return grad(sum(first), {then})[0].item();
+  };
+  const auto scalar = [](float v) { return Tensor::from({v}, {1}).require_grad(); };
+  const Tensor zero = scalar(0), small = scalar(1e-30f), half = scalar(0.5f), b = scalar(1.5f), low = scalar(-0.3f);
+  EXPECT_EQ(second(pow(zero, b), zero, b), 0);
+  const double log_small = std::log(1e-30), by_half = std::pow(1e-30, -0.5) * (1 + 0.5 * log_small);
+  EXPECT_NEAR(second(pow(small, half), small, half) / by_half, 1, 1e-5);
+  EXPECT_NEAR(second(pow(small, low), low, low) / (std::pow(1e-30, -0.3) * log_small * log_small), 1, 1e-4);
+  const Tensor one = scalar(1);
+  EXPECT_EQ(second(one / zero, one, one), 0);
+  const Tensor huge = scalar(1e20f);
+  EXPECT_EQ(second(gelu_tanh(huge), huge, huge), 0);
+}
+
 TEST(ElementwiseGradient, ANanBelowAnExponentIsOneInItsGradient) {
   const Tensor a = Tensor::from({std::nan(""), -1.0}, {2}), b = Tensor::from({2.0, 2.0}, {2}).require_grad();
   const Tensor by_b = grad(sum(pow(a, b)), {b}, {.create_graph = true})[0];

@@ -60,6 +60,21 @@ TEST(GradFinal, OfATensorUsedTwiceAfterBothAndOfTheUnusedNever) {
   EXPECT_FALSE(all[2]);
 }
 
+TEST(GradFinal, HandlesThatGradWasGivenMayBeAssignedTo) {
+  TensorList p{parameter(1), parameter(2)};
+  const auto loss_of = [&] { return sum(matmul(tanh(matmul(p[0], p[1])), p[0])); };
+  const TensorList plain = grad(loss_of(), p), before = p;
+  Tensor loss = loss_of();
+  const TensorList all = grad(loss, p, {.on_final = [&](size_t i, const Tensor& g) {
+                                p[i] -= 0.5f * g;
+                                loss = Tensor();
+                              }});
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(bitwise_equal(all[i], plain[i])) << i;
+    EXPECT_TRUE(bitwise_equal(p[i], (before[i] - 0.5f * plain[i]).detached())) << i;
+  }
+}
+
 TEST(GradFinal, WhatIsWrittenToItIsReturned) {
   const Tensor w = parameter(1);
   const TensorList all = grad(sum(square(w)), {w}, {.on_final = [](size_t, const Tensor& g) {

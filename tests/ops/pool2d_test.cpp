@@ -186,6 +186,13 @@ TEST(AvgPool2d, LargeWindowsStayAccurate) {
   }
 }
 
+TEST(AvgPool2d, WindowsOfOneLongRowStayAccurate) {
+  for (const Layout layout : kPublicLayouts) {
+    const Tensor x = to(full(Shape{1, 16, 1, 2 * 65536}, 0.1, DType::kF32), layout);
+    EXPECT_NEAR(avg_pool2d(x, {.kernel = {1, 65536}}).at({0, 3, 0, 1}), 0.1, 5e-6) << to_string(layout);
+  }
+}
+
 TEST(Pool2d, TheMeanOfOnesIsOne) {
   for (int32_t k = 1; k <= 15; ++k) {
     for (const Layout layout : kPublicLayouts) {

@@ -14,7 +14,7 @@ void block(int64_t depth, const float* a, int64_t stride, const float* b, float*
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kWidth; ++v) sum[r][v] = accumulate ? load(c + (r * kWidth + v) * kLanes) : Vec{};
+    for (int v = 0; v < kWidth; ++v) sum[r][v] = Vec{};
   }
   for (int64_t k = 0; k < depth; ++k) {
     Vec row[kWidth];
@@ -28,6 +28,14 @@ void block(int64_t depth, const float* a, int64_t stride, const float* b, float*
     }
     a += left == Left::kByRow ? 1 : stride;
     b += kWidth * kLanes;
+  }
+  // What was there comes last: a sum that went on would lose the digits of each term.
+  if (accumulate) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kWidth; ++v) sum[r][v] += load(c + (r * kWidth + v) * kLanes);
+    }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

@@ -48,6 +48,7 @@ class ElementwiseKernel final : public Kernel {
     if (streams_) return stream_row(in, out, n);
     fetches_ ? fetch_row(in, out, n) : row_(f_.op.data(), out, in, stride_.data(), n);
   }
+  bool is_fetched(size_t k) const { return stride_[k] == 1 && !(f_.unread >> k & 1); }
   // Fetches the inputs of what follows. Functions of bf16 take so long for a line that the processor by itself does not
   // look far enough ahead.
   void fetch_row(const void** in, uint8_t* out, int64_t n) const {
@@ -55,7 +56,7 @@ class ElementwiseKernel final : public Kernel {
     for (int64_t left = n, now; left > 0; left -= now, out += now * bytes_) {
       now = std::min(left, kPieceBytes / bytes_);
       for (size_t k = 0; k < f_.inputs; ++k) {
-        for (int64_t i = 0; stride_[k] == 1 && i < kPieceBytes; i += kLine) simd::fetch<2>(in[k], kStageBytes + i);
+        for (int64_t i = 0; is_fetched(k) && i < kPieceBytes; i += kLine) simd::fetch<2>(in[k], kStageBytes + i);
       }
       row_(f_.op.data(), out, in, stride_.data(), now);
       for (size_t k = 0; k < f_.inputs; ++k) in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
@@ -71,8 +72,8 @@ class ElementwiseKernel final : public Kernel {
       size_t count = 0;
       for (size_t k = 0; k < f_.inputs; ++k) {
         in[k] = static_cast<const uint8_t*>(in[k]) + now * stride_[k] * bytes_;
-        const bool is_new = std::none_of(in, in + k, [&](const void* other) { return other == in[k]; });
-        if (stride_[k] == 1 && is_new) dense[count++] = {in[k]};
+        const auto is_it = [&](const Source& other) { return other.data == in[k]; };
+        if (is_fetched(k) && std::none_of(dense, dense + count, is_it)) dense[count++] = {in[k]};
       }
       copy_nontemporal(out, stage, now * bytes_, std::span(dense, count), 0);
       out += now * bytes_;

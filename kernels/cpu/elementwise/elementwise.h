@@ -23,6 +23,7 @@ struct RowFunction {
   std::array<std::byte, 16> op;
   Row dense, last_constant, any;
   size_t inputs;
+  unsigned unread;  ///< bit k: operand k is given for its shape alone
 };
 
 /// The kernel of a function on operands that broadcast to out.
@@ -67,7 +68,7 @@ template <class Op, class T>
 template <class Op, class T>
 RowFunction row_function(const Op& op) {
   static_assert(sizeof(Op) <= 16 && std::is_trivially_copyable_v<Op>);
-  RowFunction f{{}, nullptr, nullptr, nullptr, Op::kInputs};
+  RowFunction f{{}, nullptr, nullptr, nullptr, Op::kInputs, Op::kUnread};
   if constexpr (!std::is_empty_v<Op>) std::memcpy(f.op.data(), &op, sizeof op);
   if constexpr (Op::kRare) {
     f.dense = f.last_constant = f.any = &rows::any_row<Op, T>;

@@ -29,7 +29,7 @@ constexpr Attribute kFirst{0, 0}, kSecond{0, 1}, kMinusOne{-1};
 constexpr Stage kForward = Stage::kForward, kBackward = Stage::kBackward, kBackwardB = Stage::kBackwardB;
 
 // When oneDNN is faster on large tensors (docs/measured.md): our own loops round to bf16 in more steps.
-enum class Faster : uint8_t { kNever, kInBf16, kAlways };
+enum class Faster : uint8_t { kNever, kInBf16 };
 
 struct Eltwise {
   std::string_view functor;
@@ -44,7 +44,7 @@ struct Eltwise {
 // and log near small results. Its sigmoid is 0 below -86.98, where it is 1.7e-38 at most.
 constexpr Eltwise kEltwise[] = {
     {"leaky_relu", kForward, Algorithm::eltwise_relu, Faster::kInBf16, kFirst},
-    {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kAlways},
+    {"sigmoid", kForward, Algorithm::eltwise_logistic, Faster::kNever},
     {"sigmoid", kBackward, Algorithm::eltwise_logistic_use_dst_for_bwd, Faster::kNever},
     {"tanh", kForward, Algorithm::eltwise_tanh, Faster::kInBf16},
     {"tanh", kBackward, Algorithm::eltwise_tanh_use_dst_for_bwd, Faster::kNever},
@@ -78,7 +78,7 @@ bool computes_in(const TensorSpec& y) { return (y.dtype == DType::kF32 || y.dtyp
 
 Place place_of(Faster faster, const TensorSpec& y) {
   const bool is_large = static_cast<int64_t>(y.bytes()) > kGrainBytes;  // else the call itself takes longest
-  const bool is_faster = faster == Faster::kAlways || (faster == Faster::kInBf16 && y.dtype == DType::kBf16);
+  const bool is_faster = faster == Faster::kInBf16 && y.dtype == DType::kBf16;
   return is_large && is_faster ? Place::kFirst : Place::kListed;
 }
 

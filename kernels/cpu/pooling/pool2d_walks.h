@@ -40,11 +40,17 @@ template <class Rule, class R>
                                                 Range h, Range w, Divisors divisors) {
   typename Rule::template State<R> state;
   rule.begin(state, run, to, h.begin * g.KW + w.begin);
-  for (int64_t kh = h.begin; kh < h.end; ++kh) {
-    for (int64_t kw = w.begin; kw < w.end; ++kw) {
+  const auto take = [&](int64_t kh, Range of_row) {
+    for (int64_t kw = of_row.begin; kw < of_row.end; ++kw) {
       rule.step(state, run, kh * g.KW + kw, corner + (kh * g.IW + kw) * g.inner);
     }
-    if constexpr (requires { rule.end_row(state, run, kh, w.size()); }) rule.end_row(state, run, kh, w.size());
+    if constexpr (requires { rule.end_row(state, run, kh, w.size()); }) rule.end_row(state, run, kh, of_row.size());
+  };
+  constexpr int64_t kLong = 512;
+  for (int64_t kh = h.begin; kh < h.end; ++kh) {
+    Range left = w;
+    for (; left.size() > kLong; left.begin += kLong) take(kh, {left.begin, left.begin + kLong});
+    take(kh, left);
   }
   rule.finish(state, run, to, divisors);
 }

@@ -283,13 +283,17 @@ std::unique_ptr<Kernel> make(const char* name, Device device, const Gemm& gemm, 
   args.column_tiles = Divisor(work.column_tiles);
   args.tiles = tiles_over(gemm.depth(), kDepth<T>);
   // Few tiles of a long sum would leave most of the device idle: it is split, and the parts are added in their order.
-  constexpr int64_t kLeastTiles = 16, kMostSplits = 512;
-  const int64_t wanted = int64_t{2} * runtime.properties().multiprocessors / std::max<int64_t>(1, work.blocks);
+  // So is a very long one in f32, which would lose the digits of each term, as far as the parts are not too large.
+  constexpr int64_t kLeastTiles = 16, kLong = (16 << 10) / kDepth<T>, kMostSplits = 512, kMostBytes = 256 << 20;
+  const int64_t fills = int64_t{2} * runtime.properties().multiprocessors / std::max<int64_t>(1, work.blocks);
+  const int64_t outputs = gemm.rows() * gemm.columns() * gemm.batches.count;
+  const int64_t room = kMostBytes / (static_cast<int64_t>(sizeof(Compute<T>)) * std::max<int64_t>(1, outputs));
+  const bool is_long = std::is_same_v<Compute<T>, float> && args.tiles > kLong;
+  const int64_t wanted = std::max(fills, is_long ? std::min(room, 4 * args.tiles / kLong) : 0);
   const int64_t possible = std::max<int64_t>(1, std::min({wanted, args.tiles / kLeastTiles, kMostSplits}));
   args.tiles_of_part = std::max<int64_t>(1, tiles_over(args.tiles, possible));
   args.splits = static_cast<int>(std::max<int64_t>(1, tiles_over(args.tiles, args.tiles_of_part)));
-  const int64_t blocks = work.row_tiles * work.column_tiles,
-                outputs = gemm.rows() * gemm.columns() * gemm.batches.count;
+  const int64_t blocks = work.row_tiles * work.column_tiles;
   PLUMB_CHECK(blocks <= std::numeric_limits<int32_t>::max(), "{}: {} rows by {} columns are more than a launch takes",
               name, gemm.rows(), gemm.columns());
   const int64_t most_batches = runtime.properties().is_gpu() ? 65535 : 2;  // at once; few, as in grid_of

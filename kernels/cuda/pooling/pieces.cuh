@@ -165,7 +165,8 @@ void for_neighbours(const TensorSpec& x, const Offer& offer) {
 /// Whether rows of y are pieces of `along` under which windows of two by two lie, none beside another's piece.
 inline bool has_rows(const TensorSpec& x, const Pool2dParams& p, int along) {
   const bool is_padded = p.padding[0] != 0 || p.padding[1] != 0 || p.padding[2] != 0 || p.padding[3] != 0;
-  const bool is_dense = p.stride[0] == 2 && p.stride[1] == 2 && !is_padded;
+  const auto is_two = [](const auto& extents) { return extents[0] == 2 && extents[1] == 2; };
+  const bool is_dense = is_two(p.kernel) && is_two(p.stride) && !is_padded;
   return along > 0 && x.layout == Layout::kNchw && is_dense && x.shape[3] % (2 * along) == 0;
 }
 

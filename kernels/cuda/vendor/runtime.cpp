@@ -121,6 +121,7 @@ class CudaRuntime final : public Runtime {
     select();
     check(cudaMemcpyAsync(to, from, bytes, kKinds[static_cast<int>(direction)], static_cast<cudaStream_t>(s)),
           "a copy");
+    if (direction == Direction::kToDevice && may_be_read_later(from, static_cast<cudaStream_t>(s))) do_wait(s);
   }
   // Copies go by themselves where the one device may read the other's memory, and otherwise through the host, by CUDA.
   bool is_peer(const Runtime& other) const override {
@@ -159,9 +160,24 @@ class CudaRuntime final : public Runtime {
       return;
     check(cudaSetDevice(properties().ordinal), "cudaSetDevice");
   }
+  // Where the device reads the host's own pages, a copy of them may go on after the call. Elsewhere CUDA has copied
+  // them to memory of its own by then.
+  bool may_be_read_later(const void* host, cudaStream_t s) const {
+    if (!reads_host_pages_) [[likely]]
+      return false;
+    cudaPointerAttributes a;
+    check(cudaPointerGetAttributes(&a, host), "cudaPointerGetAttributes");
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(s, &capture), "cudaStreamIsCapturing");
+    return a.type == cudaMemoryTypeUnregistered && capture == cudaStreamCaptureStatusNone;
+  }
   [[gnu::noinline, gnu::cold]] void open() {
     const std::lock_guard lock(opening_);
     select();
+    int reads = 0;
+    check(cudaDeviceGetAttribute(&reads, cudaDevAttrPageableMemoryAccess, properties().ordinal),
+          "cudaDeviceGetAttribute");
+    reads_host_pages_ = reads != 0;
     for (std::atomic<void*>* s : {&stream_, &copy_stream_}) {
       cudaStream_t made = nullptr;
       if (!*s) check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -186,6 +202,7 @@ class CudaRuntime final : public Runtime {
   }
   std::mutex opening_;
   std::atomic<void*> stream_{nullptr}, copy_stream_{nullptr};
+  std::atomic<bool> reads_host_pages_{false};
   std::set<int> asked_;  // peers, whether this device reaches them; one copy at a time comes from one
   plumb::detail::PerThread<Capturing> capturing_;
 };
