@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/value.h"
+#include "dispatch/machine.h"
 #include "dispatch/select.h"
 
 namespace plumb {
@@ -160,6 +161,8 @@ namespace detail {
 PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
                             Device device) {
   ++lookups;
+  if (device.is_cpu()) [[likely]]
+    refuse_in_region(kind.name, threads_of(ctx.policy));
   Key key{kind, params, ctx.policy, out};
   key.policy.device = device;
   const auto at = [&](size_t i) { return &in[i].value->spec; };

@@ -33,6 +33,9 @@ namespace detail {
 std::string kernels_digest();
 /// How many threads the host's kernels use under this policy.
 int threads_of(const Policy& policy);
+/// Throws, as `what`, where so many threads of a kernel would not start: inside a parallel region of OpenMP, unless it
+/// is one, and the calling thread has set_threads(1) there.
+void refuse_in_region(const char* what, int threads);
 }  // namespace detail
 
 }  // namespace plumb

@@ -208,22 +208,19 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
   return best;
 }
 
-struct Offered {
+struct Chosen {
   std::mutex mutex;
   std::set<std::string> names;
 };
-Offered& offered() {
-  static auto* o = new Offered;
-  return *o;
+Chosen& chosen() {
+  static auto* c = new Chosen;
+  return *c;
 }
 
-void note_offered(const Candidates& candidates) {
-  Offered& o = offered();
-  const std::lock_guard lock(o.mutex);
-  for (const auto& c : candidates.all()) {
-    register_algorithm(c.algorithm);
-    o.names.insert(c.algorithm);
-  }
+void note_chosen(const std::string& algorithm) {
+  Chosen& c = chosen();
+  const std::lock_guard lock(c.mutex);
+  c.names.insert(algorithm);
 }
 
 [[noreturn]] void fail_without_kernel(const PreparedKernel& p, const Candidates& candidates, Maker& make) {
@@ -267,16 +264,16 @@ void note_passed_over(const PreparedKernel& p, const Candidates& candidates, Mak
 
 }  // namespace
 
-bool was_offered(std::string_view algorithm) {
-  Offered& o = offered();
-  const std::lock_guard lock(o.mutex);
-  return std::any_of(o.names.begin(), o.names.end(), [&](const auto& name) { return is_of_family(name, algorithm); });
+bool was_chosen(std::string_view algorithm) {
+  Chosen& c = chosen();
+  const std::lock_guard lock(c.mutex);
+  return std::any_of(c.names.begin(), c.names.end(), [&](const auto& name) { return is_of_family(name, algorithm); });
 }
 
 std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   Candidates candidates;
   p.kind->offer(p.params.data(), p.in(), p.out(), p.policy, threads_of(p.policy), candidates);
-  note_offered(candidates);
+  for (const auto& c : candidates.all()) register_algorithm(c.algorithm);
   const Device device = p.policy.device;
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
   Maker make(p);
@@ -285,6 +282,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   if (!made.kernel) fail_without_kernel(p, candidates, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;
+  note_chosen(info.algorithm);
   info.provider = made.provider;
   info.is_offered_by_vendor =
       std::ranges::any_of(candidates.all(), [](const auto& c) { return is_vendor(c.provider); });

@@ -10,7 +10,7 @@ namespace plumb::detail {
 /// Prepares the candidate that the policy of `p` picks. Throws if there is none.
 std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p);
 
-/// Whether any work so far was offered a candidate of this name or family.
-bool was_offered(std::string_view algorithm);
+/// Whether any kernel that was prepared so far is of this name or family.
+bool was_chosen(std::string_view algorithm);
 
 }  // namespace plumb::detail

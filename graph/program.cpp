@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dispatch/captured.h"
+#include "dispatch/machine.h"
 #include "graph/program/impl.h"
 
 namespace plumb {
@@ -74,6 +75,7 @@ void Program::run() {
   PLUMB_CHECK(!detail::ctx.recorder,
               "run: a capture is under way on this thread, and would not record the program; call its function there");
   Impl& p = *impl_;
+  if (p.device.is_cpu()) detail::refuse_in_region("run", p.threads);
   // Raise versions before the work, so that the writes of a step that fails half-way count.
   for (const auto& v : p.written) v->bump_version();
   try {
@@ -102,6 +104,7 @@ Program detail::capture_list(const std::function<TensorList()>& step) {
 
   Program program;
   program.impl_ = std::make_unique<Program::Impl>();
+  program.impl_->threads = detail::threads_of(detail::ctx.policy);
   program.impl_->stats.recorded = static_cast<int64_t>(recording.ops.size());
   recording.prune(returned);
   program.impl_->build(std::move(recording), returned);
@@ -120,6 +123,7 @@ StaticFunction::Captured& StaticFunction::captured(std::span<const Tensor> input
                 "inside the function and return its results, or pass detached()",
                 i, inputs[i].spec());
   }
+  PLUMB_CHECK(function_, "captured function: it was moved from");
   for (const auto& c : all_) {
     if (std::equal(inputs.begin(), inputs.end(), c->inputs.begin(), c->inputs.end(),
                    [](const Tensor& a, const Tensor& b) { return a.spec() == b.spec(); })) {

@@ -1,5 +1,8 @@
 #include "models/layers.h"
 
+#include <atomic>
+#include <optional>
+
 #include "core/random.h"
 #include "models/rounded.h"
 #include "ops/convert.h"
@@ -20,17 +23,20 @@ Tensor in_dtype(const Tensor& parameter, const Tensor& x, const ForwardContext& 
 }
 int64_t count(const Tensor& a, const Tensor& b) { return a.numel() + (b ? b.numel() : 0); }
 
-thread_local uint64_t next_seed = 0;
+std::atomic<uint64_t> next_of_all = 0;                // of threads that have called for no sequence of their own
+thread_local std::optional<uint64_t> next_of_thread;  // set by seed_layers
+
+uint64_t next_seed() { return next_of_thread ? (*next_of_thread)++ : next_of_all++; }
 
 // Mixed, since a maker's parameters have seeds that follow its own.
 ParameterMaker own_maker(Convention convention = Convention::kPyTorch) {
-  const auto bits = Philox::block(next_seed++, 0, 0);
+  const auto bits = Philox::block(next_seed(), 0, 0);
   return ParameterMaker(uint64_t{bits[0]} << 32 | bits[1], convention);
 }
 
 }  // namespace
 
-void seed_layers(uint64_t seed) { next_seed = seed; }
+void seed_layers(uint64_t seed) { next_of_thread = seed; }
 
 Conv2d::Conv2d(int64_t in, int64_t out, int kernel, int stride, int padding, bool with_bias) {
   ParameterMaker maker = own_maker();
@@ -115,6 +121,7 @@ Tensor relu_layer(const Tensor& x, const ForwardContext& context) {
 }
 
 Padded zero_pad(const Tensor& x, int64_t padding, const ForwardContext& context) {
+  PLUMB_CHECK(padding >= 0, "zero_pad: {} zeros around {}; use 0 or more", padding, x.shape());
   context.note("ZeroPad2d", x.shape().with(2, x.shape()[2] + 2 * padding).with(3, x.shape()[3] + 2 * padding));
   return {x, padding};
 }

@@ -11,7 +11,7 @@
 namespace plumb::models {
 
 /// Starts anew, for the calling thread, the sequence of seeds that layers without a maker draw their first values from:
-/// one a layer, in the order in which they are made. A program that never calls it begins with seed 0.
+/// one a layer, in the order in which they are made. Threads that never call it share one, which begins with 0.
 void seed_layers(uint64_t seed);
 
 /// A tensor with a border of zeros around its pixels, which the next layer takes into its own padding: nothing is

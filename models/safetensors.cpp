@@ -49,6 +49,7 @@ TensorFileReader::TensorFileReader(const fs::path& path) : file_(path.string()) 
 }
 
 void TensorFileReader::read(const Entry& entry, Tensor into) const {
+  PLUMB_CHECK(stream_, "read: this reader of a file was moved from");
   PLUMB_CHECK(into && into.spec() == entry.spec, "{}: tensor {} is {}; read it into a tensor of that spec", file_,
               detail::in_quotes(entry.name), entry.spec);
   Tensor here = into.device().is_cpu() ? into : Tensor::empty(into.spec(), into.value->memory_class);

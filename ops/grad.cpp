@@ -223,6 +223,12 @@ TensorList run_engine(const Tensor& y, std::span<const Tensor> xs, const Tensor&
       y.spec());
   PLUMB_CHECK(dy && dy.spec() == y.spec(), "grad: dy is {}; it must be of y's spec {}",
               dy ? to_string(dy.spec()) : "an empty tensor", y.spec());
+  TensorList held;  // a callback may assign to the caller's handles, as the update of a parameter does
+  if (options.on_final) {
+    held.assign(xs.begin(), xs.end());
+    held.push_back(y);  // without which its graph would go
+    xs = std::span<const Tensor>(held).first(xs.size());
+  }
   detail::number_after(y.node.get());  // what backward records follows it, whichever thread recorded y
   const detail::Scoped<bool> recording(detail::ctx.recording, options.create_graph);
   const MemoryScope memory(MemoryClass::kGradient);

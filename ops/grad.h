@@ -13,9 +13,9 @@ struct GradOptions {
   bool retain_graph = false;  ///< grad may run through this graph again
   bool allow_unused = false;  ///< an x on which y does not depend gets an empty tensor; otherwise that is an error
   /// Called with the index and the gradient of an x as soon as nothing more is added to it, while backward continues:
-  /// for sending it to other machines, or for updating a parameter at once. Writes to the gradient show in grad's
-  /// result and, of an intermediate x but y itself, in what backward goes on to from it; in no other gradient. Costs a
-  /// walk over the graph in advance. Not called for an x on which y does not depend.
+  /// for sending it to other machines, or for updating a parameter, whose handle it may assign to. Writes to the
+  /// gradient show in grad's result and, of an intermediate x but y itself, in what backward goes on to from it; in no
+  /// other gradient. Costs a walk over the graph in advance. Not called for an x on which y does not depend.
   std::function<void(size_t i, const Tensor& gradient)> on_final = {};
 };
 

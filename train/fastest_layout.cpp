@@ -1,12 +1,14 @@
 #include "train/fastest_layout.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/runtime.h"
 #include "core/stopwatch.h"
 #include "dispatch/policy.h"
 #include "dispatch/tuning_cache.h"
 #include "kernels/threads.h"
+#include "models/rounded.h"
 #include "ops/random.h"
 #include "train/training_step.h"
 
@@ -42,11 +44,14 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   const Tensor images = uniform(TensorSpec(Shape{batch, in[0], in[1], in[2]}, dtype, layout), 0, 1, 1);
   Tensor labels = uniform(TensorSpec(Shape{batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
-  const models::ForwardContext pass = models::ForwardContext::training(generator);
+  models::ForwardContext pass = models::ForwardContext::training(generator);
+  std::optional<models::RoundedParameters> rounded;  // as a training step has them
+  if (dtype == DType::kBf16) pass.rounded = &rounded.emplace(network);
   const SavedBuffers saved(network);
   double best = 1e30;
   for (int i = 0; i < 4 && !(i > 1 && best > kFarBehind * others); ++i) {
     for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: forces new packs
+    if (rounded) rounded->refresh();                                      // which a step's own update writes
     const double seconds = detail::seconds_of([&] {
       const TensorList result = forward_backward(network, pass, images, labels);
       if (!network.device().is_cpu()) result[0].item();  // waits for the device

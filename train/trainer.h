@@ -41,10 +41,14 @@ struct EpochResult {
 /// Trains a network on one split of a data set and evaluates it on another, epoch by epoch.
 class Trainer {
  public:
-  /// The optimizer must be for the network's parameters. Keeps references to both splits. Throws if the splits do not
-  /// fit the network, and whenever datasets::Loader does.
+  /// Keeps references to both splits, which must outlive it. Throws if the optimizer is not for the network's
+  /// parameters, if the splits do not fit the network, and whenever datasets::Loader does.
   Trainer(std::unique_ptr<models::Network> network, std::unique_ptr<optim::Optimizer> optimizer,
           const datasets::Dataset& train, const datasets::Dataset& test, const TrainerOptions& options);
+  Trainer(std::unique_ptr<models::Network>, std::unique_ptr<optim::Optimizer>, datasets::Dataset&&,
+          const datasets::Dataset&, const TrainerOptions&) = delete;
+  Trainer(std::unique_ptr<models::Network>, std::unique_ptr<optim::Optimizer>, const datasets::Dataset&,
+          datasets::Dataset&&, const TrainerOptions&) = delete;
 
   using OnStep = std::function<void(const StepReport&)>;
   /// Trains epoch number `epoch` (from 0) and evaluates on the test split. `on_step` may be empty.

@@ -1,5 +1,7 @@
 #include "train/training_step.h"
 
+#include <algorithm>
+
 #include "ops/convert.h"
 #include "ops/cross_entropy.h"
 #include "ops/grad.h"
@@ -34,7 +36,12 @@ TrainingStep::TrainingStep(const models::Network& network, optim::Optimizer& opt
       optimizer_(optimizer),
       generator_(generator),
       mode_(mode),
-      captured_(captured_on(network.device(), [this](std::span<const Tensor> in) { return eager(in[0], in[1]); })) {}
+      captured_(captured_on(network.device(), [this](std::span<const Tensor> in) { return eager(in[0], in[1]); })) {
+  const auto is_same = [](const Tensor& a, const Tensor& b) { return a.value->root() == b.value->root(); };
+  PLUMB_CHECK(std::ranges::equal(network.trainable(), optimizer.parameters(), is_same),
+              "train: the optimizer is not for the parameters of {}; make it of its trainable(), in that order",
+              network.name());
+}
 
 TensorList TrainingStep::operator()(const Tensor& images, const Tensor& labels) {
   prepare(images.dtype());

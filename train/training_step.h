@@ -22,7 +22,8 @@ TensorList forward_backward(const models::Network& network, const models::Forwar
 /// forward_backward, and an optimizer's update. Of images in bf16 it keeps the parameters in bf16, too.
 class TrainingStep {
  public:
-  /// Keeps references to all three. A captured step is captured once for each batch size, and replayed.
+  /// Keeps references to all three. Throws if the optimizer is not for the network's parameters. A captured step is
+  /// captured once for each batch size, and replayed.
   TrainingStep(const models::Network& network, optim::Optimizer& optimizer, Generator& generator, StepMode mode);
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;

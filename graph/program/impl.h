@@ -18,7 +18,8 @@ struct Program::Impl {
     detail::Ref<detail::Value> value;
     uint32_t version;
   };
-  Device device;  // on which all of it runs
+  Device device;    // on which all of it runs
+  int threads = 1;  // of the host's kernels
   std::vector<Step> steps, packers;
   std::vector<void*> pointers;  // those of all launches
   std::vector<Watched> watched;

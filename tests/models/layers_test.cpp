@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "ops/fill.h"
 #include "ops/grad.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
@@ -11,6 +14,7 @@ namespace plumb::models {
 namespace {
 
 using test::bitwise_equal;
+using test::refused;
 
 TEST(Layers, StandAlone) {
   const Conv2d conv(3, 8, 3, 1, 1);
@@ -35,6 +39,20 @@ TEST(Layers, EachDrawsItsOwnNumbersAndAProgramTheSameOnesAgain) {
   EXPECT_TRUE(bitwise_equal(a.weight, again.weight) && bitwise_equal(a.bias, again.bias));
   EXPECT_FALSE(bitwise_equal(a.weight, b.weight));
   EXPECT_TRUE(bitwise_equal(b.weight, other.weight));  // the sequence goes on from any seed
+}
+
+TEST(Layers, OfThreadsThatSaidNothingDiffer) {
+  Tensor first[2];
+  for (Tensor& w : first) std::thread([&] { w = Linear(4, 4).weight; }).join();
+  EXPECT_FALSE(bitwise_equal(first[0], first[1]));
+}
+
+TEST(Layers, ZeroPadOfLessThanNothingIsRefused) {
+  EXPECT_TRUE(refused(
+      [] {
+        zero_pad(ones({1, 1, 6, 6}), -1);
+      },
+      "zero_pad: -1 zeros around (1, 1, 6, 6); use 0 or more"));
 }
 
 }  // namespace

@@ -54,6 +54,17 @@ TEST_F(Safetensors, RoundTripsEveryDTypeAndRankBitForBit) {
   }
 }
 
+TEST_F(Safetensors, AReaderThatWasMovedFromSaysSo) {
+  save_safetensors(file_, std::vector<NamedTensor>{{"w", Tensor::from({1.0f, 2.0f}, {2})}});
+  TensorFileReader first(file_);
+  const TensorFileReader::Entry entry = first.entries()[0];
+  const TensorFileReader second = std::move(first);
+  const Tensor into = Tensor::empty(entry.spec);
+  EXPECT_TRUE(refused([&] { first.read(entry, into); }, "read: this reader of a file was moved from"));
+  second.read(entry, into);
+  EXPECT_EQ(into.at({1}), 2);
+}
+
 TEST_F(Safetensors, RoundTripsNoTensorsAndOddNames) {
   save_safetensors(file_, {});
   EXPECT_TRUE(load_safetensors(file_).tensors.empty());

@@ -78,6 +78,31 @@ TEST(TrainerTest, MeansAreTheSameHoweverSeldomResultsAreRead) {
   }
 }
 
+// It reads the splits in each epoch, so that none may be a temporary.
+template <class Train, class Test>
+constexpr bool takes_sets =
+    std::is_constructible_v<Trainer, std::unique_ptr<models::Network>, std::unique_ptr<optim::Optimizer>, Train, Test,
+                            const TrainerOptions&>;
+static_assert(takes_sets<const datasets::Dataset&, datasets::Dataset&>);
+static_assert(!takes_sets<datasets::Dataset, datasets::Dataset&> && !takes_sets<datasets::Dataset&, datasets::Dataset>);
+static_assert(!takes_sets<datasets::Dataset, datasets::Dataset>);
+
+TEST(TrainerTest, RefusesAnOptimizerOfOtherParameters) {
+  const datasets::Dataset set = images("mnist", 8);
+  const auto refuses = [&](auto change) {
+    auto network = models::make_network("lenet", 0);
+    TensorList parameters = network->trainable();
+    change(parameters);
+    auto optimizer = optim::make(optim::Kind::kSgd, parameters, {});
+    return test::refused([&] { Trainer(std::move(network), std::move(optimizer), set, set, {.batch = 8}); },
+                         "train: the optimizer is not for the parameters of lenet; make it of its trainable()");
+  };
+  const auto others = models::make_network("lenet", 1);
+  EXPECT_TRUE(refuses([&](TensorList& p) { p = others->trainable(); }));
+  EXPECT_TRUE(refuses([](TensorList& p) { std::swap(p.front(), p.back()); }));
+  EXPECT_TRUE(refuses([](TensorList& p) { p.pop_back(); }));
+}
+
 TEST(TrainerTest, AnEpochMayBeRunWithoutAnyoneWatching) {
   const datasets::Dataset set = images("mnist", 8);
   Trainer trainer = trainer_of("lenet", set, {.batch = 8});
