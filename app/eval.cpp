@@ -60,7 +60,7 @@ void eval(const EvalConfig& c) {
   check_distinct({{"--json", c.json}}, files_of({&test}));
   datasets::Loader loader(test, options);
   const training::Evaluation e = training::evaluate(*network, loader);
-  check_engine(c.kernels, c.model);
+  check_algorithm(c.kernels, c.model);
   const double loss = shown(e.loss);
   fmt::print("correct {} of {}\nloss {:.6f}\n", e.correct, e.total, loss);
   if (c.kernels.set != KernelSet::kAll) fmt::print("by {}\n", whose(c.kernels));

@@ -68,8 +68,8 @@ Json print_machine() {
   for (const auto& v : library_versions()) fmt::print("library     {}\n", v);
   fmt::print("roof        {:.0f} GFLOP/s f32 (multiply-adds {:.0f}, oneDNN matmul {:.0f})\n", roofs.gflops(),
              roofs.fma_gflops, roofs.matmul_gflops);
-  fmt::print("roof        {:.0f} GFLOP/s bf16 (oneDNN matmul {:.0f})\n", roofs.gflops(DType::kBf16),
-             roofs.matmul_bf16_gflops);
+  fmt::print("roof        {:.0f} GFLOP/s bf16 (multiply-adds {:.0f}, oneDNN matmul {:.0f})\n",
+             roofs.gflops(DType::kBf16), roofs.fma_bf16_gflops, roofs.matmul_bf16_gflops);
   fmt::print("copy        {:.1f} GB/s, read and written\n", roofs.copy_gbytes);
   Json j = environment_json();
   j["omp_wait_policy"] = policy;
@@ -77,6 +77,7 @@ Json print_machine() {
                 {"fma_gflops", roofs.fma_gflops},
                 {"matmul_gflops", roofs.matmul_gflops},
                 {"bf16_gflops", roofs.gflops(DType::kBf16)},
+                {"fma_bf16_gflops", roofs.fma_bf16_gflops},
                 {"matmul_bf16_gflops", roofs.matmul_bf16_gflops},
                 {"copy_gbytes_per_second", roofs.copy_gbytes}};
   return j;

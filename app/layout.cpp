@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/command.h"
 #include "app/layout_report.h"
 #include "dispatch/policy.h"
 #include "measure/command/options.h"
 #include "measure/command/report.h"
+#include "models/rounded.h"
 #include "ops/random.h"
 #include "train/training_step.h"
 
@@ -32,16 +34,18 @@ Program training_step(const models::Network& network, Layout layout, const Layou
   const Tensor labels =
       uniform(TensorSpec(Shape{c.batch}, DType::kI64), 0, static_cast<double>(network.classes() - 1), 2);
   Generator generator(0);
-  return capture(
-      [&] { return training::forward_backward(network, models::ForwardContext::training(generator), images, labels); });
+  models::ForwardContext pass = models::ForwardContext::training(generator);
+  std::optional<models::RoundedParameters> rounded;  // as a training step has them
+  if (images.dtype() == DType::kBf16) pass.rounded = &rounded.emplace(network);
+  return capture([&] { return training::forward_backward(network, pass, images, labels); });
 }
 
 std::vector<measure::LayoutPieces> steps_of(const models::Network& network, const LayoutConfig& c) {
   std::vector<measure::LayoutPieces> steps;
   for (const Layout l : kPublicLayouts) {
     steps.push_back({l, measure::pieces_of(training_step(network, l, c), network)});
-    check_engine(c.kernels, c.model);
   }
+  check_algorithm(c.kernels, c.model);
   return steps;
 }
 

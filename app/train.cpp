@@ -134,7 +134,7 @@ void train(TrainConfig c) {
     ProgressBar bar(fmt::format("epoch {}", epoch + 1));
     report.begin_epoch();
     const training::EpochResult r = trainer.run_epoch(epoch, [&](const training::StepReport& s) {
-      if (s.step == 0) check_engine(c.kernels, c.model);
+      if (s.step == 0) check_algorithm(c.kernels, c.model);
       report.add_step(s.ms);
       if (!c.profile.empty()) profile.add_step(s.step, s.ms);
       if (s.loss) bar.update(s.step + 1, s.steps, fmt::format("loss {:.4f} {:.0f} ms", *s.loss, s.ms));

@@ -112,6 +112,7 @@ void TrainReport::add_epoch(int64_t epoch, int64_t images, const training::Epoch
     warn_of_loss(loss, fmt::format("the loss of epoch {}", epoch + 1),
                  "--check-nan stops at the first NaN and names the op that made it");
   }
+  if (epochs_ == 1 && !std::exchange(is_first_apart_, true)) seconds_ = 0, images_ = 0, epochs_ = 0;
   seconds_ += r.seconds;
   images_ += images;
   ++epochs_;
@@ -131,8 +132,8 @@ void TrainReport::write(When when) {
 }
 
 void TrainReport::finish() {
-  fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s\n", seconds_ / static_cast<double>(epochs_),
-             static_cast<double>(images_) / seconds_);
+  fmt::print("mean epoch time {:.2f} s, throughput {:.1f} images/s{}\n", seconds_ / static_cast<double>(epochs_),
+             static_cast<double>(images_) / seconds_, is_first_apart_ ? ", but for the first epoch" : "");
   if (runtime_) print_transfers();
   const MemoryStats memory = memory_of(config_.device).stats();
   fmt::print("memory at the peak:");

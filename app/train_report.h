@@ -37,8 +37,10 @@ class TrainReport {
   const TrainConfig& config_;
   nlohmann::ordered_json json_;
   std::string csv_;
-  double seconds_ = 0;
+  double seconds_ =
+      0;  // of the epochs that means are of: all but the first, in which kernels are chosen, if it has others
   int64_t images_ = 0, epochs_ = 0;
+  bool is_first_apart_ = false;
   Runtime* runtime_ = nullptr;       // of the device, if it is not the host
   DeviceCounts seen_;                // at the end of the last step
   std::vector<DeviceCounts> moved_;  // by each step

@@ -63,6 +63,7 @@ Work described(const Job& j) {
   w.dtype = j.in.empty() ? j.out[0].dtype : j.in[0].dtype;
   w.flops = flops_of(j);
   w.read_bytes = bytes_of(j.in);
+  for (size_t k = 0; k < j.in.size(); ++k) w.read_bytes -= j.unread >> k & 1 ? j.in[k].bytes() : 0;
   w.written_bytes = bytes_of(j.out) + j.updated_bytes;
   w.in_place = j.updated_bytes > 0;
   return w;
@@ -147,6 +148,9 @@ void add_eager_row(const Path& path, const Job& j, std::function<std::function<v
 void add_apart_row(const Path& path, const Job& j, std::function<std::function<void()>()> make) {
   add_row(path("apart"), [j, make = std::move(make)] {
     Work w = eager_work(j, make());
+    w.label = "several ops";  // and not the one kernel, which stands in another row
+    w.nominal = true;         // one of them may be Winograd's
+    w.conversions = 0;
     w.judged = false;  // it moves more than the one kernel
     return w;
   });

@@ -88,11 +88,9 @@ std::vector<std::pair<std::string, double>> roof_summary() {
             {"roof_f64_gflops", roof(DType::kF64)},
             {"copy_gbytes", b.there.bytes / 1e9}};
   }
-  return {{"roof_f32_gflops", roof(DType::kF32)},
-          {"roof_bf16_gflops", roof(DType::kBf16)},
-          {"fma_gflops", b.host.fma_gflops},
-          {"matmul_f32_gflops", b.host.matmul_gflops},
-          {"matmul_bf16_gflops", b.host.matmul_bf16_gflops},
+  return {{"roof_f32_gflops", roof(DType::kF32)},      {"roof_bf16_gflops", roof(DType::kBf16)},
+          {"fma_gflops", b.host.fma_gflops},           {"matmul_f32_gflops", b.host.matmul_gflops},
+          {"fma_bf16_gflops", b.host.fma_bf16_gflops}, {"matmul_bf16_gflops", b.host.matmul_bf16_gflops},
           {"copy_gbytes", b.host.copy_gbytes}};
 }
 

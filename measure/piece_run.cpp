@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/linear.h"
 #include "measure/conv2d_error.h"
 #include "ops/convert.h"
 #include "ops/random.h"
@@ -20,6 +21,13 @@ Direction raw_direction(const std::string& direction) {
   fail("layout: direction {} is unknown", direction);
 }
 
+template <class Params>
+Params params_of(const Piece& piece) {
+  Params params;
+  std::memcpy(static_cast<void*>(&params), piece.kernel->params.data(), sizeof params);
+  return params;
+}
+
 // The work of a kernel on tensors of these specs, its inputs and its output.
 RawLinear raw_linear(const Piece& piece, Specs s) {
   switch (const Direction d = raw_direction(piece.direction)) {
@@ -33,8 +41,7 @@ RawLinear raw_linear(const Piece& piece, Specs s) {
 // The tensors of a convolution have the same places.
 RawConv2d raw_conv2d(const Piece& piece, Specs specs) {
   const RawLinear l = raw_linear(piece, specs);
-  Conv2dParams params;
-  std::memcpy(static_cast<void*>(&params), piece.kernel->params.data(), sizeof params);
+  auto params = params_of<Conv2dParams>(piece);
   params.activation = Activation::kNone;
   return {l.direction, l.x, l.w, l.y, params};
 }
@@ -150,10 +157,17 @@ OnednnBest::OnednnBest(const Piece& piece) {
   const PreparedKernel& p = *piece.kernel;
   if (!has_weight(p.kind->name) || !p.policy.device.is_cpu()) return;
   std::vector<std::shared_ptr<RawRun>> raws;
+  const bool is_forward = piece.direction == "forward", with_bias = is_forward && p.in().size() > 2;
   if (is_conv2d(piece)) {
-    raws = {raw_best(raw_conv2d(piece, work_specs(p)))};
+    RawConv2d raw = raw_conv2d(piece, work_specs(p));
+    raw.with_bias = with_bias;
+    if (is_forward) raw.params.activation = params_of<Conv2dParams>(piece).activation;
+    raws = {raw_best(raw)};
   } else if (piece.direction != "backward") {
-    raws = {raw_best(raw_linear(piece, work_specs(p)))};
+    RawLinear raw = raw_linear(piece, work_specs(p));
+    raw.with_bias = with_bias;
+    if (is_forward) raw.activation = params_of<LinearParams>(piece).activation;
+    raws = {raw_best(raw)};
   } else {
     raws = {raw_best(RawLinearBackward{p.in()[1], p.in()[2], p.in()[0]})};
   }

@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "dispatch/timing.h"
+#include "kernels/cpu/bf16_rate.h"
 #include "kernels/cpu/nontemporal.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/threads.h"
@@ -40,6 +41,20 @@ double fma_gflops() {
   return 2.0 * kChains * static_cast<double>(kLanes * kRounds) * team / seconds / 1e9;
 }
 
+// The same in bf16; 0 where a processor has no instructions for it.
+double fma_bf16_gflops() {
+  const int team = threads();
+  double operations = 0;  // of the first thread
+  const auto all = [&](Runtime::Stream) {
+    cpu::parallel_team(team, [&](int t, int) {
+      const double own = cpu::multiply_bf16(16 << 10);
+      if (t == 0) operations = own;
+    });
+  };
+  const double seconds = detail::least_seconds(Device(), all, {{5}});
+  return operations * team / seconds / 1e9;
+}
+
 double matmul_gflops(DType t) {
   const NoGrad no_grad;
   double best = 0;
@@ -71,7 +86,7 @@ void read(const uint8_t* data, size_t bytes) {
 void update(uint8_t* data, size_t bytes) {
   for (size_t i = 0; i + sizeof(Vec) <= bytes; i += sizeof(Vec)) {
     auto* v = reinterpret_cast<Vec*>(data + i);
-    *v = *v * 0.5f;
+    *v = -*v;  // not smaller: some processors write lines of zeros at twice the speed
   }
 }
 
@@ -86,7 +101,10 @@ constexpr Surplus kSurplus;
 
 }  // namespace
 
-double Roofs::gflops(DType t) const { return t == DType::kBf16 ? std::max(gflops(), matmul_bf16_gflops) : gflops(); }
+double Roofs::gflops(DType t) const {
+  if (t == DType::kF64) return gflops() / 2;  // half as many lanes
+  return t == DType::kBf16 ? std::max({gflops(), fma_bf16_gflops, matmul_bf16_gflops}) : gflops();
+}
 
 Roofs measure_roofs() {
   Roofs r;
@@ -98,6 +116,7 @@ Roofs measure_roofs() {
 void raise_arithmetic(Roofs& roofs) {
   roofs.fma_gflops = std::max(roofs.fma_gflops, fma_gflops());
   roofs.matmul_gflops = std::max(roofs.matmul_gflops, matmul_gflops(DType::kF32));
+  roofs.fma_bf16_gflops = std::max(roofs.fma_bf16_gflops, fma_bf16_gflops());
   roofs.matmul_bf16_gflops = std::max(roofs.matmul_bf16_gflops, matmul_gflops(DType::kBf16));
 }
 

@@ -13,11 +13,12 @@ namespace plumb::measure {
 struct Roofs {
   double fma_gflops = 0;          ///< f32 multiply-adds from registers, all threads
   double matmul_gflops = 0;       ///< the best f32 matmul of oneDNN over a few sizes
-  double matmul_bf16_gflops = 0;  ///< the same for bf16
+  double fma_bf16_gflops = 0;     ///< the processor's own products of bf16, from registers or the nearest cache
+  double matmul_bf16_gflops = 0;  ///< the best bf16 matmul of oneDNN
   double copy_gbytes = 0;         ///< a parallel copy of memory far larger than the caches, bytes read and written
   /// The compute roof in f32: the larger of the first two.
   double gflops() const { return fma_gflops > matmul_gflops ? fma_gflops : matmul_gflops; }
-  /// The compute roof of a dtype.
+  /// The compute roof of a dtype: of bf16 the largest of all, of f64 half of that in f32.
   double gflops(DType t) const;
 };
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "bench/job.h"
 #include "kernels/optimizer.h"
 
@@ -31,6 +33,7 @@ void add_all(const TensorSpec& w, const std::string& problem) {
 
 // Weights of the networks' layers. Parameters are f32.
 void add(const Axes& axes) {
+  if (!std::ranges::count(axes.dtypes, DType::kF32)) return;
   for (const ConvProblem& c : axes.problems.conv2d) add_all(TensorSpec(c.w), c.name);
   for (const LinearProblem& l : axes.problems.linear) add_all(TensorSpec(Shape{l.out, l.in}), l.name);
 }

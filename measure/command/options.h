@@ -1,6 +1,7 @@
 // Options that several programs share.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ void add_choice(const CommandLine& line, const std::string& option, T& value, co
   line.add(
       option, [&value, all](const std::string& text) { value = named(text, all); }, about);
 }
-/// Adds an option that takes several of `values`, separated by commas.
+/// Adds an option that takes several of `values`, separated by commas. What is named twice is taken once.
 template <class T, class Values>
 void add_choices(const CommandLine& line, const std::string& option, std::vector<T>& chosen, const Values& values,
                  About about) {
@@ -33,7 +34,9 @@ void add_choices(const CommandLine& line, const std::string& option, std::vector
   const std::vector<T> all(std::begin(values), std::end(values));
   const auto take = [&chosen, all](const std::string& text) {
     chosen.clear();
-    for (const std::string& name : between_commas(text)) chosen.push_back(named(name, all));
+    for (const std::string& name : between_commas(text)) {
+      if (const T one = named(name, all); !std::ranges::count(chosen, one)) chosen.push_back(one);
+    }
   };
   line.add(option, take, about);
 }

@@ -134,11 +134,11 @@ void check_device(Device device, const KernelChoice& kernels, training::Precisio
               "--algorithm {}: {} has no such kernels; they are a GPU's", algorithm, device);
 }
 
-void check_engine(const KernelChoice& kernels, const std::string& model) {
+void check_algorithm(const KernelChoice& kernels, const std::string& model) {
   const std::string algorithm = to_string(kernels);
-  PLUMB_CHECK(!is_engine(algorithm) || detail::was_offered(algorithm),
-              "--algorithm {}: no kernel of {} has such an algorithm; plumb plan shows those that there are", algorithm,
-              model);
+  PLUMB_CHECK(!kernels.algorithm || detail::was_chosen(algorithm),
+              "--algorithm {}: no kernel of {} has such an algorithm; plumb {} shows those that there are", algorithm,
+              model, is_engine(algorithm) ? "plan" : "layout");
 }
 
 }  // namespace plumb::command

@@ -84,7 +84,7 @@ bool has_tensor_cores(Device device);
 /// Throws if the device lacks what was chosen: only a GPU has tf32 and the kernels of cuDNN and cuBLASLt.
 void check_device(Device device, const KernelChoice& kernels,
                   training::Precision precision = training::Precision::kF32);
-/// Call after the first work: throws if the chosen algorithm of cuDNN or cuBLASLt was offered for none of it.
-void check_engine(const KernelChoice& kernels, const std::string& model);
+/// Call after the first work: throws if an algorithm was chosen by name, and none of its kernels has it.
+void check_algorithm(const KernelChoice& kernels, const std::string& model);
 
 }  // namespace plumb::command

@@ -94,7 +94,7 @@ TEST_F(LayoutCommandTest, TimesEveryLayerInEveryDirectionAndLayout) {
   }
 }
 
-// Weights, images and gradients are narrowed and via_f32 by kernels of their own.
+// The loss is computed in f32, and its gradient narrowed, by kernels of their own. (The weights have copies in bf16.)
 TEST_F(LayoutCommandTest, CountsCastsAmongTheConversions) {
   const auto report = report_of("layout lenet --batch 1 --algorithm heuristic --dtype bf16");
 

@@ -70,8 +70,9 @@ TEST_F(TrainTest, TheReportHasEveryStepAndEpoch) {
     }
   }
   EXPECT_LE(steps_ms, 1e3 * seconds + 1e-6);
-  EXPECT_NEAR(report["mean_epoch_seconds"].get<double>(), seconds / 2, 1e-9);
-  EXPECT_NEAR(report["images_per_second"].get<double>(), 40 / seconds, 1e-6 * 40 / seconds);
+  const double second = report["epochs"][1]["seconds"].get<double>();  // the first is apart: kernels are chosen in it
+  EXPECT_NEAR(report["mean_epoch_seconds"].get<double>(), second, 1e-9);
+  EXPECT_NEAR(report["images_per_second"].get<double>(), 20 / second, 1e-6 * 20 / second);
   EXPECT_EQ(report["config"]["threads"], "1");
   EXPECT_EQ(report["environment"]["threads"], 1);
   for (const char* what : {"processor", "isa", "libraries", "compiler"}) {
@@ -193,9 +194,11 @@ TEST_F(TrainTest, EveryLayoutModeAndAlgorithmTrainsAlike) {
       EXPECT_TRUE(near(line + "--algorithm heuristic --layout " + layout + " --mode " + mode, expected, 1e-4));
     }
   }
-  for (const std::string algorithm : {"measured", "direct", "winograd", "deterministic"}) {
+  for (const std::string algorithm : {"measured", "direct", "deterministic"}) {
     EXPECT_TRUE(near(line + "--layout nhwc --algorithm " + algorithm, expected, 1e-4));
   }
+  EXPECT_TRUE(test::is_refusal(run(line + "--layout nhwc --algorithm winograd"),
+                               "--algorithm winograd: no kernel of lenet has such an algorithm"));
 }
 
 TEST_F(TrainTest, AnAlgorithmByNameIsWhatRuns) {

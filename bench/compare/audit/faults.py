@@ -59,5 +59,5 @@ def find(session, problem, variants, seconds=2.0):
         for name, (inject, part) in FAULTS.items():
             after, cost = ledger_with(session, problem, variant, inject, plan)
             grown = {p: after.parts_s.get(p, 0.0) - before.parts_s.get(p, 0.0) for p in (part, ELSEWHERE)}
-            results.append(Found(variant.name, name, part, cost - max(grown[ELSEWHERE], 0.0), grown[part]))
+            results.append(Found(variant.name, name, part, max(cost - max(grown[ELSEWHERE], 0.0), 1e-9), grown[part]))
     return results

@@ -172,10 +172,13 @@ class NetworkWork final : public Work {
   Tensors results() override {
     const PolicyScope policy(policy_);
     if (!step_) return {{output_, logits()}};
-    const TensorList all =
-        training::forward_backward(*network_, models::ForwardContext::training(generator_), images(), labels_);
+    models::ForwardContext pass = models::ForwardContext::training(generator_);
+    std::optional<models::RoundedParameters> rounded;  // as the step has them
+    if (dtype_ == DType::kBf16) pass.rounded = &rounded.emplace(*network_);
+    const TensorList all = training::forward_backward(*network_, pass, images(), labels_);
     Tensors named{{output_, all[0]}};
-    for (size_t i = 0; i < network_->parameters().size(); ++i) named["d" + network_->parameters()[i].name] = all[i + 2];
+    for (size_t i = 0; i < network_->parameters().size(); ++i)
+      named["d" + network_->parameters()[i].name] = to(all[i + 2], DType::kF32);
     return named;
   }
 
