@@ -62,8 +62,7 @@ Work described(const Job& j) {
   w.math = j.policy.math;
   w.dtype = j.in.empty() ? j.out[0].dtype : j.in[0].dtype;
   w.flops = flops_of(j);
-  w.read_bytes = bytes_of(j.in);
-  for (size_t k = 0; k < j.in.size(); ++k) w.read_bytes -= j.unread >> k & 1 ? j.in[k].bytes() : 0;
+  w.read_bytes = detail::read_bytes(*j.kind, j.in);
   w.written_bytes = bytes_of(j.out) + j.updated_bytes;
   w.in_place = j.updated_bytes > 0;
   return w;

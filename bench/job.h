@@ -14,7 +14,6 @@ struct Job {
   std::vector<TensorSpec> in, out;
   detail::Values values{};
   size_t updated_bytes = 0;  ///< of the inputs, which are written as well; there are no outputs then
-  unsigned unread = 0;       ///< bit k: input k is given for its spec alone
   Policy policy = detail::ctx.policy;
 };
 
@@ -23,7 +22,6 @@ Job job(const typename K::Params& params, std::vector<TensorSpec> in, std::vecto
   Job j{&detail::kind_of<K>, {}, std::move(in), std::move(out)};
   j.params.resize((sizeof params + 7) / 8);
   if constexpr (!std::is_empty_v<typename K::Params>) std::memcpy(j.params.data(), &params, sizeof params);
-  if constexpr (requires { K::kUnread; }) j.unread = K::kUnread;
   return j;
 }
 

@@ -158,6 +158,12 @@ Front& front() {
 
 namespace detail {
 
+size_t read_bytes(const KernelKind& kind, KernelKind::Specs in) {
+  size_t bytes = bytes_of(in);
+  for (size_t k = 0; k < in.size(); ++k) bytes -= kind.unread >> k & 1 ? in[k].bytes() : 0;
+  return bytes;
+}
+
 PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
                             Device device) {
   ++lookups;

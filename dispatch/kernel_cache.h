@@ -10,6 +10,7 @@
 //     PLUMB_IN_CUDA static void cuda(const Problem<Params>&, Candidates&);  // kernels/cuda/conv2d/
 //     static double flops(const Problem<Params>&);                 // optional; 0 without it
 //     static constexpr bool kTunesAlike = true;  // optional: the parameters' values do not decide what is fastest
+//     static constexpr unsigned kUnread = 0b10;  // optional, by bits: the inputs that are given for their specs alone
 //   };
 //
 // A backend that is not declared is not there, and asking for it is a sentence at prepare time. The reference backend
@@ -34,7 +35,11 @@ struct KernelKind {
   void (*offer)(const void* params, Specs in, Specs out, const Policy&, int threads, Candidates&);
   double (*flops)(const void* params, Specs in, Specs out);
   bool tunes_alike;  // what was measured with other parameters holds
+  unsigned unread;   // bit k: input k is given for its spec alone
 };
+
+/// The bytes of the inputs that kernels of a kind read.
+size_t read_bytes(const KernelKind& kind, KernelKind::Specs in);
 
 template <class K>
 constexpr size_t words_of_params() {
@@ -89,7 +94,14 @@ inline constexpr bool tunes_alike = requires {
 };
 
 template <class K>
-inline constexpr KernelKind kind_of = {K::kName, words_of_params<K>(), &offer<K>, &flops<K>, tunes_alike<K>};
+constexpr unsigned unread() {
+  if constexpr (requires { K::kUnread; }) return K::kUnread;
+  return 0;
+}
+
+template <class K>
+inline constexpr KernelKind kind_of = {K::kName,  words_of_params<K>(), &offer<K>,
+                                       &flops<K>, tunes_alike<K>,       unread<K>()};
 
 }  // namespace detail
 

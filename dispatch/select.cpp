@@ -288,7 +288,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
       std::ranges::any_of(candidates.all(), [](const auto& c) { return is_vendor(c.provider); });
   if (!is_measured) note_passed_over(p, candidates, make, info);
   info.flops = p.kind->flops(p.params.data(), p.in(), p.out());
-  info.bytes += static_cast<double>(bytes_of(p.specs));
+  info.bytes += static_cast<double>(read_bytes(*p.kind, p.in()) + bytes_of(p.out()));
   return std::move(made.kernel);
 }
 

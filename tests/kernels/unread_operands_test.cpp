@@ -1,9 +1,10 @@
-// What gradients say that they do not read: no benchmark counts it, and no loop fetches it.
+// What gradients say that they do not read: no kernel's bytes count it, and no loop fetches it.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 
+#include "dispatch/kernel_cache.h"
 #include "kernels/elementwise.h"
 
 namespace plumb {
@@ -47,6 +48,15 @@ TEST(UnreadOperands, OfGradientsOfOneOperandAreNoneThatMatter) {
     EXPECT_FALSE((Op::kUnread & 0b10) && depends_on<Op>(1)) << F::kName;
     EXPECT_FALSE(Op::kUnread & 0b01) << F::kName;
   });
+}
+
+TEST(UnreadOperands, AreNotAmongTheBytesOfAKernel) {
+  const TensorSpec row(Shape{1000}, DType::kF32), column(Shape{1000, 1}, DType::kF32);
+  const TensorSpec table(Shape{1000, 1000}, DType::kF32);
+  const auto of_mul = prepare<detail::Binary<functors::Mul, Stage::kBackward>>({}, {table, column, row}, {table});
+  EXPECT_EQ(of_mul->kernel->info().bytes, static_cast<double>(2 * table.bytes() + row.bytes()));  // da = dy b
+  const auto of_tanh = prepare<detail::Unary<functors::Tanh, Stage::kBackward>>({}, {table, table}, {table});
+  EXPECT_EQ(of_tanh->kernel->info().bytes, static_cast<double>(3 * table.bytes()));
 }
 
 }  // namespace

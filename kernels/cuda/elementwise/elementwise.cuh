@@ -10,6 +10,12 @@
 
 namespace plumb::cuda {
 
+/// Whether Op reads operand k; the others are given for their shapes alone.
+template <class Op>
+__host__ __device__ constexpr bool reads(size_t k) {
+  return !(Op::kUnread >> k & 1);
+}
+
 template <class Op, class T>
 struct DenseArgs {
   Op op;
@@ -21,8 +27,10 @@ struct DenseArgs {
 template <class Op, class T>
 __global__ void __launch_bounds__(256) dense_kernel(const DenseArgs<Op, T> a) {
   for_dense<Vector<T>::kSize>(a.n, [&]<int kEach>(int64_t i) {
-    Piece<T, kEach> in[Op::kInputs], out;
-    for (size_t k = 0; k < Op::kInputs; ++k) in[k] = load_piece<kEach>(a.in[k] + i);
+    Piece<T, kEach> in[Op::kInputs]{}, out;
+    for (size_t k = 0; k < Op::kInputs; ++k) {
+      if (reads<Op>(k)) in[k] = load_piece<kEach>(a.in[k] + i);
+    }
     for (int j = 0; j < kEach; ++j) {
       std::array<Compute<T>, Op::kInputs> v;
       for (size_t k = 0; k < Op::kInputs; ++k) v[k] = wide(in[k].of[j]);
@@ -61,8 +69,10 @@ template <class Op, class T>
 __global__ void __launch_bounds__(256, kFewBlocks) strided_kernel(const StridedArgs<Op, T> a) {
   const auto fetch = [&](int64_t i) {
     const auto in = operands(a, i);
-    std::array<Compute<T>, Op::kInputs> v;
-    for (size_t k = 0; k < Op::kInputs; ++k) v[k] = load(in[k]);
+    std::array<Compute<T>, Op::kInputs> v{};
+    for (size_t k = 0; k < Op::kInputs; ++k) {
+      if (reads<Op>(k)) v[k] = load(in[k]);
+    }
     return v;
   };
   const auto put_one = [&](int64_t i, const auto& v) { store(a.out + i, a.op(v)); };
@@ -81,8 +91,9 @@ __global__ void __launch_bounds__(256) broadcast_kernel(const StridedArgs<Op, T>
 #pragma unroll 1
   for (int64_t i = thread_of_grid(); i < a.n; i += threads_of_grid()) {
     const auto from = operands(a, i);
-    Vector<T> in[Op::kInputs], out;
+    Vector<T> in[Op::kInputs]{}, out;
     for (size_t k = 0; k < Op::kInputs; ++k) {
+      if (!reads<Op>(k)) continue;
       if (a.moving >> k & 1) {
         in[k] = load_piece<kEach>(from[k]);
       } else {
