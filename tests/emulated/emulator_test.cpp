@@ -101,7 +101,8 @@ void waits_elsewhere_kernel(Args) {
     __syncthreads();
   }
 }
-void writes_beyond_kernel(Args) { cuda::shared<Shared>().of_threads[256 + threadIdx.x % 4] = 1; }
+void writes_beyond_kernel(Args a) { cuda::shared<Shared>().of_threads[256 + a.n + threadIdx.x % 4] = 1; }
+void reads_beyond_kernel(Args a) { a.data[0] = cuda::shared<Shared>().of_threads[256 + a.n]; }
 void other_masks_kernel(Args a) { a.data[0] = __shfl_sync(threadIdx.x < 16 ? 0xffffffffu : 0xffffu, 1.0f, 0); }
 
 TEST_F(EmulatorTest, WhatThreadsMustNotDoNamesTheKernel) {
@@ -114,10 +115,41 @@ TEST_F(EmulatorTest, WhatThreadsMustNotDoNamesTheKernel) {
   };
   EXPECT_TRUE(refuses(half_waits_kernel, ": 16 of the 32 threads of a block have ended while 16 wait"));
   EXPECT_TRUE(refuses(waits_elsewhere_kernel, ": threads wait for each other in different places"));
-  EXPECT_TRUE(refuses(writes_beyond_kernel, " wrote outside of its shared memory"));
+  for (const int n : {0, 1000, 12000 - 256}) {
+    const auto writes = [&] { run(writes_beyond_kernel, {data_.data(), n}, {1}, {32}); };
+    EXPECT_TRUE(test::refused(writes, "emulator: a_kernel<float> wrote outside of its shared memory")) << n;
+    run(reads_beyond_kernel, {data_.data(), n}, {1}, {1});  // nothing of it is left
+    EXPECT_TRUE(std::isnan(data_[0])) << n;
+  }
   EXPECT_TRUE(refuses(other_masks_kernel, ": the lanes of a warp exchange values under different masks"));
   EXPECT_TRUE(test::refused(launch(reverse_kernel<true>, 2048), "blocks of 2048 threads"));
   run(reverse_kernel<true>, {data_.data(), 0}, {4}, {128});  // and it goes on
+}
+
+struct Wide {
+  float of_threads[8192];
+};
+void fills_kernel(Args) {
+  for (float& v : cuda::shared<Wide>().of_threads) v = 1;
+}
+
+TEST_F(EmulatorTest, ABlockFindsNothingOfAnothersSharedMemory) {
+  run(fills_kernel, {data_.data(), 0}, {2}, {1});
+  run(reads_beyond_kernel, {data_.data(), 1000}, {1}, {1});
+  EXPECT_TRUE(std::isnan(data_[0]));
+}
+
+void reads_beside_kernel(Args a) {
+  cuda::count_read(a.data, sizeof(float));
+  if (threadIdx.x < static_cast<unsigned>(a.n)) __syncthreads();
+}
+
+TEST_F(EmulatorTest, ALaunchIsNotBlamedForTheOneBefore) {
+  watch_accesses([](const void*, size_t) { return false; });
+  EXPECT_TRUE(test::refused([&] { run(reads_beside_kernel, {data_.data(), 1}, {1}, {2}); }, "wait for them"));
+  EXPECT_NO_THROW(run(reverse_kernel<true>, {data_.data(), 0}, {1}, {2}));
+  EXPECT_TRUE(test::refused([&] { run(reads_beside_kernel, {data_.data(), 0}, {1}, {2}); }, "belong to no buffer"));
+  watch_accesses(nullptr);
 }
 
 void warp_kernel(Args a) {

@@ -39,11 +39,18 @@ void shift_kernel(Args a) {
   }
 }
 
-template <Left kLeft>
+// What blocks do to each other before the threads of each wait for each other, all of them or those of a warp.
+template <bool kIsInWarps>
+void count_blocks_kernel(Args a) {
+  if (threadIdx.x == 0) ++*reinterpret_cast<int*>(a.data);
+  kIsInWarps ? void(__shfl_xor_sync(0xffffffffu, 1, 1)) : __syncthreads();
+}
+
+template <auto* kKernel>
 void run() {
   std::vector<float> data(1 + 4 * 64);
   const Args args{data.data()};
-  const auto call = [](const void*, const void* a) { shift_kernel<kLeft>(*static_cast<const Args*>(a)); };
+  const auto call = [](const void*, const void* a) { kKernel(*static_cast<const Args*>(a)); };
   run_threads({"kFunction = shift_kernel;", "plumb:test", nullptr, {4}, {64}, &args, sizeof args, call}, &args);
 }
 
@@ -51,10 +58,12 @@ TEST(RacesTest, AreSeen) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   constexpr int kRaced = 66;  // the exit status of a program of whose races ThreadSanitizer has told
   const auto exits = testing::ExitedWithCode(kRaced);
-  EXPECT_EXIT((run<Left::kNothing>(), std::exit(0)), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT((run<Left::kBarrier>(), std::exit(0)), exits, "data race");
-  EXPECT_EXIT((run<Left::kSecondBarrier>(), std::exit(0)), exits, "data race");
-  EXPECT_EXIT((run<Left::kAtomic>(), std::exit(0)), exits, "data race");
+  EXPECT_EXIT((run<shift_kernel<Left::kNothing>>(), std::exit(0)), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT((run<shift_kernel<Left::kBarrier>>(), std::exit(0)), exits, "data race");
+  EXPECT_EXIT((run<shift_kernel<Left::kSecondBarrier>>(), std::exit(0)), exits, "data race");
+  EXPECT_EXIT((run<shift_kernel<Left::kAtomic>>(), std::exit(0)), exits, "data race");
+  EXPECT_EXIT((run<count_blocks_kernel<false>>(), std::exit(0)), exits, "data race");
+  EXPECT_EXIT((run<count_blocks_kernel<true>>(), std::exit(0)), exits, "data race");
 }
 
 struct FaultArgs {

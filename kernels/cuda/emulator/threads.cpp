@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/cuda/emulator/block_memory.h"
 #include "kernels/cuda/emulator/fibers.h"
 #include "kernels/cuda/emulator/language.h"
+#include "kernels/cuda/emulator/ready.h"
 
 namespace plumb::emulator {
 namespace {
 
-constexpr size_t kMostShared = size_t{48} << 10, kZone = 256;
-constexpr int kMostThreads = 1024;
 constexpr unsigned kWarp = 32;
+constexpr int64_t kBlocksApart = 4;  // that have no thread in common to ThreadSanitizer
 
 // Runs threads that have not begun, one after another, until one of them must wait; then it is that one's.
 struct Stack {
@@ -32,7 +33,6 @@ struct Warp {
   uint32_t arrived = 0, mask = 0;
   int turn = 0;
   const void* where = nullptr;
-  char order[2] = {};  // for ThreadSanitizer
 };
 
 struct Abandoned {};  // thrown through threads that wait when another has failed
@@ -62,15 +62,10 @@ class Scheduler {
                 call.blocks.y, call.blocks.z);
     count_ = static_cast<int>(threads);
     const int64_t blocks = int64_t{call.blocks.x} * call.blocks.y * call.blocks.z;
-    ++counts_.launches;
     ran_[call.name].insert({call.blocks.x, call.blocks.y, call.blocks.z});
-    counts_.blocks += blocks;
-    counts_.threads += blocks * threads;
     set_up(blocks);
-    tsan::release(&launch_order_);
     for (int64_t i = 0; i < blocks; ++i) run_block(blocks_.empty() ? i : blocks_[static_cast<size_t>(i)]);
     tsan::acquire(&end_order_);
-    retired_.clear();
     if (const size_t bytes = std::exchange(beside_, 0))
       fail("emulator: {} touches {} bytes, of which some belong to no buffer", function_name(call.name), bytes);
   }
@@ -80,13 +75,13 @@ class Scheduler {
   void wait_for_block(const void* where) {
     check_place(at_barrier_ > 0, barrier_, where);
     barrier_ = where;
-    char* const order = &barrier_order_[barrier_turn_];
+    void* const order = memory_.order(barrier_turn_);
     tsan::release(order);
     if (++at_barrier_ == count_) {
       at_barrier_ = 0;
       barrier_turn_ ^= 1;
       for (const int t : order_) {
-        if (t != current_) ready_.push_back(t);
+        if (t != current_) ready_.add(t);
       }
     } else {
       suspend();
@@ -95,7 +90,8 @@ class Scheduler {
   }
 
   const uint64_t* exchange(uint32_t mask, uint64_t mine, const void* where) {
-    Warp& w = warps_[static_cast<size_t>(current_) / kWarp];
+    const size_t warp = static_cast<size_t>(current_) / kWarp;
+    Warp& w = warps_[warp];
     check_place(w.arrived != 0, w.where, where);
     const bool is_meant = (mask >> self.lane & 1) && (w.arrived == 0 || w.mask == mask);
     if (!is_meant)
@@ -105,30 +101,28 @@ class Scheduler {
     const int turn = w.turn;
     w.slots[turn][self.lane] = mine;
     w.arrived |= 1u << self.lane;
-    tsan::release(&w.order[turn]);
+    void* const order = memory_.order(2 + 2 * warp + static_cast<size_t>(turn));
+    tsan::release(order);
     if (w.arrived == mask) {
       w.arrived = 0;
       w.turn ^= 1;
       const int first = current_ / static_cast<int>(kWarp) * static_cast<int>(kWarp);
       for (unsigned lane = 0; lane < kWarp; ++lane) {
-        if (lane != self.lane && (mask >> lane & 1)) ready_.push_back(first + static_cast<int>(lane));
+        if (lane != self.lane && (mask >> lane & 1)) ready_.add(first + static_cast<int>(lane));
       }
     } else {
       suspend();
     }
-    tsan::acquire(&w.order[turn]);
+    tsan::acquire(order);
     return w.slots[turn];
   }
 
   void* shared_memory(size_t bytes) {
-    PLUMB_CHECK(bytes <= kMostShared, "emulator: {} takes {} bytes of shared memory; there are {}",
-                function_name(call_->name), bytes, kMostShared);
-    if (!shared_bytes_) {  // the first thread of the block
-      std::fill(shared_.begin(), shared_.begin() + static_cast<std::ptrdiff_t>(bytes + 2 * kZone), '\xff');
-      shared_bytes_ = bytes;
-    }
-    PLUMB_CHECK(shared_bytes_ == bytes, "emulator: {} has two structs of shared memory", function_name(call_->name));
-    return shared_.data() + kZone;
+    PLUMB_CHECK(bytes <= BlockMemory::kMost, "emulator: {} takes {} bytes of shared memory; there are {}",
+                function_name(call_->name), bytes, BlockMemory::kMost);
+    void* const memory = memory_.take(bytes);
+    PLUMB_CHECK(memory_.bytes() == bytes, "emulator: {} has two structs of shared memory", function_name(call_->name));
+    return memory;
   }
 
   void look_at(const void* begin, size_t bytes) noexcept {
@@ -150,8 +144,7 @@ class Scheduler {
   }
   Counts counts() {
     const std::lock_guard lock(mutex_);
-    counts_.read = read_bytes, counts_.written = written_bytes;
-    return counts_;
+    return {read_bytes, written_bytes};
   }
   std::map<std::string, Grids> functions_run() {
     const std::lock_guard lock(mutex_);
@@ -183,10 +176,12 @@ class Scheduler {
       std::shuffle(order_.begin(), order_.end(), random_);
     }
     stack_of_.assign(static_cast<size_t>(count_), nullptr);
+    beside_ = 0;
+    memory_.begin_launch();
     host_tsan_ = tsan::current();
-    while (tsan_.size() < static_cast<size_t>(count_) + kWarp) tsan_.push_back(tsan::create());
+    const auto threads = static_cast<size_t>(count_ * std::min(blocks, kBlocksApart));
+    while (tsan_.size() < threads) tsan_.push_back(tsan::create());
     // No memory is taken while threads run: ThreadSanitizer would see it.
-    ready_.reserve(2 * kMostThreads);
     idle_.reserve(kMostThreads);
   }
 
@@ -196,15 +191,12 @@ class Scheduler {
                   static_cast<unsigned>(block / n.x / n.y)};
     for (Warp& w : warps_) w.arrived = 0;
     ready_.clear();
-    next_ready_ = 0;
     fresh_ = done_ = at_barrier_ = 0;
-    shared_bytes_ = 0;
-    if constexpr (tsan::kLooksOn) {  // nothing orders blocks: each has shared memory, and threads, of its own
-      retired_.push_back(std::exchange(shared_, std::vector<char>(shared_.size())));
-      turn_ += 7;
-    }
+    memory_.begin_block();
+    turn_ += static_cast<size_t>(count_);  // to ThreadSanitizer its threads are others than those of the blocks before
+    tsan::release(&launch_order_);
     while (done_ < count_ && !error_) {
-      if (next_ready_ < ready_.size()) {
+      if (!ready_.empty()) {
         enter(take_ready());
         resume(*stack_of_[static_cast<size_t>(current_)]);
       } else if (fresh_ < count_) {
@@ -220,7 +212,8 @@ class Scheduler {
       abandon();
       std::rethrow_exception(std::exchange(error_, nullptr));
     }
-    check_zones();
+    PLUMB_CHECK(memory_.is_whole_beside(), "emulator: {} wrote outside of its shared memory",
+                function_name(call_->name));
   }
 
   // Ends the threads that wait.
@@ -231,15 +224,6 @@ class Scheduler {
       enter(t);
       resume(*s);
     }
-  }
-
-  void check_zones() const {
-    if (!shared_bytes_) return;
-    const auto is_untouched = [](const char* zone) {
-      return std::all_of(zone, zone + kZone, [](char c) { return c == '\xff'; });
-    };
-    PLUMB_CHECK(is_untouched(shared_.data()) && is_untouched(shared_.data() + kZone + shared_bytes_),
-                "emulator: {} wrote outside of its shared memory", function_name(call_->name));
   }
 
   void check_place(bool is_set, const void* known, const void* where) const {
@@ -256,19 +240,7 @@ class Scheduler {
     self.lane = static_cast<unsigned>(thread) % kWarp;
   }
 
-  int take_ready() {
-    if (how_ == Order::kGreedy) {
-      const int t = ready_.back();
-      ready_.pop_back();
-      return t;
-    }
-    const int t = ready_[next_ready_++];
-    if (next_ready_ == ready_.size()) {
-      ready_.clear();
-      next_ready_ = 0;
-    }
-    return t;
-  }
+  int take_ready() { return how_ == Order::kGreedy ? ready_.take_last() : ready_.take_first(); }
 
   Stack* free_stack() {
     if (idle_.empty()) idle_.push_back(new Stack(&Scheduler::begin));
@@ -293,8 +265,7 @@ class Scheduler {
     Stack* const own = running_;
     own->waiting = current_;
     stack_of_[static_cast<size_t>(current_)] = own;
-    ++counts_.switches;
-    if (next_ready_ < ready_.size()) {
+    if (!ready_.empty()) {
       enter(take_ready());
       running_ = stack_of_[static_cast<size_t>(current_)];
       be(current_);
@@ -340,8 +311,7 @@ class Scheduler {
   std::mutex mutex_;
   Order how_ = Order::kForward;
   MayAccess may_access_ = nullptr;
-  size_t beside_ = 0;  // bytes of the launch's first access that may not be
-  Counts counts_;
+  size_t beside_ = 0;                 // bytes of the launch's first access that may not be
   std::map<const char*, Grids> ran_;  // by their names, as literals
   std::mt19937 random_;
 
@@ -354,12 +324,10 @@ class Scheduler {
 
   int current_ = 0, fresh_ = 0, done_ = 0, at_barrier_ = 0;
   const void* barrier_ = nullptr;
-  int barrier_turn_ = 0;
-  std::vector<int> ready_;
-  size_t next_ready_ = 0;
+  size_t barrier_turn_ = 0;
+  Ready ready_;
   std::vector<Warp> warps_ = std::vector<Warp>(kMostThreads / kWarp);
-  std::vector<char> shared_ = std::vector<char>(kMostShared + 2 * kZone);
-  size_t shared_bytes_ = 0;
+  BlockMemory memory_;
 
   Fiber host_;
   std::vector<Stack*> stack_of_, idle_;
@@ -368,9 +336,8 @@ class Scheduler {
 
   std::vector<void*> tsan_;  // what threads are to it
   size_t turn_ = 0;
-  std::vector<std::vector<char>> retired_;  // shared memory of blocks that have ended
   void* host_tsan_ = nullptr;
-  char launch_order_ = 0, end_order_ = 0, barrier_order_[2] = {};
+  char launch_order_ = 0, end_order_ = 0;
 };
 
 }  // namespace

@@ -21,9 +21,9 @@ void set_order(Order order);
 using MayAccess = bool (*)(const void* begin, size_t bytes);
 void watch_accesses(MayAccess may_access);
 
-/// What was run so far, and the bytes that it read and wrote.
+/// The bytes that kernels have read and written so far.
 struct Counts {
-  int64_t launches = 0, blocks = 0, threads = 0, switches = 0, read = 0, written = 0;
+  int64_t read = 0, written = 0;
 };
 Counts counts();
 /// Grids of blocks.
