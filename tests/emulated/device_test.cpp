@@ -53,6 +53,19 @@ TEST(DeviceTest, MemoryThatIsWrappedIsAligned) {
   EXPECT_NO_THROW(Tensor::wrap(const_cast<float*>(x.data<float>().data()) + 1, spec));  // the host's needs no more
 }
 
+// What lies between it and the pages that nobody may touch.
+TEST(DeviceTest, AWriteBesideABlockOfMemoryEndsTheProcess) {
+  const auto write_at = [](int64_t i) {
+    const auto runtime = emulator::make_runtime();
+    auto* const block = static_cast<char*>(runtime->allocate(100));
+    block[i] = 1;
+    runtime->release(block, 100);
+  };
+  write_at(0), write_at(99);
+  for (const int64_t i : {-3840, -1, 100, 255})
+    EXPECT_DEATH(write_at(i), "a kernel wrote beside a block of memory of 100 bytes") << i;
+}
+
 TEST(DeviceTest, CopiesGoFromAnyDeviceToAny) {
   const Device other = add_device(emulator::make_runtime());
   EXPECT_EQ(devices().back(), other);
