@@ -11,12 +11,11 @@
 #include <cerrno>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
+#include "app/audit_rows.h"
 #include "app/command.h"
 #include "app/device_description.h"
-#include "app/plan_step.h"
 #include "core/runtime.h"
 #include "dispatch/kernel_cache.h"
 #include "dispatch/machine.h"
@@ -30,42 +29,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Config : PlanConfig {
-  std::string on, json;
-  std::optional<Layout> layout;
   int64_t processes = 20;
 };
 
-constexpr std::array kPolicies = {Search::kHeuristic, Search::kHeuristicB, Search::kFallback, Search::kDeterministic};
-
-/// A kernel for which the vendor's library has plans, with what each policy chooses.
-struct Row {
-  size_t place = 0;  // of the first such kernel in the step that the heuristic plans
-  std::array<PlannedKernel, kPolicies.size()> by;
-  int alike = 0;  // processes that choose as this one
-};
-
-/// Whether both do the same work: of convolutions of the same images by the same filters, strides may differ.
-bool are_alike(const PlannedKernel& a, const PlannedKernel& b) {
-  return a.kind == b.kind && a.shapes == b.shapes && a.output == b.output && a.parameters == b.parameters;
-}
-
-std::vector<Row> rows_of(const Config& c, Layout layout, Device device, const measure::DeviceRoofs& roofs) {
-  std::vector<Row> rows;
-  for (size_t i = 0; i < kPolicies.size(); ++i) {
-    PlanConfig config = c;
-    config.kernels = {.search = kPolicies[i], .set = c.kernels.set};
-    size_t place = 0;
-    for (const PlannedKernel& k : plan_step(config, layout, device, roofs).kernels) {
-      const size_t own_place = place++;
-      auto row = std::ranges::find_if(rows, [&](const Row& r) { return are_alike(k, r.by[0]); });
-      if (row == rows.end()) {
-        if (i > 0 || !k.is_offered_by_vendor || k.notes.find("only_a_device_tells") != std::string::npos) continue;
-        row = rows.insert(rows.end(), {own_place, {k}, 0});
-      }
-      row->by[i] = k;
-    }
+std::vector<PlannedStep> steps_of(PlanConfig c, Layout layout, Device device, const measure::DeviceRoofs& roofs) {
+  std::vector<PlannedStep> steps;
+  for (const Search policy : kAuditedPolicies) {
+    c.kernels = {.search = policy, .set = c.kernels.set};
+    steps.push_back(plan_step(c, layout, device, roofs));
   }
-  return rows;
+  return steps;
 }
 
 /// A pipe, one end of which another process writes to.
@@ -146,10 +119,10 @@ Json plan_of_a_process(const Config& c, Layout layout) {
   return Json::parse(json);
 }
 
-void count_alike(const Config& c, Layout layout, std::vector<Row>& rows) {
+void count_alike(const Config& c, Layout layout, std::vector<AuditRow>& rows) {
   for (int64_t i = 0; i < c.processes; ++i) {
     const Json plan = plan_of_a_process(c, layout);
-    for (Row& r : rows) {
+    for (AuditRow& r : rows) {
       const Json& kernels = plan["steps"][0]["kernels"];
       r.alike += r.place < kernels.size() && kernels[r.place]["kernel"] == r.by[0].kind &&
                          kernels[r.place]["output"] == r.by[0].output &&
@@ -160,47 +133,29 @@ void count_alike(const Config& c, Layout layout, std::vector<Row>& rows) {
   }
 }
 
-std::string flags_of(const PlannedKernel& k) {
-  std::string flags;
-  for (const auto& [note, flag] :
-       {std::pair{"nondeterministic", 'N'}, {"tensor_core", 'T'}, {"runtime_compiled", 'R'}, {"winograd", 'W'}}) {
-    if (k.notes.find(note) != std::string::npos) flags += flag;
-  }
-  return flags;
-}
-
 std::string cell(const PlannedKernel& k) {
   const std::string name = k.provider == Provider::kCudnn ? k.algorithm.substr(sizeof("cudnn_") - 1) : k.algorithm;
   return fmt::format("{:<15}{:>7.1f} {:<2}", name, static_cast<double>(k.workspace_bytes) / 1e6, flags_of(k));
 }
 
-/// With what comes out, where another row has the same going in.
-std::string shapes_of(const Row& r, const std::vector<Row>& rows) {
-  const PlannedKernel& k = r.by[0];
-  const auto looks_like_it = [&](const Row& o) {
-    return &o != &r && o.by[0].kind == k.kind && o.by[0].shapes == k.shapes;
-  };
-  return k.shapes + (std::ranges::any_of(rows, looks_like_it) ? " to " + k.output : "");
-}
-
-void print(const Config& c, Layout layout, const std::vector<Row>& rows) {
+void print(const Config& c, Layout layout, const std::vector<AuditRow>& rows) {
   size_t width = 33;
-  for (const Row& r : rows) width = std::max(width, shapes_of(r, rows).size());
+  for (const AuditRow& r : rows) width = std::max(width, shapes_of(r, rows).size());
   fmt::print("\n{}\n{:<27} {:<{}}", to_string(layout), "kernel", "shapes", width);
-  for (const Search s : kPolicies) fmt::print(" {:<25}", to_string(KernelChoice{.search = s}));
+  for (const Search s : kAuditedPolicies) fmt::print(" {:<25}", to_string(KernelChoice{.search = s}));
   fmt::print("{}\n", c.processes ? "  alike" : "");
-  for (const Row& r : rows) {
+  for (const AuditRow& r : rows) {
     fmt::print("{:<27} {:<{}}", r.by[0].kind, shapes_of(r, rows), width);
     for (const PlannedKernel& k : r.by) fmt::print(" {}", cell(k));
     if (c.processes) fmt::print(" {:>3}/{}", r.alike, c.processes);
     fmt::print("\n");
   }
   fmt::print("\n");
-  for (size_t i = 0; i < kPolicies.size(); ++i) {
+  for (size_t i = 0; i < kAuditedPolicies.size(); ++i) {
     size_t most = 0, other = 0, nondeterministic = 0, without = 0;
-    for (const Row& r : rows) {
+    for (const AuditRow& r : rows) {
       most = std::max(most, r.by[i].workspace_bytes);
-      other += r.by[i].algorithm != r.by[0].algorithm;
+      other += engine_of(r.by[i].algorithm) != engine_of(r.by[0].algorithm);
       nondeterministic += r.by[i].notes.find("nondeterministic") != std::string::npos;
       without += r.by[i].provider != Provider::kCudnn;
     }
@@ -208,11 +163,11 @@ void print(const Config& c, Layout layout, const std::vector<Row>& rows) {
         "{:<14} largest workspace {:>7.1f} MB; {} of {} kernels by another engine than heuristic's; {} "
         "nondeterministic; "
         "{} by our own\n",
-        to_string(KernelChoice{.search = kPolicies[i]}), static_cast<double>(most) / 1e6, other, rows.size(),
+        to_string(KernelChoice{.search = kAuditedPolicies[i]}), static_cast<double>(most) / 1e6, other, rows.size(),
         nondeterministic, without);
   }
   if (c.processes) {
-    const auto unstable = std::ranges::count_if(rows, [&](const Row& r) { return r.alike != c.processes; });
+    const auto unstable = std::ranges::count_if(rows, [&](const AuditRow& r) { return r.alike != c.processes; });
     fmt::print("{} processes choose {} by the heuristic\n", c.processes,
                unstable ? fmt::format("otherwise in {} of {} kernels", unstable, rows.size()) : "alike");
   }
@@ -225,11 +180,15 @@ Json json_of(const PlannedKernel& k) {
           {"workspace_bytes", k.workspace_bytes}};
 }
 
-Json json_of(Layout layout, const std::vector<Row>& rows) {
+Json json_of(Layout layout, const std::vector<AuditRow>& rows) {
   Json all = Json::array();
-  for (const Row& r : rows) {
-    Json j{{"kernel", r.by[0].kind}, {"shapes", r.by[0].shapes}, {"output", r.by[0].output}};
-    for (size_t i = 0; i < kPolicies.size(); ++i) j[to_string(KernelChoice{.search = kPolicies[i]})] = json_of(r.by[i]);
+  for (const AuditRow& r : rows) {
+    Json j{{"kernel", r.by[0].kind},
+           {"shapes", r.by[0].shapes},
+           {"output", r.by[0].output},
+           {"inputs", r.by[0].in.size()}};
+    for (size_t i = 0; i < kAuditedPolicies.size(); ++i)
+      j[to_string(KernelChoice{.search = kAuditedPolicies[i]})] = json_of(r.by[i]);
     j["processes_alike"] = r.alike;
     all.push_back(std::move(j));
   }
@@ -243,12 +202,10 @@ void audit(Config c) {
   fmt::print("{}, a training step, batch {}, {}, {}, on {} (described: nothing runs, so that nothing is measured)\n",
              c.model, c.batch, to_string(c.precision), whose(c.kernels), runtime_of(device).properties().name);
   for (const std::string& v : libraries) fmt::print("planned by {}\n", v);
-  fmt::print(
-      "driver: {}\nMB of workspace; N: nondeterministic, T: tensor cores, R: compiled at run time, W: Winograd\n",
-      driver);
+  fmt::print("driver: {}\nMB of workspace; {}\n", driver, kFlags);
   Json layouts = Json::array();
-  for (const Layout layout : c.layout ? std::vector{*c.layout} : std::vector{Layout::kNchw, Layout::kNhwc}) {
-    std::vector<Row> rows = rows_of(c, layout, device, roofs);
+  for (const Layout layout : layouts_of(c)) {
+    std::vector<AuditRow> rows = rows_of(steps_of(c, layout, device, roofs));
     if (c.processes) count_alike(c, layout, rows);
     print(c, layout, rows);
     layouts.push_back(json_of(layout, rows));

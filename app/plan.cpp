@@ -20,11 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Config : PlanConfig {
-  std::string on, json;
-  std::optional<Layout> layout;
-};
-
 double mb(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 Json json_of(const PlannedKernel& k) {
@@ -83,21 +78,6 @@ Json json_of(const PlannedStep& s) {
           {"memory", memory_json(s.memory)},
           {"planned_in_s", s.seconds}};
 }
-
-// What is to be known of a kernel at one look: the letters are explained below the tables.
-std::string flags_of(const PlannedKernel& k) {
-  std::string flags;
-  const auto add = [&](const char* note, char letter) {
-    if (k.notes.find(note) != std::string::npos) flags += letter;
-  };
-  add("tensor_core", 'T');
-  add("runtime_compiled", 'R');
-  add("winograd", 'W');
-  add("only_a_device_tells", 'D');
-  return flags;
-}
-constexpr const char* kFlags =
-    "T: tensor cores; R: compiled at run time; W: Winograd; D: which algorithm only a device tells";
 
 std::string copies_text(const PlannedKernel& k) { return k.inferred_copies.empty() ? "" : k.inferred_copies + " ?"; }
 
@@ -203,11 +183,6 @@ void print_totals(const PlannedStep& s) {
   fmt::print("  planned in {:.2f} s\n", s.seconds);
 }
 
-std::vector<Layout> layouts_of(const Config& c) {
-  if (!c.layout) return {Layout::kNchw, Layout::kNhwc};
-  return {*c.layout};
-}
-
 // The most workspace, where it is not what a GPU gives by itself; otherwise nothing.
 std::string workspace_text(Device device) {
   const size_t limit = workspace_limit(device);
@@ -215,7 +190,7 @@ std::string workspace_text(Device device) {
 }
 
 // What was named and is not there would go unnoticed: others take its place.
-void check_is_used(const Config& c, const PlannedStep& s, Device device) {
+void check_is_used(const PlanConfig& c, const PlannedStep& s, Device device) {
   if (!c.kernels.algorithm) return;
   const std::string algorithm = to_string(c.kernels);
   const auto is_it = [&](const PlannedKernel& k) { return is_of_family(k.algorithm, algorithm); };
@@ -226,7 +201,7 @@ void check_is_used(const Config& c, const PlannedStep& s, Device device) {
       algorithm, c.model, to_string(s.layout), limit.empty() ? "" : " within a workspace of " + limit);
 }
 
-void plan(Config c) {
+void plan(PlanConfig c) {
   check_outputs({{"--json", c.json}}, {{"--on", c.on.ends_with(".json") ? c.on : ""}});
   if (c.model == "vgg") c.model = "vgg16";
   const auto [device, driver, roofs, libraries] = planning_on(c.on, "plan");
@@ -276,7 +251,7 @@ void plan(Config c) {
 
 void add_plan(const CommandLine& plumb) {
   const CommandLine cmd = plumb.subcommand("plan", "Plan a training step for a GPU that need not be there");
-  auto c = std::make_shared<Config>();
+  auto c = std::make_shared<PlanConfig>();
   add_model_option(cmd, c->model);
   add_device_description_option(cmd, c->on);
   add_choice(cmd, "--layout", c->layout, kPublicLayouts, {"Of the images, [nchw beside nhwc]: "});

@@ -1,5 +1,7 @@
 #include "app/plan_step.h"
 
+#include <utility>
+
 #include "app/device_description.h"
 #include "app/planning_driver.h"
 #include "core/described.h"
@@ -57,6 +59,7 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
   k.kind = p.kind->name;
   k.shapes = shapes_of(p);
   if (!p.out().empty()) k.output = extents(p.out()[0].shape);
+  k.in.assign(p.in().begin(), p.in().end());
   k.parameters = p.params;
   const DType dtype = p.in().empty() ? p.out()[0].dtype : p.in()[0].dtype;
   k.floor_seconds = roofs.floor(k.bytes, k.flops, dtype, math);
@@ -68,6 +71,23 @@ PlannedKernel row_of(const PreparedKernel& p, const measure::DeviceRoofs& roofs,
 }
 
 }  // namespace
+
+std::string flags_of(const PlannedKernel& k) {
+  std::string flags;
+  for (const auto& [note, letter] : {std::pair{"nondeterministic", 'N'},
+                                     {"tensor_core", 'T'},
+                                     {"runtime_compiled", 'R'},
+                                     {"winograd", 'W'},
+                                     {"only_a_device_tells", 'D'}}) {
+    if (k.notes.find(note) != std::string::npos) flags += letter;
+  }
+  return flags;
+}
+
+std::vector<Layout> layouts_of(const PlanConfig& c) {
+  if (!c.layout) return {Layout::kNchw, Layout::kNhwc};
+  return {*c.layout};
+}
 
 Planning planning_on(const std::string& on, const char* command) {
   const std::string description = device_description(on);

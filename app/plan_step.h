@@ -1,12 +1,14 @@
 // A training step as it would run on a device that is only described: every kernel of it, and the floor under its time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/context.h"
 #include "core/layout.h"
 #include "core/memory.h"
+#include "core/spec.h"
 #include "dispatch/kernel.h"
 #include "graph/program.h"
 #include "measure/command/values.h"
@@ -19,8 +21,9 @@ using namespace command;
 
 /// One kernel of a step.
 struct PlannedKernel : KernelInfo {
-  std::string kind, shapes;          ///< "conv2d_forward", "250x64x32x32 w 128x64x3x3"
-  std::string output;                ///< "250x128x32x32"; empty if it writes into its inputs
+  std::string kind, shapes;  ///< "conv2d_forward", "250x64x32x32 w 128x64x3x3"
+  std::string output;        ///< "250x128x32x32"; empty if it writes into its inputs
+  std::vector<TensorSpec> in;
   std::vector<uint64_t> parameters;  ///< the words of them: strides, padding, ...
   double floor_seconds = 0;
   /// The operands that are copied into another layout inside of it, which the vendor's library does not tell: those
@@ -28,6 +31,12 @@ struct PlannedKernel : KernelInfo {
   std::string inferred_copies;
   bool is_without_plan = false;  ///< a convolution, pooling or batch norm for which the vendor's library has none
 };
+
+/// What is to be known of a kernel at one look, in letters.
+std::string flags_of(const PlannedKernel& k);
+inline constexpr const char* kFlags =
+    "N: nondeterministic; T: tensor cores; R: compiled at run time; W: Winograd; D: which algorithm only a device "
+    "tells";
 
 /// A step in one layout.
 struct PlannedStep {
@@ -40,12 +49,15 @@ struct PlannedStep {
 };
 
 struct PlanConfig {
-  std::string model;
+  std::string model, on, json;
+  std::optional<Layout> layout;  ///< of the images; nothing: in nchw and in nhwc
   training::Precision precision = training::Precision::kF32;
   KernelChoice kernels{Search::kHeuristic};
   optim::Kind optimizer = optim::Kind::kSgd;
   int64_t batch = 250;
 };
+std::vector<Layout> layouts_of(const PlanConfig& c);
+
 /// A GPU that is only described, and what its plans are made by.
 struct Planning {
   Device device;

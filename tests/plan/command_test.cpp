@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "app/audit_rows.h"
 #include "app/device_description.h"
 #include "tests/app/command.h"
 
@@ -54,21 +55,31 @@ TEST_F(PlanCommandTest, RefusesInOneSentence) {
 }
 
 TEST_F(PlanCommandTest, AuditHoldsPoliciesAndProcessesAgainstEachOther) {
-  const auto j = report_of("audit plans vgg16 --on h200 --layout nchw --batch 32 --processes 2");
+  const std::string audit = "audit plans vgg16 --on h200 --layout nchw --batch 32 --processes ";
+  const auto j = report_of(audit + "2");
   ASSERT_EQ(j["layouts"].size(), 1u);
   const auto& kernels = j["layouts"][0]["kernels"];
-  int other_fallbacks = 0;
+  const auto algorithm_of = [](const auto& kernel, const char* policy) {
+    return kernel[policy]["algorithm"].template get<std::string>();
+  };
+  int other_engines = 0;
   for (const auto& k : kernels) {
     EXPECT_EQ(k["processes_alike"], 2) << k;
     EXPECT_EQ(k["deterministic"]["notes"].get<std::string>().find("nondeterministic"), std::string::npos) << k;
     for (const char* policy : {"heuristic", "heuristic_b", "fallback"}) EXPECT_NE(k[policy]["algorithm"], "") << k;
     if (k["kernel"].get<std::string>().starts_with("conv2d_forward")) {
       EXPECT_NE(k["fallback"]["algorithm"].get<std::string>().find("_fallback"), std::string::npos) << k;
-      other_fallbacks += k["fallback"]["algorithm"] != k["heuristic"]["algorithm"] ? 1 : 0;
     }
+    other_engines += engine_of(algorithm_of(k, "fallback")) != engine_of(algorithm_of(k, "heuristic"));
   }
   EXPECT_GT(kernels.size(), 20u);
-  EXPECT_GT(other_fallbacks, 5);
+  const auto says = [&](const char* policy, int engines) {
+    return testing::ContainsRegex(std::string(policy) + " +largest workspace +[0-9.]+ MB; " + std::to_string(engines) +
+                                  " of " + std::to_string(kernels.size()) + " kernels by another engine");
+  };
+  const std::string text = run(audit + "0").out;
+  EXPECT_THAT(text, says("heuristic", 0));
+  EXPECT_THAT(text, says("fallback", other_engines));
   const test::Outcome o = run("audit plans lenet --on a100 --batch 8 --processes 0");
   EXPECT_EQ(o.status, 0) << o;
   EXPECT_THAT(o.out, testing::HasSubstr("fallback       largest workspace"));
