@@ -48,12 +48,6 @@ T from_lane(uint32_t mask, const T& v, unsigned source, const void* where) {
   std::memcpy(&result, &bits, sizeof v);
   return result;
 }
-inline uint32_t ballot(uint32_t mask, bool vote, const void* where) {
-  const uint64_t* const votes = exchange(mask, vote, where);
-  uint32_t all = 0;
-  for (unsigned lane = 0; lane < 32; ++lane) all |= static_cast<uint32_t>((mask >> lane & 1) && votes[lane]) << lane;
-  return all;
-}
 
 }  // namespace plumb::emulator
 
@@ -73,9 +67,6 @@ inline uint32_t ballot(uint32_t mask, bool vote, const void* where) {
   ::plumb::emulator::from_lane(mask, v, static_cast<unsigned>(source) % 32u, PLUMB_HERE)
 #define __shfl_xor_sync(mask, v, lanes) \
   ::plumb::emulator::from_lane(mask, v, ::plumb::emulator::self.lane ^ static_cast<unsigned>(lanes), PLUMB_HERE)
-#define __shfl_down_sync(mask, v, lanes) \
-  ::plumb::emulator::from_lane(mask, v, ::plumb::emulator::self.lane + static_cast<unsigned>(lanes), PLUMB_HERE)
-#define __ballot_sync(mask, vote) ::plumb::emulator::ballot(mask, vote, PLUMB_HERE)
 
 // One thread runs at a time, and none stops inside these.
 template <class T>
