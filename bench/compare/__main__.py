@@ -256,7 +256,7 @@ def tabulate(words):
 def check(words):
     parser = common(Parser(f"{PROGRAM} audit", description="Measures work of known cost; the exit status is 1 if the harness is off."))
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break one part on purpose, which must be found")
-    parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=[], help="whose ledger is audited as well as Plumbline's")
+    parser.add_argument("--frameworks", nargs="+", metavar="FRAMEWORK", default=[], help="whose timer and ledger are audited as well as Plumbline's")
     a = parser.parse_args(words)
     engines = engines_of(a)
     names = some_of(a.frameworks, FRAMEWORKS, "--frameworks")
@@ -266,7 +266,7 @@ def check(words):
     variants = [Variant(n, USUAL_MODE[n]) for n in ("plumbline", *names)]
     for name in ("fake", "another"):
         engines.programs[name], engines.modules[name] = sys.executable, "fake"
-    findings = audit(engines, described(engines), a.broken)
+    findings = audit(engines, described(engines), a.broken, variants=variants)
     if not a.broken:
         findings += ledger(engines, variants)
     for f in findings:

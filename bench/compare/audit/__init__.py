@@ -1,7 +1,8 @@
 """The harness measures work whose cost is known, and fails where it is off by more than five per cent.
 
-A spin of exact time tells the timer, a copy of exact bytes and a product of exact operations tell the accounting, two workers in
-turn tell whether one sleeps while the other runs, and weights that one side has changed tell whether agreement is looked at.
+Steps that last exactly so long tell each worker's timer, and so does the harness's own clock, which has waited for the samples of a turn;
+what is counted by hand tells the catalogue's accounting, and work that is measured what becomes of it in a record; two workers in turn tell
+whether one sleeps while the other runs, and weights that one side has changed tell whether agreement is looked at.
 """
 
 import dataclasses
@@ -14,13 +15,13 @@ from safetensors.numpy import load_file, save_file
 from ..measuring.engines import Variant
 from ..measuring.session import Plan, Session
 from ..measuring.worker import Refused
-from ..problems import Problem, Tensor
-from ..problems.catalogue import linear
+from ..problems import Problem, Tensor, catalogue
 from ..records.of_measured import record_of
-from . import faults
+from . import accounting, faults
 
 MOST_OFF = 0.05
 GOOD = Variant("fake", "good")
+PLUMBLINE = Variant("plumbline", "best")
 
 
 @dataclasses.dataclass
@@ -30,27 +31,26 @@ class Finding:
     text: str
 
 
-def known(op, inputs, **figures):
-    node = {"op": op, "inputs": {n: n for n in inputs}, "output": "y", "attributes": figures.pop("attributes", {})}
-    return Problem("op", op, op, "forward", (node,), inputs, "y", (), batch=1, **figures)
-
-
 SPIN_S = 0.001  # shorter than a turn of the system's scheduler, so that some are not interrupted
-COPY = Tensor((1, 1 << 22))
-PRODUCT = (256, 512), (384, 512)
+SLEEP_S = 0.02  # a sleep ends some tens of microseconds late
+ARRAY = (4, 1 << 20)
+PRODUCT, SMALL = ((256, 512), (384, 512)), ((8, 16), (4, 16))
+ONCE = Plan(rounds=5, samples=1, least_s=0.0, warm_s=0.0)
+LONG = Plan(rounds=5, samples=3, least_s=0.1, warm_s=0.0)  # whatever a turn has beside its samples would make them too short
 
 
 def spin():
-    return known("spin", {"x": Tensor((1, 4))}, attributes={"seconds": SPIN_S}, bytes=32.0)
+    node = {"op": "spin", "inputs": {"x": "x"}, "output": "y", "attributes": {"seconds": SPIN_S}}
+    return Problem("op", "spin", "spin", "forward", (node,), {"x": Tensor((1, 4))}, "y", (), batch=1, bytes=32.0)
 
 
-def copy(broken):
-    return known("copy", {"x": COPY}, bytes=(4.0 if broken == "bytes" else 8.0) * COPY.count)
+def forward(op, *line):
+    """The op of a line of the table, as the experiments take it from the catalogue."""
+    return next(p for f in catalogue.forward_problems([line]) if f.op == op for p in catalogue.variants(f, ("forward",), ("f32",)))
 
 
-def product(broken):
-    counted = linear("audit", *PRODUCT)
-    return counted.with_(flops=counted.flops / 2) if broken == "flops" else counted
+def product(extents=PRODUCT):
+    return forward("linear", "linear", "audit", extents, {})
 
 
 def near(name, found, expected, unit):
@@ -59,46 +59,80 @@ def near(name, found, expected, unit):
 
 
 class AuditSession(Session):
-    """Knows what a spin and a copy give, which are no ops of the catalogue: their input."""
+    """Knows what a spin gives, which is no op of the catalogue: its input. `inject` is a known cost that is added to each step."""
+
+    inject = None
 
     def make_expected(self, problem, inputs, expected):
-        if problem.op in ("spin", "copy"):
+        if problem.op == "spin":
             save_file({"y": load_file(inputs)["x"]}, expected)
         else:
             super().make_expected(problem, inputs, expected)
+
+    def prepare(self, problem, variant, inputs, expected, inject=None):
+        return super().prepare(problem, variant, inputs, expected, self.inject)
 
     def wait_for_sleep(self):
         """Nothing here has much to free, and who never sleeps is not waited for again and again."""
         super().wait_for_sleep(patience_s=0.1)
 
 
-def of_timer(measured, broken):
+def of_timer(measured, variants, broken):
     _, (timed,) = measured(spin(), plan=Plan(rounds=5, samples=20, least_s=0.0))
     least = min(s for samples in timed["rounds_s"] for s in samples)  # a spin may be interrupted, never hurried
-    return [near("timer: a spin of exact time", least * 1e3, SPIN_S * 1e3, "ms")]
+    findings = [near("timer: a spin of exact time", least * 1e3, SPIN_S * 1e3, "ms")]
+    slept, _ = measured(product(SMALL), variants, ONCE, {"sleep_s": SLEEP_S})
+    filled, _ = measured(product(), variants, LONG)
+    return findings + [of for variant, a, b in zip(variants, slept, filled) for of in (asleep(variant, a), waited_for(variant, b))]
 
 
-def of_bytes(measured, broken):
-    _, (copied,) = measured(copy(broken))
-    return [near("bytes: a copy of exact size", copied["gbytes"] * copied["median_s"] * 1e9, 8.0 * COPY.count, "bytes")]
+def unmeasured(name, found):
+    """A Finding where there is no time at all, or None."""
+    reason = str(found.refusal) if found.refusal else found.agreement.get("reason") or "it was not run"
+    return None if found.replies and not found.refusal else Finding(name, False, reason)
 
 
-def of_flops(measured, broken):
-    _, (multiplied,) = measured(product(broken))
-    (m, k), (n, _) = PRODUCT
-    exact = 2.0 * m * n * k
-    return [near("flops: a product of exact size", multiplied["gflops"] * multiplied["median_s"] * 1e9, exact, "operations")]
+def asleep(variant, found):
+    name = f"timer: a step of {variant.engine} that sleeps"
+    return unmeasured(name, found) or near(name, min(s for r in found.rounds for s in r) * 1e3, SLEEP_S * 1e3, "ms")
 
 
-def of_sleep(measured, broken):
+def waited_for(variant, found):
+    """A turn's samples come to what the harness has waited for the reply, and never to more. A reply may be late, in all turns but one."""
+    name = f"timer: {variant.engine}'s samples and the harness's clock"
+    if missing := unmeasured(name, found):
+        return missing
+    shares = [sum(r["samples_s"]) * r["calls"] / w.length for r, w in zip(found.replies, found.watched)]
+    return Finding(name, 1 - MOST_OFF <= max(shares) <= 1, f"samples of {max(shares):.1%} of the time until the reply")
+
+
+def counted(figure, problem, by_hand, unit, measured):
+    """What the catalogue counts, and what a record makes of it."""
+    different = accounting.differences(figure)
+    _, (record,) = measured(problem)
+    rate = record["gbytes" if figure == "bytes" else "gflops"]
+    text = f"{len(different)} rows are others: {'; '.join(different[:3])}" if different else f"the same in {len(accounting.BY_HAND)} rows"
+    return [Finding(f"{figure}: the catalogue's, counted by hand", not different, text),
+            near(f"{figure}: a record's rate times its seconds", rate * record["median_s"] * 1e9, by_hand, unit)]
+
+
+def of_bytes(measured, variants, broken):
+    return counted("bytes", forward("relu", "tensor", "audit", [ARRAY], {}), 33554432, "bytes", measured)  # 4 x 2^20 numbers read, and written
+
+
+def of_flops(measured, variants, broken):
+    return counted("flops", product(), 100663296, "operations", measured)  # 256 x 384 sums of 512 multiply-adds
+
+
+def of_sleep(measured, variants, broken):
     both, _ = measured(spin(), (GOOD, Variant("another", "good")), Plan(rounds=4, samples=2, least_s=0.1))
     restless = [w for f in both for w in f.disturbed if "sleep" in w]
     return [Finding("sleep: one runs while the other sleeps", not restless,
                     f"another worker worked in {len(restless)} of {sum(len(f.rounds) for f in both)} turns"), interleaved(both)]
 
 
-def of_weights(measured, broken):
-    problem = linear("audit", (8, 16), (4, 16)).with_(direction="forward_backward")
+def of_weights(measured, variants, broken):
+    problem = catalogue.linear("audit", *SMALL).with_(direction="forward_backward")
     (weighed,), _ = measured(problem, (Variant("fake", "wrong" if broken == "weights" else "good"),))
     return [Finding("weights: both sides have the same", bool(weighed.agreement.get("agrees")),
                     weighed.agreement.get("reason") or f"error {weighed.agreement.get('error') or 0:.1g}")]
@@ -108,20 +142,21 @@ PARTS = {"timer": of_timer, "bytes": of_bytes, "flops": of_flops, "sleep": of_sl
 BREAKS = tuple(PARTS)
 
 
-def audit(engines, environment, broken=None, parts=BREAKS):
-    """[Finding] of the parts, of which all must have passed."""
+def audit(engines, environment, broken=None, parts=BREAKS, variants=(PLUMBLINE,)):
+    """[Finding] of the parts, of which all must have passed. The timer's is of these variants too."""
     environment_of_worker = {"PLUMB_FAKE_BREAKS": broken or ""}
     run = {"id": "audit", "started": "now", "command": None}
-    with mock.patch.dict(os.environ, environment_of_worker), AuditSession(engines) as session:
-        def measured(problem, variants=(GOOD,), plan=Plan(rounds=5, samples=2, least_s=0.005)):
+    with mock.patch.dict(os.environ, environment_of_worker), accounting.broken(broken), AuditSession(engines) as session:
+        def measured(problem, variants=(GOOD,), plan=Plan(rounds=5, samples=2, least_s=0.005), inject=None):
+            session.inject = inject
             found = session.measure(problem, list(variants), plan)
             return found, [record_of(f, problem, "audit", run, environment) for f in found]
-        return [finding for part in parts for finding in PARTS[part](measured, broken)]
+        return [finding for part in parts for finding in PARTS[part](measured, variants, broken)]
 
 
 def ledger(engines, variants):
     """[Finding] of costs that were added to a product's step on purpose, of each variant."""
-    problem = linear("product", (256, 1024), (1024, 1024)).with_(direction="forward")
+    problem = catalogue.linear("product", (256, 1024), (1024, 1024)).with_(direction="forward")
     try:
         with Session(engines) as session:
             found = faults.find(session, problem, variants)
