@@ -3,8 +3,7 @@
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
 from ..problems.networks import NETWORKS, network_problem
-from ..report import verdict
-from ..report.further import Further, Table
+from ..report import memory
 from .memory import fitting
 
 NAME = "train"
@@ -25,24 +24,8 @@ def problems(bench):
         yield network_problem(name, 250, optimizer="adam", learning_rate=1e-4)
 
 
-CLASSES = ("parameter", "gradient", "state", "activation", "workspace", "pack", "input")  # Plumbline's, of its own allocator
-
-
 def report(records):
-    """Peak memory of each side: of its process, of the device's, and by class where the engine counts them."""
-    lines, places = [], ["process"]
-    if any("device" in (r.get("memory") or {}) for r in records):
-        places.append("device")
-    for members in verdict.groups(records, NAME).values():
-        for r in (m for m in members if m["status"] == "measured"):
-            by = r.get("memory") or {}
-            lines.append([f"{verdict.name_of(r['subject'])}: {verdict.label(r)}", *(megabytes(by.get(c)) for c in (*places, *CLASSES))])
-    note = "The classes are what Plumbline's allocator held when its sum was largest; of a framework, the process is known, and what its allocator took of a GPU."
-    return Further(tables=[Table("Peak memory, MB", ["", *places, *CLASSES], lines, note)] if lines else [])
-
-
-def megabytes(count):
-    return "–" if count is None else f"{count / 1e6:.0f}"
+    return memory.report(records, NAME)
 
 
 def run(bench):

@@ -19,5 +19,5 @@ class Table:
 @dataclasses.dataclass
 class Further:
     verdict: list = dataclasses.field(default_factory=list)  # sentences, the most important first
-    figures: list = dataclasses.field(default_factory=list)  # of pictures.py
+    figures: list = dataclasses.field(default_factory=list)  # of pictures.py, or of made_by.py where they are of some of the records
     tables: list = dataclasses.field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from ..ledger.parts import PARTS, UNEXPLAINED, VENDOR
 from . import pictures, verdict
+from .made_by import picture
 
 
 def has_ledger(record):
@@ -49,7 +50,7 @@ def ledgers(records, experiment):
             lines = [line_of(r) for r in members]
             title = verdict.name_of(members[0]["subject"])
             found.append({"title": title, "lines": lines, "parts": [p for p in PARTS if any(x["parts"][p] > 0.002 * x["whole"] for x in lines)],
-                          "figure": pictures.stacked([(x["name"], x["parts"]) for x in lines], floor_of(members), title)})
+                          "figure": picture(pictures.stacked([(x["name"], x["parts"]) for x in lines], floor_of(members), title), members)})
     return found
 
 

@@ -8,9 +8,10 @@ import jinja2
 from ..experiments import ALL
 from ..ledger.parts import PARTS
 from ..records import machine_of, newest
-from . import imported, pictures, vendor_logs, verdict, why
+from . import imported, pictures, roofs, vendor_logs, verdict, why
 from .further import Further
 from .ledgers import ledgers, median_unexplained
+from .made_by import commands_of, picture
 
 TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
 WORK = {"train": "a training step", "ops": "one op", "odd_ops": "ops that are said to be slow", "optimizers": "an update alone",
@@ -34,16 +35,21 @@ def table_of(rows):
     return lines
 
 
+def plain_title(s):
+    """Network and dtype of training with plain SGD; None of other work."""
+    is_plain = s["kind"] == "network" and s.get("batch") and s.get("optimizer") in (None, "sgd")
+    return f"{s['name']}, {s['dtype']}" if is_plain else None
+
+
 def throughputs(rows):
     """{network and dtype: {name: [(batch, images a second)]}} of training with plain SGD."""
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows:
         s = row.subject
-        if s["kind"] == "network" and s.get("batch") and s.get("optimizer") in (None, "sgd"):
-            sides = {**{k: r for k, r in row.ours.items() if r}, **row.frameworks}
-            for name, record in sides.items():
+        if title := plain_title(s):
+            for name, record in roofs.sides(row).items():
                 images = s["batch"] * s.get("attributes", {}).get("steps", 1)
-                found[f"{s['name']}, {s['dtype']}"][name][s["batch"]] = images / record["median_s"]
+                found[title][name][s["batch"]] = images / record["median_s"]
     lines = {k: {name: sorted(points.items()) for name, points in v.items()} for k, v in found.items()}
     return {k: v for k, v in lines.items() if any(len(points) > 1 for points in v.values())}
 
@@ -60,8 +66,11 @@ def section(experiment, records):
     names = sorted({n for r in rows for n in r.frameworks}) if compares else []
     drawn = [(verdict.name_of(r.subject), {n: r.ratios["best", n] for n in names if ("best", n) in r.ratios}) for r in rows]
     drawn = [(name, ratios) for name, ratios in drawn if ratios]
-    figures = [pictures.ratios(drawn, "", "best kernels")] if drawn else []
-    figures += [pictures.throughput(lines, f"training {title}") for title, lines in throughputs(rows).items()] if compares else []
+    figures = [picture(pictures.ratios(drawn, "", "best kernels"), own)] if drawn else []
+    figures += [picture(pictures.throughput(lines, f"training {title}"), [r for r in own if plain_title(r["subject"]) == title])
+                for title, lines in throughputs(rows).items()] if compares else []
+    reached = roofs.shares(rows) if compares else []
+    figures += [picture(svg, own) for svg in roofs.figures(reached)]
     summaries = {n: {k: verdict.summary(rows, k, n) for k in ("vendor", "best")} for n in names}
     behind = [{"name": verdict.name_of(r.subject), "framework": n, "ratio": verdict.times(r.ratios["best", n])}
               for r in rows for n in names if ("best", n) in r.ratios and r.ratios["best", n].verdict == "slower"]
@@ -69,10 +78,10 @@ def section(experiment, records):
     apart = ledgers(records, experiment.NAME)
     return {"ledgers": apart, "unexplained": median_unexplained(apart), "vendor_logs": vendor_logs.table(records, experiment.NAME),
             "name": experiment.NAME, "shows": experiment.SHOWS, "modes": verdict.modes_in_words(records, experiment.NAME, names), "names": names,
-            "rows": table_of(rows) if compares else [], "figures": figures + further.figures, "tables": further.tables,
-            "verdict": further.verdict, "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
+            "rows": table_of(rows) if compares else [], "figures": figures + [f if isinstance(f, dict) else picture(f, own) for f in further.figures], "tables": further.tables,
+            "verdict": [*further.verdict, *roofs.sentence(experiment.NAME, reached)], "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
             "notes": why.sentences(records, experiment.NAME) + (verdict.behind_of(experiment.NAME, rows) if compares else []),
-            "command": f"scripts/compare --only {experiment.NAME}"}
+            "commands": commands_of(own)}
 
 
 def reason_of(record):

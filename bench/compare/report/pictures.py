@@ -21,6 +21,10 @@ STYLE = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "a
 PART_COLOURS = {"vendor kernels": "#3b82c4", "own kernels": "#2a9d6f", "conversions": "#d19a1d", "memory": "#e0662f", "host": "#9b6bd1",
                 "waiting": "#c4577f", "idle": "#9aa5b1", "elsewhere": "#5b6672", "unexplained": "#000000"}
 
+REST = "not by class"
+CLASS_COLOURS = {"parameter": "#3b82c4", "gradient": "#2a9d6f", "state": "#9b6bd1", "activation": "#e0662f", "workspace": "#d19a1d", "pack": "#c4577f",
+                 "input": "#5b6672", REST: "#9aa5b1"}
+
 
 def colour(name):
     return COLOURS.get(name.lower().replace("pytorch", "torch"), "#7c8a99")
@@ -46,17 +50,17 @@ def plain(axis):
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
 
 
-def ratios(rows, title, reference):
-    """Dots with intervals: how many times as long each framework takes, by row. `rows` is [(name, {framework: Ratio})]. A row's name
-    stands above it, so that a narrow screen has the whole width for the dots."""
-    rows = [(textwrap.fill(name, LONGEST), ratios_) for name, ratios_ in rows]
-    height = 1.1 + (0.56 if any("\n" in name for name, _ in rows) else 0.42) * len(rows)
+def dots(rows, title, label, ticks_of, spoken="{:g}".format):
+    """Dots with intervals on an axis of powers: [(name, {side: Ratio})], with a line at 1. A row's name stands above it, so that a narrow
+    screen has the whole width for the dots. `ticks_of` has the ticks of an axis from low to high."""
+    rows = [("\n".join(textwrap.fill(line, LONGEST) for line in name.splitlines()), ratios_) for name, ratios_ in rows]
+    height = 1.1 + (0.42 + 0.26 * max((name.count("\n") for name, _ in rows), default=0)) * len(rows)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(WIDTH, height))
         names = list(dict.fromkeys(n for _, ratios_ in rows for n in ratios_))
         for i, n in enumerate(names):
             found = [(y, r[n]) for y, (_, r) in enumerate(rows) if n in r]
-            offset = (i - (len(names) - 1) / 2) * 0.16
+            offset = (i - (len(names) - 1) / 2) * min(0.16, 0.48 / len(names))  # those of many sides stay clear of the names
             x = [r.value for _, r in found]
             error = [[max(0, r.value - max(r.low, 1e-3)) for _, r in found], [max(0, min(r.high, 1e3) - r.value) for _, r in found]]
             axes.errorbar(x, [y + offset for y, _ in found], xerr=error, fmt="o", ms=3.5, lw=1, color=colour(n), label=n)
@@ -64,19 +68,32 @@ def ratios(rows, title, reference):
             axes.text(0, y - 0.26, name, transform=axes.get_yaxis_transform(), va="bottom")
         axes.axvline(1, color=INK, lw=0.8)
         axes.set_xscale("log")
-        plain(axes.xaxis)
         axes.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
         low, high = axes.get_xlim()
-        near = (0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.3, 1.5) if high < 2 * low else (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-        axes.set_xticks([t for t in near if low <= t <= high])
+        ticks = [t for t in ticks_of(low, high) if low <= t <= high]
+        axes.set_xticks(ticks, [spoken(t) for t in ticks])
         axes.set_yticks([])
         axes.set_ylim(len(rows) - 0.6, -0.95)
-        axes.set_xlabel(f"times as long as Plumbline's {reference}:\nright of 1, Plumbline is faster")
+        axes.set_xlabel(label)
         axes.set_title(title, loc="left")
         axes.grid(axis="x", lw=0.3, color=INK, alpha=0.3)
         if names:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.7 / height), ncols=len(names), frameon=False)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.7 / height), ncols=min(3, len(names)), frameon=False)
         return svg_of(figure)
+
+
+def ratios(rows, title, reference):
+    """How many times as long each framework takes, by row."""
+    def ticks(low, high):
+        return (0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.3, 1.5) if high < 2 * low else (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+    return dots(rows, title, f"times as long as Plumbline's {reference}:\nright of 1, Plumbline is faster", ticks)
+
+
+def roofs(rows):
+    """How much of the machine's roof each side reaches, by row."""
+    def ticks(low, high):
+        return (0.001, 0.01, 0.1, 1, 10) if high > 100 * low else (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+    return dots(rows, "", "share of the machine's roof, the line at 100 %;\nWinograd may pass it", ticks, lambda v: f"{100 * v:g} %")
 
 
 def lines(points_of, x_label, y_label, title, log=True):
@@ -136,26 +153,47 @@ def by_batch(work):
         return svg_of(figure)
 
 
+def bars(axes, rows, colours, unit):
+    """Parts beside each other, one row a bar under its name: [(name, {part: number})]. Returns the parts that can be seen."""
+    for y, (name, parts) in enumerate(rows):
+        left = 0.0
+        for part, number in parts.items():
+            axes.barh(y, unit * number, left=left, height=0.45, color=colours[part])
+            left += unit * number
+        axes.text(0, y - 0.28, name, va="bottom")
+    axes.set_yticks([])
+    axes.set_ylim(len(rows) - 0.2, -0.8)
+    return [p for p in colours if any(parts.get(p, 0) > 0.002 * sum(parts.values()) for _, parts in rows)]
+
+
+def legend_of(axes, used, colours, height):
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colours[p]) for p in used]
+    axes.legend(handles, used, loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), ncols=3, frameon=False)
+
+
 def stacked(rows, floor_s, title):
-    """Bars of parts, one a row: [(name, {part: seconds})], with a line at what nothing that calls these kernels can go below."""
+    """A step's parts: [(name, {part: seconds})], with a line at what nothing that calls these kernels can go below."""
     height = 1.1 + 0.42 * len(rows)
     unit, word = (1e3, "ms") if max(sum(parts.values()) for _, parts in rows) < 10 else (1, "s")
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(WIDTH, height))
-        for y, (name, parts) in enumerate(rows):
-            left = 0.0
-            for part, seconds in parts.items():
-                axes.barh(y, unit * seconds, left=left, height=0.45, color=PART_COLOURS[part])
-                left += unit * seconds
-            axes.text(0, y - 0.28, name, va="bottom")
+        used = bars(axes, rows, PART_COLOURS, unit)
         if floor_s:
             axes.axvline(unit * floor_s, color=INK, lw=0.9, ls="--")
             axes.text(unit * floor_s, len(rows) - 0.45, " vendor's kernels alone", va="top")
-        used = [p for p in PART_COLOURS if any(parts.get(p, 0) > 0.002 * sum(parts.values()) for _, parts in rows)]
-        handles = [plt.Rectangle((0, 0), 1, 1, color=PART_COLOURS[p]) for p in used]
-        axes.set_yticks([])
-        axes.set_ylim(len(rows) - 0.2, -0.8)
         axes.set_xlabel(f"{word} a step")
         axes.set_title(title, loc="left")
-        axes.legend(handles, used, loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), ncols=3, frameon=False)
+        legend_of(axes, used, PART_COLOURS, height)
+        return svg_of(figure)
+
+
+def memory(rows, title):
+    """Peak memory by class: [(name, {class: bytes})]."""
+    height = 1.1 + 0.42 * len(rows)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(WIDTH, height))
+        used = bars(axes, rows, CLASS_COLOURS, 1e-6)
+        axes.set_xlabel("MB at the peak")
+        axes.set_title(title, loc="left")
+        legend_of(axes, used, CLASS_COLOURS, height)
         return svg_of(figure)

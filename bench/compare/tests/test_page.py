@@ -6,15 +6,60 @@ import types
 import pytest
 
 from compare.experiments import ALL as EXPERIMENTS
+from compare.experiments import train
 from compare.ledger.parts import HOST, OWN, PARTS, VENDOR
 from compare.measuring.statistics import Ratio
-from compare.report import pictures, why
+from compare.report import memory, pictures, roofs, verdict, why
 from compare.report.further import Further
 from compare.report.page import page, section, throughputs
 from compare.report.verdict import Row
 
 from test_tables import recorded
 from test_verdict import UNEVEN, row
+
+def made_by(r, command, batch):
+    subject = {**r["subject"], "batch": batch, "id": f"work {batch}"}
+    return recorded({**apart({**r, "subject": subject}, **{OWN: r["median_s"]}), "subject": subject}) | {
+        "run": {"id": command, "started": "2026-01-01T00:00:00+00:00", "command": command}}
+
+
+def test_a_picture_names_the_commands_that_make_it():
+    sides = row("plumbline", "best auto", 1.0), row("torch", "eager", 3.0)
+    small, large = "scripts/compare --only train --networks n --batch 1", "scripts/compare --device cuda --full"
+    one = [made_by(r, small, 1) for r in sides]
+    assert f"Made by <code>{small}</code>." in page(one)
+    both = page([*one, *(made_by(r, large, 32) for r in sides)])
+    assert f"<details><summary>Made by 2 commands</summary><ul><li><code>{small}</code></li><li><code>{large}</code></li></ul></details>" in both
+    assert both.count(f"<figcaption><small>Made by <code>{small}</code></small></figcaption>") == 1  # the ledger of the first step
+    assert both.count(f"<figcaption><small>Made by <code>{large}</code></small></figcaption>") == 1
+
+
+def reaching(r, share, **figures):
+    return {**r, "roof_share": share, "gflops": None, "gbytes": None, "confidence_s": [r["median_s"]] * 2, **figures}
+
+
+def test_the_shares_of_the_roofs_are_told_and_drawn():
+    records = [reaching(row("plumbline", "best auto", 1.0), 0.8, gflops=160.0), reaching(row("torch", "eager", 2.0), 0.4, gflops=80.0)]
+    found = roofs.shares(verdict.rows(records, "train"))
+    assert roofs.sentence("train", found) == [
+        "train: of the machine's roofs, the median row reaches: Plumbline's best kernels 80 % (1 row), PyTorch 40 % (1 row)."]
+    assert "best: 160 of 200 GFLOP/s" in roofs.figures(found)[0]
+    copying = roofs.shares(verdict.rows([reaching(row("plumbline", "vendor auto", 1.0), 0.5, gbytes=6.0)], "train"))
+    assert "vendor: 6 of 12 GB/s" in roofs.figures(copying)[0]
+    assert roofs.shares(verdict.rows([reaching(row("torch", "eager", 1.0), None)], "train")) == []
+
+
+def test_peak_memory_is_told_drawn_by_class_and_tabulated():
+    ours = {**row("plumbline", "best auto", 1.0), "memory": {"process": 100e6, "parameter": 30e6, "activation": 50e6}}
+    theirs = {**row("torch", "eager", 2.0), "memory": {"process": 250e6}}
+    found = train.report([recorded(r) for r in (ours, theirs)])
+    assert found.verdict == ["Peak memory, of each in its fastest mode and beside Plumbline's best kernels, in the geometric mean: "
+                             "PyTorch 2.50 times as much (1 row)."]
+    assert memory.parts(ours) == dict.fromkeys(memory.CLASSES, 0) | {"parameter": 30e6, "activation": 50e6, pictures.REST: 20e6}
+    (drawn,), (tabulated,) = found.figures, found.tables
+    assert all(f">{name}<" in drawn["svg"] for name in ("parameter", "activation", pictures.REST)) and ">gradient<" not in drawn["svg"]
+    assert [line[1] for line in tabulated.rows] == ["100", "250"]
+
 
 PHONE, LEAST = 390 - 2 * 16, 11  # CSS pixels: what a page has beside its padding, and the smallest letters
 ENVIRONMENT = {"processor": "p", "threads": 1, "processors": 1}
@@ -96,6 +141,9 @@ RATIO = Ratio(2.0, 1.9, 2.1)
     pictures.throughput({n: [(1, 2.0), (250, 3e4)] for n in ("best", "vendor", "tensorflow", "torch", "jax")}, "training resnet20, f32"),
     pictures.stacked([("tensorflow function", {VENDOR: 1.0, OWN: 2.0, HOST: 3.0})], 1.0, "resnet20 train, bf16, batch 250, sgd"),
     pictures.by_batch({"conv2d c": {"nchw": [(1, 1e-3)], "nhwc": [(1, 2e-3)]}}),
-], ids=["ratios", "throughput", "stacked", "by batch"])
+    pictures.roofs([("conv2d resnet50.res4b_branch2a forward_backward, f32, batch 32\ntensorflow: 1042 of 2304 GFLOP/s",
+                     {n: Ratio(0.3, 0.2, 0.4) for n in ("best", "vendor", "torch", "tensorflow", "jax")})]),
+    pictures.memory([("batch 250, rmsprop: tensorflow", dict.fromkeys(pictures.CLASS_COLOURS, 1e9))], "peak memory, resnet50 train, bf16"),
+], ids=["ratios", "throughput", "stacked", "by batch", "roofs", "memory"])
 def test_letters_can_be_read_on_a_phone(svg):
     assert smallest_letters(svg) >= LEAST

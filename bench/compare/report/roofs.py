@@ -1,0 +1,48 @@
+"""How much of the machine's roofs each side reaches: of its arithmetic where work has any, otherwise of its copying."""
+
+import statistics
+
+from ..measuring.statistics import Ratio
+from . import pictures, verdict
+
+OURS = {"best": "Plumbline's best kernels", "vendor": "the vendor's alone"}
+
+
+def sides(row):
+    """{name: record} of Plumbline's kernels and of the frameworks."""
+    return {**{k: r for k, r in row.ours.items() if r}, **row.frameworks}
+
+
+def share_of(record):
+    """As a Ratio, which has the interval of its median."""
+    share, median, (low, high) = record["roof_share"], record["median_s"], record["confidence_s"]
+    return Ratio(share, share * median / high, share * median / low)
+
+
+def shares(rows):
+    """[(row, {name: Ratio})] of those that have any."""
+    found = [(row, {n: share_of(r) for n, r in sides(row).items() if r.get("roof_share")}) for row in rows]
+    return [(row, by) for row, by in found if by]
+
+
+def reached(row, by):
+    """The row's name, and below it the most that is reached, by whom, and the roof."""
+    name = max(by, key=lambda n: by[n].value)
+    record = sides(row)[name]
+    rate, unit = (record["gflops"], "GFLOP/s") if record.get("gflops") else (record["gbytes"], "GB/s")
+    return f"{verdict.name_of(row.subject)}\n{name}: {number(rate)} of {number(rate / by[name].value)} {unit}"
+
+
+def number(rate):
+    return f"{rate:.3g}" if rate < 1000 else f"{rate:.0f}"
+
+
+def sentence(experiment, found):
+    """What the median row of each side reaches, in a list; none without shares."""
+    by_name = {n: [by[n].value for _, by in found if n in by] for n in (*OURS, *verdict.in_order({n for _, by in found for n in by} - OURS.keys()))}
+    parts = [f"{OURS.get(n) or verdict.NAMES.get(n, n)} {100 * statistics.median(v):.0f} % ({len(v)} row{'s' if len(v) > 1 else ''})" for n, v in by_name.items() if v]
+    return [f"{experiment}: of the machine's roofs, the median row reaches: {', '.join(parts)}."] if parts else []
+
+
+def figures(found):
+    return [pictures.roofs([(reached(row, by), by) for row, by in found])] if found else []
