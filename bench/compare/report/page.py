@@ -79,7 +79,7 @@ def section(experiment, records):
     return {"ledgers": apart, "unexplained": median_unexplained(apart), "vendor_logs": vendor_logs.table(records, experiment.NAME),
             "name": experiment.NAME, "shows": experiment.SHOWS, "modes": verdict.modes_in_words(records, experiment.NAME, names), "names": names,
             "rows": table_of(rows) if compares else [], "figures": figures + [f if isinstance(f, dict) else picture(f, own) for f in further.figures], "tables": further.tables,
-            "verdict": [*further.verdict, *roofs.sentence(experiment.NAME, reached)], "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
+            "verdict": [*further.verdict, *roofs.sentences(experiment.NAME, reached)], "summaries": summaries, "behind": behind, "missing": missing, "work": WORK.get(experiment.NAME, experiment.NAME),
             "notes": why.sentences(records, experiment.NAME) + (verdict.behind_of(experiment.NAME, rows) if compares else []),
             "commands": commands_of(own)}
 

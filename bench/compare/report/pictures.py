@@ -54,7 +54,7 @@ def dots(rows, title, label, ticks_of, spoken="{:g}".format):
     """Dots with intervals on an axis of powers: [(name, {side: Ratio})], with a line at 1. A row's name stands above it, so that a narrow
     screen has the whole width for the dots. `ticks_of` has the ticks of an axis from low to high."""
     rows = [("\n".join(textwrap.fill(line, LONGEST) for line in name.splitlines()), ratios_) for name, ratios_ in rows]
-    height = 1.1 + (0.42 + 0.26 * max((name.count("\n") for name, _ in rows), default=0)) * len(rows)
+    height = 1.1 + (0.42 + 0.31 * max((name.count("\n") for name, _ in rows), default=0)) * len(rows)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(WIDTH, height))
         names = list(dict.fromkeys(n for _, ratios_ in rows for n in ratios_))
@@ -93,7 +93,7 @@ def roofs(rows):
     """How much of the machine's roof each side reaches, by row."""
     def ticks(low, high):
         return (0.001, 0.01, 0.1, 1, 10) if high > 100 * low else (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
-    return dots(rows, "", "share of the machine's roof, the line at 100 %;\nWinograd may pass it", ticks, lambda v: f"{100 * v:g} %")
+    return dots(rows, "", "share of the machine's roof, the line at 100 %;\nWinograd, or data in a cache, may pass it", ticks, lambda v: f"{100 * v:g} %")
 
 
 def lines(points_of, x_label, y_label, title, log=True):

@@ -37,11 +37,19 @@ def number(rate):
     return f"{rate:.3g}" if rate < 1000 else f"{rate:.0f}"
 
 
-def sentence(experiment, found):
-    """What the median row of each side reaches, in a list; none without shares."""
-    by_name = {n: [by[n].value for _, by in found if n in by] for n in (*OURS, *verdict.in_order({n for _, by in found for n in by} - OURS.keys()))}
-    parts = [f"{OURS.get(n) or verdict.NAMES.get(n, n)} {100 * statistics.median(v):.0f} % ({len(v)} row{'s' if len(v) > 1 else ''})" for n, v in by_name.items() if v]
-    return [f"{experiment}: of the machine's roofs, the median row reaches: {', '.join(parts)}."] if parts else []
+def sentences(experiment, found):
+    """What the median row of each side reaches, one of the rows that compute and one of those that move; none without shares."""
+    computing = [by for row, by in found if row.subject.get("flops")]
+    moving = [by for row, by in found if not row.subject.get("flops")]
+    return [f"{experiment}: of the machine's {roof}, the median row reaches: {medians(shares_)}."
+            for roof, shares_ in (("arithmetic", computing), ("copying", moving)) if shares_]
+
+
+def medians(all_shares):
+    names = {n for by in all_shares for n in by}
+    by_name = {n: [by[n].value for by in all_shares if n in by] for n in (*(n for n in OURS if n in names), *verdict.in_order(names - OURS.keys()))}
+    return ", ".join(f"{OURS.get(n) or verdict.NAMES.get(n, n)} {100 * statistics.median(v):.0f} % ({len(v)} row{'s' if len(v) > 1 else ''})"
+                     for n, v in by_name.items())
 
 
 def figures(found):

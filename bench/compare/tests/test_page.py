@@ -39,13 +39,15 @@ def reaching(r, share, **figures):
 
 
 def test_the_shares_of_the_roofs_are_told_and_drawn():
-    records = [reaching(row("plumbline", "best auto", 1.0), 0.8, gflops=160.0), reaching(row("torch", "eager", 2.0), 0.4, gflops=80.0)]
+    computing = {"subject": {**row("", "", 1.0)["subject"], "flops": 160e9}}
+    records = [reaching(row("plumbline", "best auto", 1.0), 0.8, gflops=160.0, **computing), reaching(row("torch", "eager", 2.0), 0.4, gflops=80.0, **computing)]
     found = roofs.shares(verdict.rows(records, "train"))
-    assert roofs.sentence("train", found) == [
-        "train: of the machine's roofs, the median row reaches: Plumbline's best kernels 80 % (1 row), PyTorch 40 % (1 row)."]
+    assert roofs.sentences("train", found) == [
+        "train: of the machine's arithmetic, the median row reaches: Plumbline's best kernels 80 % (1 row), PyTorch 40 % (1 row)."]
     assert "best: 160 of 200 GFLOP/s" in roofs.figures(found)[0]
     copying = roofs.shares(verdict.rows([reaching(row("plumbline", "vendor auto", 1.0), 0.5, gbytes=6.0)], "train"))
     assert "vendor: 6 of 12 GB/s" in roofs.figures(copying)[0]
+    assert roofs.sentences("ops", copying) == ["ops: of the machine's copying, the median row reaches: the vendor's alone 50 % (1 row)."]
     assert roofs.shares(verdict.rows([reaching(row("torch", "eager", 1.0), None)], "train")) == []
 
 
