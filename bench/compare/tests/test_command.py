@@ -259,6 +259,46 @@ def test_words_are_judged_without_anything_to_run(compare):
         assert done.returncode == 0 and not done.stdout + done.stderr
 
 
+@pytest.fixture
+def script(tmp_path):
+    """A function that calls scripts/compare in a copy of the repository that has nothing else, with a python3 that reaches no network."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    files = {"scripts/setup": "#!/bin/sh\n", "bench/compare/environments/tools.in": "# 9 MB\n", "bench/compare/environments/tools.txt": "pytest==0.1\n",
+             "bin/python3": '#!/bin/sh\nmkdir -p $3/bin\nprintf \'#!/bin/sh\\necho no route; exit 1\' >$3/bin/pip; chmod +x $3/bin/pip\n',
+             **{name: (root / name).read_text() for name in ("scripts/compare", "scripts/common.sh", "bench/compare/environments/unlocked.py")}}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+
+    def call(*words):
+        environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+        return subprocess.run([tmp_path / "scripts/compare", *words], capture_output=True, text=True, env=environment)
+    return tmp_path, call
+
+
+def test_without_a_network_one_sentence_names_the_log(script):
+    root, call = script
+    done = call("report", "x")
+    assert done.returncode == 1
+    assert done.stderr == "compare: the tools cannot be installed (is there a network?); build/compare/environments/tools.log has what pip said\n"
+    assert (root / "build/compare/environments/tools.log").read_text() == "no route\n" and "no route" not in done.stdout
+
+
+@pytest.mark.parametrize("lock, other", [("pytest==0.1\n", f"pytest {pytest.__version__} where the lock has 0.1"), ("nobodys==1 \\\n", "no nobodys")])
+def test_a_package_that_was_changed_since_is_one_sentence(script, lock, other):
+    root, call = script
+    tools = root / "build/compare/environments/tools"
+    (tools / "bin").mkdir(parents=True)
+    (tools / "bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tools / "bin/python").chmod(0o755)
+    for file in (tools / "lock", root / "bench/compare/environments/tools.txt"):
+        file.write_text(lock)
+    done = call("report", "x")
+    assert done.returncode == 1 and done.stderr == (f"compare: build/compare/environments/tools has {other}; remove it (rm -r build/compare/environments/tools), "
+                                                    "and the same command installs it anew\n")
+
+
 def test_records_of_one_side_have_no_verdict_and_say_so(measured, tmp_path, compare):
     one = next(r for r in map(json.loads, (measured[0] / "records.jsonl").read_text().splitlines()) if is_right(r) and is_ours(r))
     one["trust"].update(trusted=True, reasons=[])
