@@ -50,7 +50,7 @@ def plain(axis):
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
 
 
-def dots(rows, title, label, ticks_of, spoken="{:g}".format):
+def dots(rows, title, label, ticks_of, spoken="{:g}".format, limits=None):
     """Dots with intervals on an axis of powers: [(name, {side: Ratio})], with a line at 1. A row's name stands above it, so that a narrow
     screen has the whole width for the dots. `ticks_of` has the ticks of an axis from low to high."""
     rows = [("\n".join(textwrap.fill(line, LONGEST) for line in name.splitlines()), ratios_) for name, ratios_ in rows]
@@ -69,7 +69,7 @@ def dots(rows, title, label, ticks_of, spoken="{:g}".format):
         axes.axvline(1, color=INK, lw=0.8)
         axes.set_xscale("log")
         axes.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
-        low, high = axes.get_xlim()
+        low, high = axes.set_xlim(limits) if limits else axes.get_xlim()
         ticks = [t for t in ticks_of(low, high) if low <= t <= high]
         axes.set_xticks(ticks, [spoken(t) for t in ticks])
         axes.set_yticks([])
@@ -89,11 +89,11 @@ def ratios(rows, title, reference):
     return dots(rows, title, f"times as long as Plumbline's {reference}:\nright of 1, Plumbline is faster", ticks)
 
 
-def roofs(rows):
-    """How much of the machine's roof each side reaches, by row."""
+def roofs(rows, limits):
+    """How much of the machine's roof each side reaches, by row, on an axis with these limits."""
     def ticks(low, high):
         return (0.001, 0.01, 0.1, 1, 10) if high > 100 * low else (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
-    return dots(rows, "", "share of the machine's roof, the line at 100 %;\nWinograd, or data in a cache, may pass it", ticks, lambda v: f"{100 * v:g} %")
+    return dots(rows, "", "share of the machine's roof, the line at 100 %;\nWinograd, or data in a cache, may pass it", ticks, lambda v: f"{100 * v:g} %", limits)
 
 
 def lines(points_of, x_label, y_label, title, log=True):

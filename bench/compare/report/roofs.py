@@ -6,6 +6,7 @@ from ..measuring.statistics import Ratio
 from . import pictures, verdict
 
 OURS = {"best": "Plumbline's best kernels", "vendor": "the vendor's alone"}
+MOST_ROWS = 6  # of a picture
 
 
 def sides(row):
@@ -53,4 +54,8 @@ def medians(all_shares):
 
 
 def figures(found):
-    return [pictures.roofs([(reached(row, by), by) for row, by in found])] if found else []
+    """Pictures of some rows each, with one axis: what a printed page has room for."""
+    values = [share.value for _, by in found for share in by.values()]
+    limits = (0.7 * min(values), 1.4 * max(1, *values)) if found else None
+    drawn = [(reached(row, by), by) for row, by in found]
+    return [pictures.roofs(drawn[i:i + MOST_ROWS], limits) for i in range(0, len(drawn), MOST_ROWS)]
