@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 
+from compare.records import read
+from compare.report import page as report
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs/results").glob("*/report.html"))
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -32,6 +35,16 @@ def opened(page, folder, width):
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.parent.name)
 def test_a_page_is_drawn_without_a_word_and_without_the_network(page, width, tmp_path):
+    console, addresses = opened(page, tmp_path, width)
+    assert console == [] and [a for a in addresses if not a.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium; the package chromium has it")
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_page_that_is_made_now_is_drawn_as_well(width, tmp_path):
+    """With pictures that the committed pages may not have yet."""
+    page = tmp_path / "report.html"
+    page.write_text(report.page(read(ROOT / "docs/results/cpu-2cores-amx/records.jsonl")))
     console, addresses = opened(page, tmp_path, width)
     assert console == [] and [a for a in addresses if not a.startswith(("file:", "data:"))] == []
 
