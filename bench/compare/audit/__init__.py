@@ -125,10 +125,15 @@ def of_flops(measured, variants, broken):
 
 
 def of_sleep(measured, variants, broken):
-    both, _ = measured(spin(), (GOOD, Variant("another", "good")), Plan(rounds=4, samples=2, least_s=0.1))
-    restless = [w for f in both for w in f.disturbed if "sleep" in w]
-    return [Finding("sleep: one runs while the other sleeps", not restless,
-                    f"another worker worked in {len(restless)} of {sum(len(f.rounds) for f in both)} turns"), interleaved(both)]
+    """In long turns, each of which tells by itself, and in short ones, which tell together."""
+    findings = []
+    for kind, plan in (("long", Plan(rounds=4, samples=2, least_s=0.1)), ("short", Plan(rounds=20, samples=1, least_s=0.01, warm_s=0.0))):
+        both, records = measured(spin(), (GOOD, Variant("another", "good")), plan)
+        restless = any("sleep" in why for f in both for why in f.disturbed)
+        mistrusted = [r for r in records if any("sleep" in why for why in r["trust"]["reasons"])]
+        findings += [Finding(f"sleep: one runs while the other sleeps, in {kind} turns", not restless,
+                             f"{len(mistrusted)} of {len(records)} records say that another worker did not sleep"), interleaved(both)]
+    return findings
 
 
 def of_weights(measured, variants, broken):

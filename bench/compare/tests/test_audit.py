@@ -23,6 +23,12 @@ def test_what_is_broken_on_purpose_is_found_by_name(engines, broken):
     assert any(name.startswith(broken) for name in failed), failed
 
 
+def test_a_worker_that_never_sleeps_is_found_in_long_turns_and_in_short_ones(engines):
+    failed = [(f.name, f.text) for f in audit(engines, ENVIRONMENT, "sleep", ("sleep",)) if not f.passed]
+    assert failed == [(f"sleep: one runs while the other sleeps, in {kind} turns", "2 of 2 records say that another worker did not sleep")
+                      for kind in ("long", "short")]
+
+
 # A worker that lies about what its samples took.
 LYING = """#!{python}
 import json, subprocess, sys
