@@ -47,11 +47,25 @@ class Ratio:
         return "same" if self.low >= 1 - 2 * SAME and self.high <= 1 + 2 * SAME else "ambiguous"
 
 
-def ratio_of(first, second):
-    """The ratio of medians of two lists of rounds (lists of samples); rounds are drawn together, as they were run in turn. Of few
-    rounds, the interval is at least Student's of the logarithms of their ratios."""
+def paired(first, second):
+    """The rounds that both ran, in turn: a side that is slow ends before the others, and misses none until then."""
     rounds = min(len(first), len(second))
-    a, b = medians(first[:rounds]), medians(second[:rounds])
+    return first[:rounds], second[:rounds]
+
+
+def paired_spread(first, second):
+    """How far the quartiles of either side are apart in the rounds that both ran, where those are not all that it was trusted by; else 0."""
+    parts = [[s for r in part for s in r] for part, whole in zip(paired(first, second), (first, second)) if len(part) < len(whole)]
+    return max((spread(samples) for samples in parts if len(samples) > 2), default=0.0)
+
+
+def ratio_of(first, second):
+    """The ratio of medians of two lists of rounds (lists of samples), of those that both ran; rounds are drawn together, as they were run
+    in turn. Of few rounds, the interval is at least Student's of the logarithms of their ratios, and of rounds that are not trusted none."""
+    a, b = map(medians, paired(first, second))
+    rounds = len(a)
+    if paired_spread(first, second) > MOST_SPREAD:
+        return Ratio(float(np.median(b) / np.median(a)), 0.0, float("inf"))
     drawn = np.random.default_rng(SEED).integers(0, rounds, (RESAMPLES, rounds))
     logs = np.log(b / a)
     return interval_of(a, b, drawn, drawn, logs.mean(), logs.std(ddof=1) / np.sqrt(rounds) if rounds > 1 else 0.0, rounds - 1)

@@ -114,5 +114,6 @@ def record_of(found, problem, experiment, run, environment):
         "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies), **found.replies[-1].get("memory", {})},
         "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
-        "ledger": ledger_of(found), "vendor_log": vendor_log_of(found), "trust": {"trusted": not why, "reasons": why}})
+        "ledger": ledger_of(found), "vendor_log": vendor_log_of(found),
+        "trust": {"trusted": not why, "reasons": why, "disturbed": [i for i, w in enumerate(found.watched) if w.reasons()]}})
     return record

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 
-from ..measuring.statistics import SAME, Ratio, geometric_mean, ratio_of
+from ..measuring.statistics import MOST_SPREAD, SAME, Ratio, geometric_mean, paired_spread, ratio_of
 from ..records import machine_of, newest
 
 NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}  # as their makers write them
@@ -96,13 +96,27 @@ def rows(records, experiment):
         names = sorted({r["engine"]["name"] for r in members if not is_ours(r)})
         of_name = {n: fastest_that_counts([r for r in members if r["engine"]["name"] == n]) for n in names}
         frameworks = {n: r for n, r in of_name.items() if r}
-        ratios = {}
+        ratios, left_out = {}, [r for r in members if not counts(r)]
         for n, theirs in frameworks.items():
-            beside = {k: fastest_of_ours(by_turn[turn_of(theirs)], k) for k in ours}
-            ratios.update({(k, n): ratio_of(own["rounds_s"], theirs["rounds_s"]) for k, own in beside.items() if own})
-        left_out = [r for r in members if not counts(r)]
+            for k in ours:
+                own = fastest_of_ours(by_turn[turn_of(theirs)], k)
+                why = own and unpaired(own, theirs)
+                if why:
+                    left_out.append({**theirs, "trust": {"trusted": False, "reasons": [f"no ratio beside {label(own)}: {why}"]}})
+                elif own:
+                    ratios[k, n] = ratio_of(own["rounds_s"], theirs["rounds_s"])
         result.append(Row(members[0]["subject"], ours, frameworks, ratios, left_out))
     return result
+
+
+def unpaired(*sides):
+    """Why the rounds that both sides ran have no ratio, or None: a side may have been trusted by others that it had."""
+    rounds = min(len(r["rounds_s"]) for r in sides)
+    apart = paired_spread(*(r["rounds_s"] for r in sides))
+    if apart > MOST_SPREAD:
+        return f"in the {rounds} rounds that both ran, the quartiles are {apart:.0%} of the median apart"
+    disturbed = max(sum(i < rounds for i in r["trust"].get("disturbed", ())) for r in sides)
+    return f"of the {rounds} rounds that both ran, {disturbed} were disturbed" if disturbed > rounds / 2 else None
 
 
 def fastest_that_counts(records):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compare.measuring.statistics import Ratio, geometric_mean, median_interval, ratio_of, spread
+from compare.measuring.statistics import MOST_SPREAD, Ratio, geometric_mean, median_interval, paired_spread, ratio_of, spread
 
 
 def rounds(median, noise, seed, count=9):
@@ -54,6 +54,15 @@ def test_a_disturbance_of_both_sides_cancels():
     slow = np.array([1, 1, 1, 3, 1, 1, 3, 1, 1])
     first = [[s] for s in slow]
     assert ratio_of(first, [[1.2 * s] for s in slow]) == Ratio(pytest.approx(1.2), pytest.approx(1.2), pytest.approx(1.2))
+
+
+def test_a_ratio_of_fewer_rounds_than_were_trusted_is_none_if_those_are_too_far_apart():
+    """A slow side has three rounds; the other's first three are not what all of its rounds are."""
+    ours, theirs = [[0.304], [0.172], [0.162], [0.160], [0.168]], [[0.65], [0.66], [0.64]]
+    ratio = ratio_of(ours, theirs)
+    assert spread([s for r in ours for s in r]) < MOST_SPREAD < paired_spread(ours, theirs)
+    assert ratio.verdict == "ambiguous" and (ratio.low, ratio.high) == (0.0, float("inf"))
+    assert ratio_of(theirs, ours).verdict == "ambiguous" and ratio_of([[0.17], *ours[1:]], theirs).verdict == "faster"
 
 
 def test_means():

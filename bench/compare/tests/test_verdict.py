@@ -37,6 +37,18 @@ def test_without_plumbline_in_its_turn_a_framework_has_no_ratio():
     assert {n for _, n in found.ratios} == {"torch"} and set(found.frameworks) == {"torch", "jax"}
 
 
+@pytest.mark.parametrize("changes, words", [
+    ({"rounds_s": [[1.8], [1.0], [1.0], [1.0], [1.0]]}, "no ratio beside plumbline best auto: in the 3 rounds that both ran, the quartiles are 40% of the median apart"),
+    ({"trust": {"trusted": True, "reasons": [], "disturbed": [0, 2]}}, "no ratio beside plumbline best auto: of the 3 rounds that both ran, 2 were disturbed"),
+    ({"trust": {"trusted": True, "reasons": [], "disturbed": [3, 4]}}, None),
+])
+def test_the_rounds_that_both_ran_are_judged_by_themselves(changes, words):
+    slow = {**row("torch", "eager", 4.0), "rounds_s": [[4.0]] * 3}
+    (found,) = verdict.rows([{**row("plumbline", "best auto", 1.0), **changes}, row("plumbline", "vendor auto", 2.0), slow], "train")
+    assert set(found.ratios) == ({("vendor", "torch")} if words else {("best", "torch"), ("vendor", "torch")})
+    assert [r["trust"]["reasons"] for r in found.left_out] == ([[words]] if words else [])
+
+
 def test_what_holds_no_framework_against_plumbline_has_no_verdict():
     """Its modes may be different work."""
     assert any("torch takes" in line for line in verdict.ten_lines(RECORDED, ["train"]))
