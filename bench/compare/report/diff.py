@@ -19,6 +19,8 @@ class Row:
     name: str
     ratio: Ratio
     word: str
+    mistrusted: str = ""  # why the second does not count, where the first does: then its word is no verdict
+    fails: bool = False   # its rounds are slower, trusted or not
 
 
 def key_of(record):
@@ -29,12 +31,12 @@ def name_of(record):
     return f"{record['experiment']}: {verdict.name_of(record['subject'])}, {verdict.label(record)}"
 
 
-def measured(records):
+def measured(records, which=verdict.counts):
     """{(experiment, subject, engine, machine): record}, the last of each that counts, of the run that was last: one before may be of another
     version. Two machines have no row in common. Losses alone are no time."""
     timed = [r for r in records if verdict.is_timed(r) and (r["status"] != "measured" or r.get("median_s"))]
     last = {key_of(r): r["run"]["id"] for r in timed}
-    return {key_of(r): r for r in timed if verdict.counts(r) and r["run"]["id"] == last[key_of(r)]}
+    return {key_of(r): r for r in timed if which(r) and r["run"]["id"] == last[key_of(r)]}
 
 
 def gone(before, after):
@@ -51,16 +53,23 @@ def why_gone(record):
     return FALLBACK if FALLBACK in record["trust"]["reasons"] else None
 
 
+def still_timed(record):
+    """Whether it has a time of the same work, though it may be mistrusted; gone() has the others."""
+    return verdict.is_right(record) and not why_gone(record)
+
+
 def diff(before, after):
-    """[Row] of what both have. Of hundreds of rows some are apart by chance, so that each has to be the clearer the fewer are."""
-    first, second = measured(before), measured(after)
+    """[Row] of what counts in the first and has a time in the second. Of hundreds of rows some are apart by chance, so that each has to be the clearer the fewer are."""
+    first, second = measured(before), measured(after, still_timed)
     names = {key: name_of(first[key]) for key in first if key in second}
+    whys = ["" if verdict.counts(second[key]) else "; ".join(second[key]["trust"]["reasons"]) or "not trusted" for key in names]
     rounds = [(first[key]["rounds_s"], second[key]["rounds_s"]) for key in names]
     slower, faster = among_many([beyond(a, b) for a, b in rounds]), among_many([beyond(b, a) for a, b in rounds])
     rows = []
-    for name, (a, b), is_slower, is_faster in zip(names.values(), rounds, slower, faster):
+    for name, why, (a, b), is_slower, is_faster in zip(names.values(), whys, rounds, slower, faster):
         ratio = ratio_of_runs(a, b)
-        rows.append(Row(name, ratio, word_of(ratio, {"faster": is_slower, "slower": is_faster})))
+        word = word_of(ratio, {"faster": is_slower, "slower": is_faster})
+        rows.append(Row(name, ratio, "ambiguous" if why else word, why, word == "slower"))
     return rows
 
 
@@ -106,9 +115,14 @@ def verdicts(before, after, aside=()):
 
 def lines(rows):
     for row in sorted(rows, key=lambda row: -row.ratio.value):
-        yield f"{row.word:9}  {verdict.times(row.ratio):>22}  {row.name}"
+        yield f"{row.word:9}  {verdict.times(row.ratio):>22}  {row.name}{why_of(row)}"
     yield RULE.format(100 * SAME, len(rows))
 
 
+def why_of(row):
+    """Behind the name of one that is mistrusted now; nothing else would say why the exit status is 1."""
+    return row.mistrusted and f": mistrusted now, as {row.mistrusted}{'; its rounds are slower all the same' if row.fails else ''}"
+
+
 def is_slower(rows):
-    return any(row.word == "slower" for row in rows)
+    return any(row.fails for row in rows)

@@ -62,7 +62,23 @@ def test_what_was_not_measured_again_is_not_held_against_itself():
     before = list(run_of(1, np.ones(3)))
     again = [{**r, "engine": {**r["engine"], "version": "newer"}, "trust": {"trusted": i != 1, "reasons": []}}
              for i, r in enumerate(run_of(2, np.ones(3)))]
-    assert [r.name.split()[2] for r in compared(before, before + again)] == ["0", "2"]
+    rows = compared(before, before + again)
+    assert [r.name.split()[2] for r in rows] == ["0", "1", "2"]
+    assert [r.mistrusted for r in rows] == ["", "not trusted", ""]
+
+
+def mistrusted(record, reason):
+    return {**record, "trust": {"trusted": False, "reasons": [reason]}}
+
+
+@pytest.mark.parametrize("factor, fails", [(1.0, False), (1.3, True), (0.7, False)])
+def test_what_is_mistrusted_now_is_ambiguous_and_fails_where_its_rounds_are_slower(factor, fails):
+    before, after = list(run_of(1, np.ones(3), noise=0.02)), list(run_of(2, np.array([1, factor, 1]), noise=0.02))
+    rows = compared(before, [after[0], mistrusted(after[1], "the machine did other work"), after[2]])
+    assert rows[1].word == "ambiguous" and diff.is_slower(rows) == fails
+    (line,) = [line for line in diff.lines(rows) if "mistrusted" in line]
+    assert line.endswith("n 1 train, f32, torch eager: mistrusted now, as the machine did other work" + "; its rounds are slower all the same" * fails)
+    assert "n 1" not in " ".join(r.name for r in compared([before[0], mistrusted(before[1], "load")], after))  # nothing counted before
 
 
 def test_a_verdict_needs_no_last_row_of_plumbline():
