@@ -34,7 +34,7 @@ def pairs(records):
     """[(work, engine and mode, Ratio)]: how many times as long ten reads take as one."""
     found = []
     for members in verdict.groups(records, NAME).values():
-        by = {(r["engine"]["name"], *r["engine"]["mode"].split(" reads=")): r for r in members if verdict.counts(r)}
+        by = {(r["engine"]["name"], *r["engine"]["mode"].rsplit(" reads=", 1)): r for r in members if verdict.counts(r)}
         for (engine, mode, reads), once in by.items():
             often = by.get((engine, mode, str(STEPS)))
             if reads == "1" and often:

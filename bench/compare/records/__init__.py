@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import pathlib
+import statistics
 
 import jsonschema_rs
 
@@ -28,6 +29,27 @@ def check(record, where):
     if error:
         place = ".".join(str(part) for part in error.instance_path)
         raise BadRecord(f"{where}: {place + ': ' if place else ''}{error.message[:200]}")
+    wrong = contradiction(record)
+    if wrong:
+        raise BadRecord(f"{where}: {wrong}")
+
+
+def contradiction(record):
+    """What of a record's fields cannot be true together, in a sentence, or None: each alone is of the schema."""
+    samples = [s for r in record.get("rounds_s") or () for s in r]
+    if record.get("median_s") and samples and not record.get("imported") and not math.isclose(record["median_s"], statistics.median(samples), rel_tol=1e-9):
+        return f"median_s is {record['median_s']:g}, and the median of rounds_s is {statistics.median(samples):g}"
+    for name in ("confidence_s", "quartiles_s"):
+        low, high = record.get(name) or (0, 0)
+        if low > high:
+            return f"{name} begins with {low:g}, which is more than its end, {high:g}"
+    held, trust = record.get("correctness") or {}, record.get("trust") or {}
+    error, tolerance = held.get("error"), held.get("tolerance")
+    if held.get("agrees") and None not in (error, tolerance) and error > tolerance:
+        return f"correctness agrees with an error of {error:g}, and its tolerance is {tolerance:g}"
+    if trust.get("trusted") and trust["reasons"]:
+        return f"trust is trusted, and has a reason not to be: {trust['reasons'][0][:100]}"
+    return None
 
 
 def refuse_device(path, error=BadRecord):

@@ -83,11 +83,26 @@ BESIDE = {"correctness": {"agrees": True, "error": 0.0, "tolerance": 0.1}}
 @pytest.mark.parametrize("experiment, more, words", [
     ("losses", {"losses": [], **BESIDE}, "losses"), ("losses", {"losses": [None], **BESIDE}, "losses.0"), ("losses", {"losses": [1.0]}, "correctness"),
     ("table3", {"losses": [1.0], "accuracy": []}, "accuracy"), ("table3", {"losses": [1.0], "accuracy": [0.5]}, "attributes"),
+    ("optimizers", {}, "attributes"), ("optimizers", {"subject": {**record()["subject"], "attributes": {"steps": 3}}}, "subject.attributes"),
+    ("synchronisation", {}, "engine.mode"), ("synchronisation", {"engine": {**record()["engine"], "mode": "eager reads="}}, "engine.mode"),
+    ("algorithms", {}, "correctness"), ("algorithms", {"correctness": {"agrees": True, "error": None}}, "correctness.error"),
     ("table2", {}, "optimizer"), ("input_pipeline", {}, "batch"),
 ])
 def test_what_an_experiment_shows_is_there(experiment, more, words):
     with pytest.raises(BadRecord, match=words):
         check({**measured(), "experiment": experiment, **more}, "here")
+
+
+@pytest.mark.parametrize("changes, sentence", [
+    ({"median_s": 0.2}, "median_s is 0.2, and the median of rounds_s is 0.1"),
+    ({"confidence_s": [0.2, 0.1]}, "confidence_s begins with 0.2, which is more than its end, 0.1"),
+    ({"quartiles_s": [0.2, 0.1]}, "quartiles_s begins with 0.2, which is more than its end, 0.1"),
+    ({"correctness": {"agrees": True, "error": 0.5, "tolerance": 0.1}}, "correctness agrees with an error of 0.5, and its tolerance is 0.1"),
+    ({"trust": {"trusted": True, "reasons": ["load"]}}, "trust is trusted, and has a reason not to be: load"),
+], ids=["median", "interval", "quartiles", "agrees", "trusted"])
+def test_what_cannot_be_true_together_is_refused_in_a_sentence(changes, sentence):
+    with pytest.raises(BadRecord, match=f"^here: {sentence}$"):
+        check({**measured(), **changes}, "here")
 
 
 @pytest.mark.parametrize("median, words", [
