@@ -1,6 +1,6 @@
 """Tables in a page of Markdown, between <!-- results FOLDER'S NAME --> and <!-- end of results -->: training
-steps, a line for each work of a run, with the fastest and the leanest mode of the frameworks beside Plumbline, whatever the spread of their
-samples. headline.py has another kind."""
+steps, a line for each work of a run, with the fastest and the leanest mode of the frameworks beside Plumbline. A ratio of which a side is
+mistrusted stands in brackets, with the reason below the table. headline.py has another kind."""
 
 import collections
 import re
@@ -31,7 +31,16 @@ def megabytes(record):
 
 
 def times(theirs, ours):
-    return f"{theirs['median_s'] / ours['median_s']:.2f}"
+    """In brackets where no verdict rests on it."""
+    text = f"{theirs['median_s'] / ours['median_s']:.2f}"
+    return f"({text})" if why_not(theirs, ours) else text
+
+
+def why_not(theirs, ours):
+    """Why no verdict rests on the ratio of two sides, in a list."""
+    mistrusted = [f"{verdict.label(r)}: {'; '.join(r['trust']['reasons']) or 'mistrusted'}" for r in (ours, theirs) if not verdict.counts(r)]
+    apart = [] if mistrusted else [verdict.unpaired(ours, theirs)]
+    return mistrusted + [f"{verdict.label(ours)}: {why}" for why in apart if why]
 
 
 def works_of(records):
@@ -47,10 +56,14 @@ def lines(records, link):
     """Those of the table. What a run measured is named where that is more than one work."""
     works = works_of(records)
     count = collections.Counter(run for run, _ in works)
-    return [line(run, verdict.name_of(own[0]["subject"]) if count[run] > 1 else "", own, link) for (run, _), own in works.items()]
+    found = [line(run, verdict.name_of(own[0]["subject"]) if count[run] > 1 else "", own, link) for (run, _), own in works.items()]
+    notes = [f"- {name}: {'; '.join(dict.fromkeys(reasons))}\n" for _, name, reasons in found if reasons]
+    below = ["\nIn brackets stand ratios of which a side is mistrusted, so that no verdict rests on them:\n\n", *notes] if notes else []
+    return [text for text, _, _ in found] + below
 
 
 def line(run, work, records, link):
+    """(the line, of what it is, why no verdict rests on some of its ratios)."""
     ours, theirs = [r for r in records if verdict.is_ours(r)], [r for r in records if not verdict.is_ours(r)]
     if not ours or not theirs:
         raise NoPlace(f"the run {run} has no training step of Plumbline beside one of a framework{work and f' in {work}'}, which a line of the table needs")
@@ -61,9 +74,11 @@ def line(run, work, records, link):
     own = ours[0]
     modes = ", ".join(dict.fromkeys(r["engine"]["mode"] for r in theirs))
     others = "; ".join(f"{r['engine']['mode']} {times(fastest, r)}" for r in ours[1:])
+    ratio, reasons = times(fastest, own), [why for r in ours for why in why_not(fastest, r)]
+    bold = ratio if why_not(fastest, own) else f"**{ratio}**"
     memory = f"{megabytes(own):.0f} of {megabytes(leanest):.0f}: {megabytes(own) / megabytes(leanest):.2f}"
-    return (f"| [{run}]({link}){work and f': {work}'} | {spread(own)} | {verdict.label(fastest)}: {spread(fastest)} | {modes} | **{times(fastest, own)}** | "
-            f"{others} | {memory} |\n")
+    return (f"| [{run}]({link}){work and f': {work}'} | {spread(own)} | {verdict.label(fastest)}: {spread(fastest)} | {modes} | {bold} | "
+            f"{others} | {memory} |\n", run + (work and f", {work}"), reasons)
 
 
 def filled(text, folder, records, link):

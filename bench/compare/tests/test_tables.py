@@ -124,6 +124,10 @@ def test_each_work_of_a_run_has_a_line_of_its_own(tmp_path):
     assert (first[0], first[4]) == ("[a](here/report.html): n train, f32, batch 32", "**3.00**")
     assert (second[0], second[4]) == ("[a](here/report.html): n train, f32, batch 1", "**2.00**")
     assert [line[0] for line in lines(of(32, 1.0, 3.0))] == ["[a](here/report.html)"]
+    assert "In brackets" not in page.read_text()
+    ours, theirs = of(32, 1.0, 3.0)
+    (line,) = lines([{**ours, "trust": {"trusted": False, "reasons": ["the machine did other work"]}}, theirs])
+    assert line[4] == "(3.00)" and "no verdict rests on them:\n\n- a: plumbline best auto: the machine did other work\n" in page.read_text()
     with pytest.raises(NoPlace, match="^the run a has no training step of Plumbline beside one of a framework in n train, f32, batch 1, which"):
         lines(of(32, 1.0, 3.0) + of(1, 0.1, 0.2)[:1])
 
