@@ -126,6 +126,7 @@ json hello(const Place& place) {
       {"modes", {"best", "vendor", "reference", "captured", "charged", "heuristic", "deterministic", "only:ALGORITHM"}},
       {"allocator", "plumbline"},
       {"threads", threads()},
+      {"denormals", "flushed to 0"},  // by run_program
       {"environment", environment}};
   if (!place.missing.empty()) h["missing"] = place.missing;
   return h;

@@ -73,9 +73,11 @@ def head_of(found, problem, experiment, run, environment):
     hello, variant = found.hello, found.variant
     record = {
         "schema": VERSION, "experiment": experiment, "run": run,
-        "subject": {"id": problem.id(), **problem.subject(), "layout": found.prepared.get("layout"), "math": "strict"},
+        "subject": {"id": problem.id(), **problem.subject(), "layout": found.prepared.get("layout"),
+                    "math": "strict" if problem.dtype == "f32" else problem.dtype},
         "engine": {"name": variant.engine, "version": hello.get("version"), "mode": variant.mode,
                    "allocator": hello.get("allocator") or variant.allocator or None, "device": environment.get("device", "cpu"),
+                   "denormals": (hello.get("denormals") or "as it comes") if hello else None,
                    "libraries": hello.get("environment", {}).get("libraries", [])},
         "environment": environment}
     if found.agreement:

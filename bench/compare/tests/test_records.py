@@ -7,7 +7,10 @@ import pathlib
 import pytest
 
 from compare.measuring.engines import Variant
+from compare.measuring.session import Measured
+from compare.problems.networks import network_problem
 from compare.records import BadRecord, Store, check, read
+from compare.records.of_measured import head_of
 
 RESULTS = pathlib.Path(__file__).resolve().parents[3] / "docs/results"
 
@@ -121,6 +124,14 @@ def test_no_infinite_number_is_written(tmp_path):
     with pytest.raises(BadRecord, match="has a number that is none, or infinite"):
         store.add(measured(gflops=float("inf")))
     assert not store.path.exists() and store.records == []
+
+
+@pytest.mark.parametrize("dtype, math", [("f32", "strict"), ("bf16", "bf16")])
+@pytest.mark.parametrize("hello, denormals", [({}, None), ({"version": "2"}, "as it comes"), ({"version": "2", "denormals": "flushed to 0"}, "flushed to 0")])
+def test_a_record_says_which_arithmetic_was_asked_for(dtype, math, hello, denormals):
+    made = head_of(Measured(Variant("torch", "eager"), hello=hello), network_problem("vgg16", 1, dtype=dtype), "train", record()["run"], record()["environment"])
+    assert (made["subject"]["math"], made["engine"]["denormals"]) == (math, denormals)
+    check({**made, "status": "not_available", "reason": "absent"}, "here")
 
 
 @pytest.mark.parametrize("file", sorted(RESULTS.glob("*/records.jsonl")), ids=lambda f: f.parent.name)

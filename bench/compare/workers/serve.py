@@ -262,7 +262,7 @@ def serve(framework, threads):
     missing = missing_of(framework, threads) if threads else None  # 0 leaves it as it is
     allocator = os.path.basename(os.environ.get("LD_PRELOAD", "")).partition(".so")[0] or "glibc"
     hello = {"engine": framework.NAME, "version": framework.version(), "modes": list(framework.MODES), "allocator": allocator,
-             "threads": threads, "python": sys.version.split()[0],
+             "threads": threads, "denormals": getattr(framework, "DENORMALS", None), "python": sys.version.split()[0],
              "device": device.NAME, "missing": missing,
              "environment": {"libraries": framework.libraries() if hasattr(framework, "libraries") else []}}
     print(json.dumps(hello), file=replies)

@@ -11,6 +11,7 @@ from .refusals import Absent
 
 NAME, MODES = "torch", ("eager", "channels_last", "compile", "compile_channels_last", "reduce_overhead", "reduce_overhead_channels_last")
 DEVICES = ("cpu", "cuda")
+DENORMALS = "flushed to 0"  # by start()
 DEVICE = torch.device("cuda" if device.NAME == "cuda" else "cpu")
 
 
