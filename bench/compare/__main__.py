@@ -27,7 +27,7 @@ from .problems.catalogue import BadTable, read_table
 from .problems.networks import NETWORKS
 from .records import BadRecord, Store, read, whole
 from .records.importers import command as importing
-from .report import diff, headline, tables, verdict
+from .report import diff, headline, machines, tables, verdict
 from .report.page import page
 
 PROGRAM = "scripts/compare"
@@ -201,10 +201,13 @@ def report(words):
     a = parser.parse_args(words)
     if a.out.resolve() in {file_of(path).resolve() for path in a.records}:
         raise BadInput(f"--out {a.out} is a file of the records; name another for the page")
-    records = [r for path in a.records for r in read(file_of(path))]
+    files = {str(path): read(file_of(path)) for path in a.records}
+    records = [r for own in files.values() for r in own]
     if not records:
         raise BadInput(f"there is no whole record in {' or '.join(str(path) for path in a.records)}")
     write(a.out, page(records))
+    for sentence in machines.in_two_files(files):
+        print(f"compare: {sentence}", file=sys.stderr)
     say_verdict(records, EXPERIMENTS)
     return 0
 

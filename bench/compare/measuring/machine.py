@@ -24,7 +24,7 @@ def environment(threads, device="cpu"):
     """What a result depends on besides the software."""
     frequency = psutil.cpu_freq()
     there = {"gpu": gpu()} if device == "cuda" else {}
-    return {**there, "processor": processor(), "instructions": instructions(), "cores": psutil.cpu_count(logical=False) or 0,
+    return {**there, "host": platform.node() or None, "processor": processor(), "instructions": instructions(), "cores": psutil.cpu_count(logical=False) or 0,
             "processors": os.cpu_count(), "threads": threads, "memory_bytes": psutil.virtual_memory().total, "kernel": platform.release(),
             "system": system(), "governor": governor(), "clock_mhz": frequency.current if frequency else None,
             "huge_pages": huge_pages(), "openmp": BOUND}

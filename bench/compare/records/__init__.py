@@ -1,5 +1,6 @@
 """Records: every measurement, ours or a framework's, is one line of one schema, checked when it is written and when it is read."""
 
+import collections
 import contextlib
 import json
 import math
@@ -123,12 +124,24 @@ def line_of(record):
 
 
 def machine_of(record):
-    """What tells machines, and set-ups of one, apart: ratios are never formed across two. The system's share of the memory differs from
-    start to start."""
+    """What tells kinds of machines, and set-ups of one, apart: ratios are never formed across two. The system's share of the memory differs from
+    start to start, and a container's name does: told_apart() asks that too."""
     e = record["environment"]
     memory, gpu = e.get("memory_bytes"), (e.get("gpu") or {}).get("name")
     return (e.get("processor"), " ".join(e.get("instructions") or ()), e.get("processors"), e.get("threads"), memory and round(memory / 1e9),
             e.get("device") or "cpu", gpu)
+
+
+def told_apart(records):
+    """[[record]], a machine each. Where records of one kind of machine name several hosts, each is one, and those that name none are another."""
+    hosts, found = collections.defaultdict(set), {}
+    for r in records:
+        hosts[machine_of(r)].add(r["environment"].get("host"))
+    for r in records:
+        kind = machine_of(r)
+        host = r["environment"].get("host") if len(hosts[kind] - {None}) > 1 else None
+        found.setdefault((kind, host), []).append(r)
+    return list(found.values())
 
 
 def is_stale(record, engines):

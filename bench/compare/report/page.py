@@ -7,8 +7,8 @@ import jinja2
 
 from ..experiments import ALL
 from ..ledger.parts import PARTS
-from ..records import machine_of, newest
-from . import imported, pictures, roofs, vendor_logs, verdict, why
+from ..records import newest, told_apart
+from . import imported, machines as several, pictures, roofs, vendor_logs, verdict, why
 from .further import Further
 from .ledgers import ledgers, median_unexplained
 from .made_by import commands_of, picture
@@ -92,20 +92,14 @@ def reason_of(record):
 
 def machines_of(records):
     """[(environment, runs, records)], a machine each: ratios are never formed across two."""
-    found = {}
-    for r in records:
-        key = machine_of(r)
-        found.setdefault(key, (r["environment"], {}, []))
-        found[key][1][r["run"]["id"]] = r["run"]
-        found[key][2].append(r)
-    return list(found.values())
+    return [(own[0]["environment"], {r["run"]["id"]: r["run"] for r in own}, own) for own in told_apart(records)]
 
 
 def machine_text(e):
     """The processor with its threads, and where the work ran if not there."""
     places = {"cuda": (e.get("gpu") or {}).get("name", "no GPU"), "emulated": "an emulated device, no GPU"}
     place = places.get(e.get("device"))
-    return (f"{place}, on " if place else "") + f"{e['processor']}, {e['threads']} threads"
+    return (f"{place}, on " if place else "") + f"{e['processor']}, {e['threads']} threads" + (f", host {e['host']}" if e.get("host") else "")
 
 
 def gpu_text(gpu):
@@ -128,7 +122,9 @@ def environment_text(e):
 
 def page(records):
     machines = []
-    for environment, runs, own in machines_of(imported.without(records)):
+    all_ = machines_of(imported.without(records))
+    beside = several.table({f"{i}: {machine_text(e)}": own for i, (e, _, own) in enumerate(all_, 1)}, ALL)
+    for environment, runs, own in all_:
         sections = [s for s in (section(e, own) for e in ALL.values()) if s]
         versions = sorted({f"{r['engine']['name']} {r['engine']['version']}" for r in own if r["engine"]["version"]})
         machines.append({"environment": environment, "runs": list(runs.values()), "sections": sections, "versions": versions,
@@ -137,5 +133,5 @@ def page(records):
                          "notes": [n for s in sections for n in s["notes"]] + verdict.uncounted(own, ALL)})
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(TEMPLATE.read_text()).render(
-        machines=machines, imported=imported.html(records, verdict.microseconds), part_names=PARTS, time=verdict.microseconds,
+        machines=machines, beside=beside, imported=imported.html(records, verdict.microseconds), part_names=PARTS, time=verdict.microseconds,
         environment_text=environment_text, machine_text=machine_text, of_fewer=verdict.of_fewer, called=lambda name: verdict.NAMES.get(name, name))

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 
 from ..measuring.statistics import MOST_SPREAD, SAME, Ratio, geometric_mean, paired_spread, ratio_of
-from ..records import machine_of, newest
+from ..records import machine_of, newest, told_apart
 
 NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}  # as their makers write them
 
@@ -226,15 +226,12 @@ def lines_of(records, experiments, aside=()):
 
 def ten_lines(records, experiments, aside=()):
     """The verdict for a terminal: ten lines at most, each of one machine. `aside` as in lines_of."""
-    machines = collections.defaultdict(list)
-    for r in records:
-        if not r.get("imported"):
-            machines[machine_of(r)].append(r)
+    machines = told_apart([r for r in records if not r.get("imported")])
     lines = []
-    for number, own in enumerate(machines.values(), 1):
+    for number, own in enumerate(machines, 1):
         where = f"machine {number}, {own[0]['environment']['processor']}: " if len(machines) > 1 else ""
         lines += [where + line for line in lines_of(own, experiments, aside)]
-    imported = len(records) - sum(map(len, machines.values()))
+    imported = len(records) - sum(map(len, machines))
     last = [f"{imported} rows were measured elsewhere: the page shows them, and no ratio is formed with them"] if imported else []
     if len(lines) + len(last) > 10:
         last = [f"the page says {len(lines) + len(last) - 9} more", *last]
