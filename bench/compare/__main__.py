@@ -226,7 +226,7 @@ def compare(words):
     rows, gone = diff.diff(before, after), diff.gone(before, after)
     if not rows and not gone:
         raise BadInput(f"{a.a} and {a.b} have no row in common that counts, of the same work on the same machine")
-    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after, ASIDE).lines(), *(f"gone       {sentence}" for sentence in gone)]))
+    print("\n".join([*diff.lines(rows), *diff.verdicts(before, after, ASIDE).lines(), *diff.of_hosts(before, after), *(f"gone       {sentence}" for sentence in gone)]))
     return 1 if diff.is_slower(rows) or gone else 0
 
 

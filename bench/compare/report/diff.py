@@ -58,8 +58,17 @@ def still_timed(record):
     return verdict.is_right(record) and not why_gone(record)
 
 
+def of_hosts(before, after):
+    """The sentence, in a list, that two runs which may be compared are of two machines of one kind."""
+    first, second = ({r["environment"].get("host") for r in records} - {None} for records in (before, after))
+    names = [" and ".join(sorted(hosts)) for hosts in (first, second)]
+    both = all(names) and first != second
+    return [f"the first is of the host {names[0]}, the second of {names[1]}: times of two machines of one kind may differ by themselves"] if both else []
+
+
 def diff(before, after):
-    """[Row] of what counts in the first and has a time in the second. Of hundreds of rows some are apart by chance, so that each has to be the clearer the fewer are."""
+    """[Row] of what counts in the first and has a time in the second. Of hundreds of rows some are apart by chance, so that each has to be
+    the clearer the fewer are."""
     first, second = measured(before), measured(after, still_timed)
     names = {key: name_of(first[key]) for key in first if key in second}
     whys = ["" if verdict.counts(second[key]) else "; ".join(second[key]["trust"]["reasons"]) or "not trusted" for key in names]

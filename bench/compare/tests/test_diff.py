@@ -136,3 +136,10 @@ def test_verdicts_of_two_runs_hold_soften_or_flip():
 def test_without_frameworks_there_is_no_verdict():
     only = list(run_of(1, np.ones(3)))
     assert diff.verdicts(only, only).lines() == []
+
+
+def test_two_hosts_are_said():
+    one, other = ([{**r, "environment": {**r["environment"], "host": host}} for r in run_of(1, np.ones(1))] for host in ("one", "other"))
+    assert len(compared(one, other)) == 1
+    assert diff.of_hosts(one, other) == ["the first is of the host one, the second of other: times of two machines of one kind may differ by themselves"]
+    assert diff.of_hosts(one, one) == diff.of_hosts(list(run_of(1, np.ones(1))), other) == []
