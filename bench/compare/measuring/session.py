@@ -1,13 +1,8 @@
 """A session: workers that are alive, and problems that they do in turn, round by round."""
 
 import concurrent.futures
-import contextlib
-import dataclasses
 import math
-import pathlib
-import shutil
 import statistics
-import tempfile
 import time
 
 from ..ledger import ledger_of
@@ -15,103 +10,24 @@ from ..ledger.sampler import Sampler, Unavailable
 from . import machine, vendor_logs
 from .agreement import agreement
 from .engines import Variant
+from .found import Measured, Plan  # noqa: F401: a session is asked with a plan
 from .machine import Moment, elsewhere_s
+from .processes import Processes
 from .statistics import MOST_SPREAD, spread
 from .watch import LONG, Watch
-from .worker import Refused, Worker
+from .worker import Refused
 
 REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
 SLOW_CLOCK = 1.1       # times as long as the fastest additions of the session
 LEAST_ROUNDS = 3       # from which a ratio has an interval
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """How long to measure."""
-
-    rounds: int = 5
-    samples: int = 3       # a round
-    least_s: float = 0.002  # a sample
-    least_calls: int = 1   # a sample
-    warm_calls: int = 0    # at the begin of each turn, before anything else: what was made ahead meanwhile is used up
-    warm_up: int = 1       # rounds that are thrown away
-    warm_s: float = 0.003  # of short samples, at the begin of each turn, at least: threads and processors wake up, caches forget the others
-    patience: int = 1      # times as many rounds, while any side's quartiles are too far apart
-    most_s: float = math.inf  # after so long, one that is slow has no more than LEAST_ROUNDS
-    apart_s: float = 0.0   # how long each is looked at to take its step apart; 0 is not at all
-    logged: int = 0        # steps of which the vendor's libraries keep a log of their own, behind all else
-    logs_compiled: bool = True  # also of modes that have to be compiled once more for it
-
-
-@dataclasses.dataclass
-class Measured:
-    """What was found for one variant."""
-
-    variant: object
-    hello: dict = dataclasses.field(default_factory=dict)
-    prepared: dict = dataclasses.field(default_factory=dict)
-    agreement: dict = dataclasses.field(default_factory=dict)
-    rounds: list = dataclasses.field(default_factory=list)    # of samples, in seconds
-    replies: list = dataclasses.field(default_factory=list)
-    disturbed: list = dataclasses.field(default_factory=list)  # reasons not to trust it
-    watched: list = dataclasses.field(default_factory=list)    # a Watch of each round
-    refusal: Refused | None = None
-    worker: object = None      # that has prepared it
-    ran_s: float = 0.0         # in its turns so far
-    sample_s: float = 0.0      # the last one's length
-    ledger: object = None      # a Ledger, or the sentence why there is none
-    apart: dict = dataclasses.field(default_factory=dict)  # the reply of the steps that it is of
-    apart_refusal: Refused | None = None  # where there is none, and its worker is at fault
-    vendor_log: object = None  # a VendorLog, or the sentence why there is none
-
-
-class Session:
-    """Keeps a worker for each engine and allocator, or for each variant if they are to be told apart by memory."""
+class Session(Processes):
+    """Makes problems, prepares them on every side, and lets the sides run in turn."""
 
     def __init__(self, engines, folder=None, alone=False, reference_flops=REFERENCE_FLOPS):
-        self.engines, self.alone, self.reference_flops = engines, alone, reference_flops
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
-        self.workers, self.broken, self.pulse_s, self.last_turn_s = {}, {}, math.inf, 0.0
-        self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
-
-    def start(self, key, variant, device=None, **settings):
-        words, environment = self.engines.with_settings(**settings).command(variant, device)
-        name = "-".join(key) if isinstance(key, tuple) else key
-        return Worker(words, environment, self.folder / f"{name.replace(' ', '_')}.log")
-
-    def key_of(self, variant):
-        return (variant.engine, variant.allocator) + ((variant.mode,) if self.alone else ())
-
-    def worker(self, variant):
-        """The worker of a variant, started when it is first asked for; one that has died is started once more."""
-        key = self.key_of(variant)
-        if not self.engines.has(variant.engine):
-            raise Refused(f"{variant.engine} is not installed", "absent")
-        worker = self.workers.get(key)
-        if worker is None or worker.process.poll() is not None:
-            if self.broken.get(key, 0) > 1:
-                why = f": {worker.last_words()}" if worker else ""
-                raise Refused(f"{variant.engine} cannot be started{why}", "absent")
-            self.broken[key] = self.broken.get(key, 0) + 1
-            self.workers[key] = worker = self.start(key, variant)
-        return worker
-
-    def start_all(self, variants):
-        """Starts the workers beside each other, since a framework takes seconds. What refuses is told again when it is prepared."""
-        for how in (self.worker, lambda v: self.worker(v).hello):
-            for v in variants:
-                with contextlib.suppress(Refused):
-                    how(v)
-
-    def all_workers(self):
-        return [self.oracle, *self.workers.values()]
-
-    def roofs(self):
-        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for."""
-        if self.engines.device == "cuda" and self.engines.missing_device() is None:
-            with contextlib.suppress(Refused):
-                return self.worker(Variant("plumbline", "best")).ask("roofs")
-        return self.oracle.ask("roofs")
+        super().__init__(engines, folder, alone)
+        self.reference_flops, self.pulse_s, self.last_turn_s = reference_flops, math.inf, 0.0
 
     def make(self, problem):
         """Files with the inputs and with the reference's results."""
@@ -156,14 +72,6 @@ class Session:
             found.refusal = refusal
         results.unlink(missing_ok=True)
         return found
-
-    @staticmethod
-    def hello_of(worker):
-        """What it says when it is ready. One that never is was not there, whatever it has died of."""
-        try:
-            return worker.hello
-        except Refused as refusal:
-            raise Refused(str(refusal), "absent") from None
 
     def run(self, found, plan, keep):
         """One turn of a variant: the others sleep meanwhile, or what it gives is not trusted."""
@@ -295,25 +203,3 @@ class Session:
                 file.unlink(missing_ok=True)
         finally:
             pool.shutdown(cancel_futures=True)  # an interrupt waits for those that are being read, and for no others
-
-    def close_workers(self):
-        """Ends all workers but the oracle, and what memory they hold."""
-        for worker in self.workers.values():
-            worker.end()
-        for worker in self.workers.values():
-            worker.close()
-        self.workers.clear()
-        self.broken.clear()
-
-    def close(self):
-        try:
-            self.close_workers()
-            self.oracle.close()
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
