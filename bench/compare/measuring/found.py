@@ -29,6 +29,7 @@ class Measured:
     """What was found for one variant."""
 
     variant: object
+    work: tuple = ()           # that was prepared: (problem, inputs, expected, inject)
     hello: dict = dataclasses.field(default_factory=dict)
     prepared: dict = dataclasses.field(default_factory=dict)
     agreement: dict = dataclasses.field(default_factory=dict)

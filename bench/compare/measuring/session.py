@@ -1,6 +1,7 @@
 """A session: workers that are alive, and problems that they do in turn, round by round."""
 
 import concurrent.futures
+import contextlib
 import math
 import statistics
 import time
@@ -55,8 +56,16 @@ class Session(Processes):
 
     def prepare(self, problem, variant, inputs, expected, inject=None):
         """Prepares the variant's job, and holds its results against the reference."""
-        found = Measured(variant)
-        results = self.folder / "results"
+        found = Measured(variant, (problem, inputs, expected, inject or {}))
+        try:
+            self.prepare_job(found)
+        except Refused as refusal:
+            found.refusal = refusal
+        return found
+
+    def prepare_job(self, found):
+        """The same of what is found already. Throws Refused."""
+        (problem, inputs, expected, inject), variant, results = found.work, found.variant, self.folder / "results"
         try:
             missing = self.engines.missing_device()
             if missing:
@@ -66,26 +75,37 @@ class Session(Processes):
             self.broken.pop(self.key_of(variant), None)  # it can be started, whatever it may die of
             self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
-                                        results=str(results), inject=inject or {})
+                                        results=str(results), inject=inject)
             found.agreement = agreement(results, expected, problem.compared_as, problem.dtype)
-        except Refused as refusal:
-            found.refusal = refusal
-        results.unlink(missing_ok=True)
-        return found
+        finally:
+            results.unlink(missing_ok=True)
+
+    def ready(self, found, plan):
+        """Its worker, with the job in it: where another mode has ended the process, the job is prepared again in a new one, and its first turn
+        thrown away. Throws Refused."""
+        if found.worker.process.poll() is not None:
+            self.prepare_job(found)
+            if not found.agreement["agrees"]:
+                raise Refused(found.agreement["reason"], "failed")
+            self.turn(found, plan)
+        return found.worker
+
+    def turn(self, found, plan):
+        """The reply. As many calls a sample as in the first turn that is kept, in whichever process."""
+        samples = 1 if plan.samples * found.sample_s > plan.most_s / 10 else plan.samples
+        least_s, least_calls = (0.0, found.replies[0]["calls"]) if found.replies else (plan.least_s, plan.least_calls)
+        warm_s = plan.warm_s if found.sample_s < 10 * plan.warm_s else 0.0
+        return found.worker.ask("run", job=found.variant.name, samples=samples, least_s=least_s, least_calls=least_calls, warm_s=warm_s,
+                                warm_calls=plan.warm_calls)
 
     def run(self, found, plan, keep):
         """One turn of a variant: the others sleep meanwhile, or what it gives is not trusted."""
-        worker = self.worker(found.variant)
-        if worker is not found.worker:
-            raise Refused("its process died while another mode ran in it", "died")
+        worker = self.ready(found, plan)
         others = [w.process.pid for w in self.all_workers() if w is not worker]
-        samples = 1 if plan.samples * found.sample_s > plan.most_s / 10 else plan.samples
-        warm_s = plan.warm_s if found.sample_s < 10 * plan.warm_s else 0.0
         if self.last_turn_s > LONG:
             self.wait_for_sleep()
         before, start = Moment(), time.perf_counter()
-        reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s, least_calls=plan.least_calls,
-                           warm_s=warm_s, warm_calls=plan.warm_calls)
+        reply = self.turn(found, plan)
         seconds, after = time.perf_counter() - start, Moment()
         found.ran_s += seconds
         self.last_turn_s = seconds
@@ -152,10 +172,9 @@ class Session(Processes):
         if plan.apart_s > 0:
             self.take_apart([f for f in able if f.refusal is None], plan)
         for found in all_found:
-            try:
-                self.worker(found.variant).ask("drop", job=found.variant.name)
-            except Refused:
-                pass
+            if found.worker and found.worker.process.poll() is None:
+                with contextlib.suppress(Refused):
+                    found.worker.ask("drop", job=found.variant.name)
         if plan.logged:
             self.close_workers()  # a step more beside them might not fit into memory
             vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan, inputs)
@@ -184,9 +203,10 @@ class Session(Processes):
         """Looks at each one's steps for a while, by itself, and reads what was seen when none is measured any more."""
         seen = []
         for number, found in enumerate(able):
-            worker, file = self.worker(found.variant), self.folder / f"{number}.seen"
+            file = self.folder / f"{number}.seen"
             seconds = found.replies[0]["calls"] * statistics.median(s for r in found.rounds for s in r)
             try:
+                worker = self.ready(found, plan)
                 with Sampler(worker.process.pid, file):
                     samples = max(2, math.ceil(plan.apart_s / seconds))
                     reply = worker.ask("run", job=found.variant.name, samples=samples, least_s=plan.least_s)

@@ -1,5 +1,6 @@
 """Sessions with frameworks that are right, wrong, dead, silent and full: each has its row, and the others go on."""
 
+import collections
 import dataclasses
 import os
 import sys
@@ -130,10 +131,27 @@ def test_without_a_reference_the_row_says_so_and_the_next_problem_has_one(sessio
     assert good["status"] == "measured"
 
 
-def test_a_mode_whose_process_died_of_another_says_so(session):
-    lost, dead = records(session, linear(), [Variant("another", "good"), Variant("another", "dies")])
-    assert lost["status"] == dead["status"] == "not_available"
-    assert lost["reason"] == "its process died while another mode ran in it" and lost["refusal"] == "died"
+def test_a_mode_that_ends_its_process_takes_no_other_with_it(session):
+    good, dead, also = records(session, linear(), [Variant("another", mode) for mode in ("good", "dies", "also good")])
+    assert (dead["status"], dead["refusal"]) == ("not_available", "died")
+    assert [(r["status"], len(r["rounds_s"])) for r in (good, also)] == [("measured", 3)] * 2
+
+
+@pytest.mark.parametrize("last", [1, 3])  # turns of it: the first is thrown away
+def test_a_mode_that_ends_its_process_in_a_round_takes_no_other_with_it(session, monkeypatch, last):
+    turn, turns = Session.turn, collections.Counter()
+
+    def dying(self, found, plan):
+        turns[found.variant.mode] += 1
+        if found.variant.mode == "bad" and turns["bad"] == last:
+            found.worker.process.kill()
+        return turn(self, found, plan)
+    monkeypatch.setattr(Session, "turn", dying)
+    good, dead, also = session.measure(linear(), [Variant("another", mode) for mode in ("good", "bad", "also good")], PLAN)
+    assert dead.refusal.kind == "died" and turns["bad"] == last
+    for found in (good, also):
+        assert found.refusal is None and len(found.rounds) == 3 and len({r["calls"] for r in found.replies}) == 1
+        assert turns[found.variant.mode] == 5  # the first is thrown away, and the first of the second process
 
 
 SMALL = [("conv2d", "c", [(2, 4, 7, 7), (6, 4, 3, 3)], {"padding": "1x0x2x1", "stride": "2x1"}),
