@@ -33,6 +33,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from .worker import Refused
+
 TOLERANCE = {("op", "f32"): 1e-3, ("op", "bf16"): 6e-2, ("network", "f32"): 2e-2, ("network", "bf16"): 0.4,
              ("normalised network", "f32"): 0.1, ("normalised network", "bf16"): 0.7}
 
@@ -75,12 +77,12 @@ def as_a_whole(results, references, kind, dtype):
 
 
 def agreement(file, reference_file, kind, dtype):
-    """{"agrees", "error", "tolerance", "reason"} of two files of results."""
+    """{"agrees", "error", "tolerance", "reason"} of two files of results. Throws Refused where one cannot be read."""
     tolerance, worst, where = TOLERANCE[kind, dtype], 0.0, ""
     try:
         results, references = load_file(file), load_file(reference_file)
     except (OSError, SafetensorError) as e:
-        return {"agrees": False, "error": None, "tolerance": tolerance, "reason": f"the results cannot be read: {e}"}
+        raise Refused(f"the results cannot be read: {e}", "disk") from None
     if not any(np.any(reference) for reference in references.values()):
         return {"agrees": False, "error": None, "tolerance": tolerance, "reason": "the reference is zero everywhere: nothing can be told from it"}
     for name, reference in references.items():

@@ -10,8 +10,11 @@ import subprocess
 import time
 
 
+NO_DISK = ("No space left on device", "Disk quota exceeded", "Input/output error")  # the system's words, in whichever side's sentence
+
+
 class Refused(Exception):
-    """A request that a worker could not meet. `kind`: absent, unsupported, memory, failed, died or hung."""
+    """A request that a worker could not meet. `kind`: absent, unsupported, memory, disk, failed, died or hung."""
 
     def __init__(self, sentence, kind):
         super().__init__(sentence)
@@ -86,7 +89,7 @@ class Worker:
             raise Refused(self.last_words(), "died") from None
         reply = self.read()
         if "error" in reply:
-            raise Refused(reply["error"], reply["kind"])
+            raise Refused(reply["error"], "disk" if any(words in reply["error"] for words in NO_DISK) else reply["kind"])
         return reply
 
     def kill(self):

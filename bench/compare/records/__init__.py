@@ -12,6 +12,7 @@ import jsonschema_rs
 SCHEMA = json.loads(pathlib.Path(__file__).with_name("record.schema.json").read_text())
 VERSION = SCHEMA["properties"]["schema"]["const"]
 CHECK = jsonschema_rs.Draft202012Validator(SCHEMA)
+PASSING = ("memory", "died")  # refusals that something else may have caused, and that may be others in the next call
 FALLBACK = "a fallback kernel ran, plain loops"  # why a row is mistrusted, whose kernels are all ours
 BEGIN = '{"schema": '  # of every record, as it is written
 
@@ -151,7 +152,7 @@ def is_stale(record, engines):
     refusal = record.get("refusal")
     if refusal == "absent" and engines.answers(e["name"]):
         return True
-    if refusal in ("memory", "failed", "died", "hung") and not e["version"]:  # it was not begun, for want of memory, of a disk's room, or of a reference
+    if refusal == "disk" or (refusal in ("memory", "failed", "died", "hung") and not e["version"]):  # it was not begun, for want of memory, of a disk's room, or of a reference
         return True
     known = [v for v in (e["version"], engines.version(e["name"])) if v]
     return len({v if e["name"] == "plumbline" else v.partition("+")[0] for v in known}) > 1
@@ -168,13 +169,15 @@ def version_key(record):
 
 
 class Store:
-    """A file of records that grows line by line; what is in it already need not be measured again."""
+    """A file of records that grows line by line; what is in it already need not be measured again, but for what may pass (PASSING), which each
+    call asks for once more."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
         with self.written():
             self.path.parent.mkdir(parents=True, exist_ok=True)
         self.records = read(self.path) if self.path.exists() else []
+        self.earlier = {r["run"]["id"] for r in self.records}
         if self.path.exists() and not self.path.read_bytes().endswith(b"\n") and self.path.stat().st_size:
             self.rewrite()
 
@@ -205,8 +208,8 @@ class Store:
         runs, machine = {}, machine_of({"environment": environment})
         of_work = [r for r in self.records if r["experiment"] == experiment and r["subject"].get("id") == subject_id and machine_of(r) == machine]
         for r in newest(of_work):
-            e = r["engine"]
-            if engines is None or not is_stale(r, engines):
+            e, may_pass = r["engine"], r.get("refusal") in PASSING and r["run"]["id"] in self.earlier
+            if engines is None or not (may_pass or is_stale(r, engines)):
                 runs.setdefault(r["run"]["id"], set()).add((e["name"], e["mode"], "tcmalloc" in (e.get("allocator") or "")))
         wanted = {(v.engine, v.mode, bool(v.allocator)) for v in variants}
         return any(wanted <= found for found in runs.values())
