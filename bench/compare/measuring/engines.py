@@ -21,7 +21,7 @@ DEVICES = ("cpu", "cuda", EMULATED)
 AWAKE_FOR_A_MOMENT = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}
 # What a user's shell may tell the libraries by, which no record would say: a worker is told what the harness sets, and nothing else.
 TOLD = ("OMP_", "GOMP_", "KMP_", "MKL_", "ONEDNN_", "DNNL_", "TF_", "XLA_", "JAX_", "TORCH", "PYTORCH_", "ATEN_", "CUBLAS_", "CUDNN_",
-        "NVIDIA_TF32_OVERRIDE", "LD_PRELOAD")
+        "NVIDIA_TF32_OVERRIDE", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "TCMALLOC_")
 DISTRIBUTIONS = {"torch": ("torch",), "tensorflow": ("tensorflow", "tensorflow_cpu"), "jax": ("jax",), "fake": ("numpy",)}  # by one of these names
 USUAL_MODE = {"plumbline": "best", "torch": "eager", "tensorflow": "function", "jax": "jit"}
 

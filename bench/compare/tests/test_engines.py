@@ -4,13 +4,16 @@ import pytest
 
 from compare.measuring.engines import BENCH, TOLD, Variant
 
+ALLOCATORS = ("MALLOC_", "GLIBC_TUNABLES", "TCMALLOC_")
+
 SET = {"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "true", "GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1", "ONEDNN_JIT_PROFILE": "2"}
 
 
 @pytest.fixture
 def told(monkeypatch):
     for name in ("OMP_WAIT_POLICY", "OMP_NUM_THREADS", "ONEDNN_MAX_CPU_ISA", "DNNL_VERBOSE", "MKL_CBWR", "TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS",
-                 "JAX_ENABLE_X64", "TORCH_LOGS", "TORCHDYNAMO_DISABLE", "ATEN_CPU_CAPABILITY", "NVIDIA_TF32_OVERRIDE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"):
+                 "JAX_ENABLE_X64", "TORCH_LOGS", "TORCHDYNAMO_DISABLE", "ATEN_CPU_CAPABILITY", "NVIDIA_TF32_OVERRIDE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD", "MALLOC_ARENA_MAX",
+                 "GLIBC_TUNABLES", "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES"):
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("PLUMB_FAKE_BREAKS", "timer")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -19,12 +22,12 @@ def told(monkeypatch):
 @pytest.mark.parametrize("engine", ["plumbline", "fake"])
 def test_a_worker_is_told_what_the_harness_sets_and_nothing_by_the_users_shell(engines, told, engine):
     _, environment = engines.command(Variant(engine, "good"))
-    assert {k: v for k, v in environment.items() if k.startswith(TOLD)} == SET
+    assert {k: v for k, v in environment.items() if k.startswith(TOLD + ALLOCATORS)} == SET
     assert (environment["PLUMB_FAKE_BREAKS"], environment["CUDA_VISIBLE_DEVICES"]) == ("timer", "1")
     _, environment = engines.with_settings(ONEDNN_VERBOSE="2").command(Variant(engine, "good"))
-    assert {k: v for k, v in environment.items() if k.startswith(TOLD)} == {**SET, "ONEDNN_VERBOSE": "2"}
+    assert {k: v for k, v in environment.items() if k.startswith(TOLD + ALLOCATORS)} == {**SET, "ONEDNN_VERBOSE": "2"}
     _, environment = engines.untouched(engine)
-    assert not any(k.startswith(TOLD) for k in environment)
+    assert not any(k.startswith(TOLD + ALLOCATORS) for k in environment)
 
 
 def test_packages_of_the_users_are_for_the_pythons_that_the_user_named(engines, monkeypatch):
