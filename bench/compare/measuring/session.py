@@ -107,7 +107,6 @@ class Session(Processes):
         before, start = Moment(), time.perf_counter()
         reply = self.turn(found, plan)
         seconds, after = time.perf_counter() - start, Moment()
-        found.ran_s += seconds
         self.last_turn_s = seconds
         found.sample_s = reply["calls"] * reply["samples_s"][-1]
         if not keep:
@@ -117,6 +116,7 @@ class Session(Processes):
         watch = Watch(seconds, sum(after.of(pid) - before.of(pid) for pid in others), *elsewhere_s(before, after))
         found.watched.append(watch)
         found.disturbed += watch.reasons()
+        found.ran_s += seconds
 
     def wait_for_sleep(self, patience_s=2.0):
         """What a side frees behind its reply, after a long turn, must not meet the next one's."""
