@@ -5,6 +5,7 @@ import math
 
 from ..measuring.engines import Variant
 from ..measuring.session import Plan
+from ..measuring.worker import Refused
 from ..problems import catalogue
 from ..records import is_stale, machine_of
 from ..records.of_measured import record_of
@@ -25,7 +26,7 @@ NAMED = ("direct", "direct_chwn", "blocked", "winograd_f2x2", "winograd_f4x4", "
          "packed_gemm")
 QUICK = ("resnet50.res4b_branch2a", "vgg16.conv3_2", "vgg16.conv1_1", "resnet50.res3a_branch2b")
 ASKED_OFTEN = QUICK[:2]
-ONCE = Plan(rounds=1, samples=1, least_s=0)
+ONCE = Plan(rounds=1, samples=1, least_s=0, warm_up=0)
 
 
 def forward_problems(bench):
@@ -48,13 +49,19 @@ def ask_often(bench, problem, processes):
                 and not is_stale(r, bench.engines) for r in bench.store.records)
     if bench.foresees([0.5 * max(0, processes - known)]) or known >= processes:
         return
+
+    def keep(found):
+        bench.store.add(record_of(found, problem, NAME, bench.run, bench.environment))
     with bench.session() as session:
-        inputs, expected = session.make(problem)
+        try:
+            files = session.make(problem)
+        except Refused as refusal:
+            return keep(*session.without_reference(problem, [variant], refusal))
         for _ in range(processes - known):
-            found = session.prepare(problem, variant, inputs, expected)
+            found = session.prepare(problem, variant, *files)
             if found.refusal is None and found.agreement["agrees"]:
-                session.run(found, ONCE, keep=True)
-            bench.store.add(record_of(found, problem, NAME, bench.run, bench.environment))
+                session.run_in_turn([found], ONCE)
+            keep(found)
             session.close_workers()
 
 

@@ -62,12 +62,14 @@ def losses_of(session, problem, variant, files, steps):
     return losses, found
 
 
-def beside(bench, sessions, problem, framework, files, steps):
+def beside(bench, sessions, problem, framework, steps):
     """Records of a framework and of Plumbline by its convention."""
     many, one = sessions
     theirs_, (best, vendor) = theirs(framework), ours(framework)
-    at = theirs_
+    at = Variant("plumbline", "reference")
     try:
+        files = many.make(problem)
+        at = theirs_
         once, their_found = losses_of(many, problem, theirs_, files, steps)
         again, _ = losses_of(one, problem, theirs_, files, steps)
         at = best
@@ -94,8 +96,7 @@ def run(bench):
         return
     for problem, framework in todo:
         with bench.session() as many, Session(with_one_thread(bench.engines)) as one:
-            files = many.make(problem)
-            for record in beside(bench, (many, one), problem, framework, files, steps):
+            for record in beside(bench, (many, one), problem, framework, steps):
                 bench.store.add(record)
 
 

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 
 from .machine import has_gpu
+from .watch import Clock
 from .worker import Refused
 
 BENCH = pathlib.Path(__file__).resolve().parents[2]
@@ -85,14 +86,16 @@ class Variant:
 class Engines:
     """Where the programs are: {"plumbline": path of plumb_bench_worker, "torch": path of a Python, ...}."""
 
-    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu", settings=None, callers=()):
+    def __init__(self, programs, threads, tcmalloc=None, modules=None, device="cpu", settings=None, callers=(), clock=None):
         self.callers = callers  # those whose Python the caller has named
         self.programs, self.threads, self.tcmalloc, self.device = programs, threads, tcmalloc, device
+        self.clock = clock or Clock()
         self.settings = settings or {}  # of the environment of every worker
         self.modules = modules or {}  # {engine: its file in workers/}, where the names differ
 
     def with_settings(self, **settings):
-        return Engines(self.programs, self.threads, self.tcmalloc, self.modules, self.device, {**self.settings, **settings}, self.callers)
+        return Engines(self.programs, self.threads, self.tcmalloc, self.modules, self.device, {**self.settings, **settings}, self.callers,
+                       self.clock)
 
     def has(self, engine):
         return engine in self.programs

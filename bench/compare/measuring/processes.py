@@ -51,9 +51,26 @@ class Processes:
         return [self.oracle, *self.workers.values()]
 
     def roofs(self):
-        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for."""
+        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for. A run begins with them, and so
+        with its first pulse."""
+        self.engines.clock.is_slow(self.pulse())
         if self.engines.device == "cuda" and self.engines.missing_device() is None:
             with contextlib.suppress(Refused):
+    def renew_oracle(self):
+        """Starts another where it has died; if none can be started, what it is asked next says so."""
+        if self.oracle.process.poll() is not None:
+            self.oracle.close()
+            with contextlib.suppress(Refused):
+                self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
+
+    def pulse(self):
+        """What the oracle's additions take now, in seconds; None where it has died, and there is another from then on."""
+        try:
+            return self.oracle.ask("pulse")["seconds"]
+        except Refused:
+            self.renew_oracle()
+            return None
+
                 return self.worker(Variant("plumbline", "best")).ask("roofs")
         return self.oracle.ask("roofs")
 

@@ -19,7 +19,6 @@ from .watch import LONG, Watch
 from .worker import Refused
 
 REFERENCE_FLOPS = 6e8  # up to here the reference is plain loops in f64; beyond, the vendor's kernels in f32
-SLOW_CLOCK = 1.1       # times as long as the fastest additions of the session
 LEAST_ROUNDS = 3       # from which a ratio has an interval
 
 
@@ -28,7 +27,7 @@ class Session(Processes):
 
     def __init__(self, engines, folder=None, alone=False, reference_flops=REFERENCE_FLOPS):
         super().__init__(engines, folder, alone)
-        self.reference_flops, self.pulse_s, self.last_turn_s = reference_flops, math.inf, 0.0
+        self.reference_flops, self.last_turn_s = reference_flops, 0.0
 
     def make(self, problem):
         """Files with the inputs and with the reference's results."""
@@ -116,7 +115,6 @@ class Session(Processes):
         watch = Watch(seconds, sum(after.of(pid) - before.of(pid) for pid in others), *elsewhere_s(before, after))
         found.watched.append(watch)
         found.disturbed += watch.reasons()
-        found.ran_s += seconds
 
     def wait_for_sleep(self, patience_s=2.0):
         """What a side frees behind its reply, after a long turn, must not meet the next one's."""
@@ -146,7 +144,7 @@ class Session(Processes):
                     try:
                         self.run(found, plan, number >= 0)
                     except Refused as refusal:
-                        found.refusal = refusal
+                        self.refuse(found, refusal)
             number += 1
 
     def measure(self, problem, variants, plan):
@@ -158,9 +156,9 @@ class Session(Processes):
             return self.without_reference(problem, variants, refusal)
         all_found = [self.prepare(problem, v, inputs, expected) for v in variants]
         able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
-        before = self.oracle.ask("pulse")["seconds"]
+        before = self.pulse()
         self.run_in_turn(able, plan)
-        after = self.oracle.ask("pulse")["seconds"]
+        after = self.pulse()
         self.watch_short_turns(able)
         self.pulse_s = min(self.pulse_s, before, after)
         if min(before, after) > SLOW_CLOCK * self.pulse_s:

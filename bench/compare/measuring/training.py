@@ -19,7 +19,11 @@ def train(session, problem, variant, images, epochs, scored):
             write_orders(images(data), epochs, SEED, orders)
     except NoData as reason:
         return Measured(variant, refusal=Refused(str(reason), "absent")), []
-    found, done = session.prepare(problem, variant, *session.make(problem)), []
+    try:
+        files = session.make(problem)
+    except Refused as refusal:
+        return session.without_reference(problem, [variant], refusal)[0], []
+    found, done = session.prepare(problem, variant, *files), []
     if found.refusal is None and found.agreement["agrees"]:
         try:
             worker = session.worker(variant)

@@ -1,12 +1,16 @@
 """Whether a worker's turn was disturbed, by what the system counts of processors."""
 
 import dataclasses
+import math
 
 LONG = 0.3  # a turn of so many seconds has memory to free, and a load that clocks tell
 QUIET = 0.02  # the share of its time that the others may use while a worker runs
 TICKS_S = 0.02  # what they seem to use when they sleep: the clock of processes is read in hundredths of a second
 MOST_ELSEWHERE = 0.1  # the share of the processors' time that others on the machine may use
 MOST_OF_ONE = 0.5  # the share of one processor's: a thread that has to be bound to the same one makes all of a side's wait
+
+
+SLOW_CLOCK = 1.1  # times as long as the fastest additions of the run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,3 +34,16 @@ class Watch:
         """What disturbed it."""
         restless = ["another worker did not sleep"] if self.workers > QUIET * self.length + TICKS_S else []
         return restless + self.other_work()
+
+
+class Clock:
+    """The processor's, by how long the same additions take; all sessions of a run have one."""
+
+    def __init__(self):
+        self.least_s = math.inf
+
+    def is_slow(self, *pulses):
+        """Whether all of these were longer than the shortest so far allows; None is one that was not taken."""
+        known = [p for p in pulses if p is not None]
+        self.least_s = min([self.least_s, *known])
+        return bool(known) and min(known) > SLOW_CLOCK * self.least_s
