@@ -6,7 +6,7 @@ import math
 from ..measuring.engines import USUAL_MODE, Variant
 from ..measuring.losses import MARGIN, ROUNDINGS, distances, judged, record_of
 from ..measuring.session import Measured, Plan, Session
-from ..measuring.training import PATIENCE_S
+from ..measuring.training import patience_s
 from ..measuring.worker import Refused
 from ..problems.networks import network_problem
 from ..records.of_measured import not_available
@@ -53,7 +53,7 @@ def losses_of(session, problem, variant, files, steps):
     if not found.agreement["agrees"]:
         raise Refused(found.agreement["reason"], "failed")
     worker = session.worker(variant)
-    worker.patience_s = PATIENCE_S
+    worker.patience_s = patience_s(found, steps)
     losses = worker.ask("losses", job=variant.name, steps=steps)["losses"]
     worker.ask("drop", job=variant.name)
     bad = next((i for i, loss in enumerate(losses) if loss is None or not math.isfinite(loss)), None)  # None: JSON has no NaN

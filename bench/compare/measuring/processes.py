@@ -1,5 +1,6 @@
 """The workers of a session as processes: one for each engine and allocator, started when it is asked for, and the oracle."""
 
+import collections
 import contextlib
 import pathlib
 import shutil
@@ -8,6 +9,8 @@ import tempfile
 from .engines import Variant
 from .worker import Refused, Worker
 
+MOST_HUNG = 2  # of a variant, each of which costs as long as a reply is waited for
+
 
 class Processes:
     """Keeps a worker for each engine and allocator, or for each variant if they are to be told apart by memory."""
@@ -15,7 +18,7 @@ class Processes:
     def __init__(self, engines, folder=None, alone=False):
         self.engines, self.alone = engines, alone
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="compare-", dir=folder))
-        self.workers, self.broken = {}, {}
+        self.workers, self.broken, self.hung = {}, {}, collections.Counter()  # hung: replies of a variant that did not come
         self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
 
     def start(self, key, variant, device=None, **settings):
@@ -42,20 +45,15 @@ class Processes:
 
     def start_all(self, variants):
         """Starts the workers beside each other, since a framework takes seconds. What refuses is told again when it is prepared."""
-        for how in (self.worker, lambda v: self.worker(v).hello):
+        for how in (self.worker, lambda v: self.hello_of(v, self.worker(v))):
             for v in variants:
-                with contextlib.suppress(Refused):
-                    how(v)
+                if not self.is_given_up(v):
+                    with contextlib.suppress(Refused):
+                        how(v)
 
     def all_workers(self):
         return [self.oracle, *self.workers.values()]
 
-    def roofs(self):
-        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for. A run begins with them, and so
-        with its first pulse."""
-        self.engines.clock.is_slow(self.pulse())
-        if self.engines.device == "cuda" and self.engines.missing_device() is None:
-            with contextlib.suppress(Refused):
     def renew_oracle(self):
         """Starts another where it has died; if none can be started, what it is asked next says so."""
         if self.oracle.process.poll() is not None:
@@ -71,15 +69,25 @@ class Processes:
             self.renew_oracle()
             return None
 
+    def roofs(self):
+        """Those of the GPU, as Plumbline measures them; the host's if there is none, or none is asked for. A run begins with them, and so
+        with its first pulse."""
+        self.engines.clock.is_slow(self.pulse())
+        if self.engines.device == "cuda" and self.engines.missing_device() is None:
+            with contextlib.suppress(Refused):
                 return self.worker(Variant("plumbline", "best")).ask("roofs")
         return self.oracle.ask("roofs")
 
-    @staticmethod
-    def hello_of(worker):
+    def is_given_up(self, variant):
+        """Whether it has hung too often to be waited for again."""
+        return self.hung[variant] >= MOST_HUNG
+
+    def hello_of(self, variant, worker):
         """What it says when it is ready. One that never is was not there, whatever it has died of."""
         try:
             return worker.hello
         except Refused as refusal:
+            self.hung[variant] += refusal.kind == "hung"
             raise Refused(str(refusal), "absent") from None
 
     def close_workers(self):

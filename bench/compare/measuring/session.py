@@ -13,7 +13,7 @@ from .agreement import agreement
 from .engines import Variant
 from .found import Measured, Plan  # noqa: F401: a session is asked with a plan
 from .machine import Moment, elsewhere_s
-from .processes import Processes
+from .processes import MOST_HUNG, Processes
 from .statistics import MOST_SPREAD, spread
 from .watch import LONG, Watch
 from .worker import Refused
@@ -59,18 +59,24 @@ class Session(Processes):
         try:
             self.prepare_job(found)
         except Refused as refusal:
-            found.refusal = refusal
+            self.refuse(found, refusal)
         return found
+
+    def refuse(self, found, refusal):
+        found.refusal = refusal
+        self.hung[found.variant] += refusal.kind == "hung"
 
     def prepare_job(self, found):
         """The same of what is found already. Throws Refused."""
         (problem, inputs, expected, inject), variant, results = found.work, found.variant, self.folder / "results"
         try:
+            if self.is_given_up(variant):
+                raise Refused(f"{variant.name} is not asked any more: it did not reply {MOST_HUNG} times", "hung")
             missing = self.engines.missing_device()
             if missing:
                 raise Refused(missing, "absent")
             found.worker = worker = self.worker(variant)
-            found.hello = self.hello_of(worker)
+            found.hello = self.hello_of(variant, worker)
             self.broken.pop(self.key_of(variant), None)  # it can be started, whatever it may die of
             self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
@@ -110,6 +116,7 @@ class Session(Processes):
         found.sample_s = reply["calls"] * reply["samples_s"][-1]
         if not keep:
             return
+        found.ran_s += seconds
         found.rounds.append(reply["samples_s"])
         found.replies.append(reply)
         watch = Watch(seconds, sum(after.of(pid) - before.of(pid) for pid in others), *elsewhere_s(before, after))
@@ -160,8 +167,7 @@ class Session(Processes):
         self.run_in_turn(able, plan)
         after = self.pulse()
         self.watch_short_turns(able)
-        self.pulse_s = min(self.pulse_s, before, after)
-        if min(before, after) > SLOW_CLOCK * self.pulse_s:
+        if self.engines.clock.is_slow(before, after):
             for found in able:
                 found.disturbed += ["the processor's clock was slow"] * len(found.rounds)
         held_down = machine.held_down() if self.engines.device == "cuda" and able else []
@@ -184,9 +190,7 @@ class Session(Processes):
         """[Measured] of what there is no reference for: it may be too large for that alone. The next problem has one again."""
         for file in self.folder.glob(f"{problem.id()}.*"):
             file.unlink(missing_ok=True)
-        if self.oracle.process.poll() is not None:
-            self.oracle.close()
-            self.oracle = self.start("oracle", Variant("plumbline", "reference"), "cpu")
+        self.renew_oracle()
         return [Measured(v, refusal=Refused(f"the reference cannot be computed: {refusal}", refusal.kind)) for v in variants]
 
     @staticmethod

@@ -6,8 +6,15 @@ from . import losses
 from .session import Measured
 from .worker import Refused
 
-PATIENCE_S = 6 * 3600  # an epoch may take long
-SEED = 1               # of the order
+PATIENCE_S = 600, 6 * 3600  # at least, and at most: an epoch may take long
+SLOWER = 10                 # times as long as the first step may the others take
+SEED = 1                    # of the order
+
+
+def patience_s(found, steps):
+    """How long a reply to so many steps is waited for, by how long the first took."""
+    least, most = PATIENCE_S
+    return min(most, least + SLOWER * steps * found.prepared.get("first_s", most))
 
 
 def train(session, problem, variant, images, epochs, scored):
@@ -27,7 +34,7 @@ def train(session, problem, variant, images, epochs, scored):
     if found.refusal is None and found.agreement["agrees"]:
         try:
             worker = session.worker(variant)
-            worker.patience_s = PATIENCE_S
+            worker.patience_s = patience_s(found, dict(problem.about)["images"] // problem.batch)
             for epoch in range(epochs):
                 done.append(worker.ask("epoch", job=variant.name, data=str(data), orders=str(orders), epoch=epoch, scored=scored))
                 if done[-1]["loss"] is None:  # no number comes back from infinity

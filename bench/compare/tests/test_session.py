@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from compare.experiments.layouts import without_bias
-from compare.measuring.engines import Variant
+from compare.measuring.engines import Engines, Variant
 from compare.measuring.session import Measured, Plan, Session
 from compare.measuring.watch import Watch
 from compare.problems import catalogue
@@ -78,6 +78,57 @@ def test_one_that_hangs_is_ended(session):
     bad, good = records(session, linear(), [Variant("another", "hangs"), Variant("fake", "good")])
     assert bad["status"] == "not_available" and bad["reason"] == "no reply within 1 s"
     assert good["status"] == "measured"
+
+
+def test_one_that_hangs_twice_is_not_asked_a_third_time(session):
+    for direction in ("forward", "forward_backward"):
+        for mode in ("hangs", "good"):  # the first ends the process of both
+            session.worker(Variant("another", mode)).patience_s = 1
+        hung, good = session.measure(linear(direction), [Variant("another", mode) for mode in ("hangs", "good")], PLAN)
+        assert (str(hung.refusal), hung.refusal.kind) == ("no reply within 1 s", "hung") and good.refusal is None
+    hung, good = session.measure(linear(), [Variant("another", mode) for mode in ("hangs", "good")], PLAN)
+    assert (str(hung.refusal), hung.refusal.kind) == ("another hangs is not asked any more: it did not reply 2 times", "hung")
+    assert not hung.hello and good.refusal is None  # without a version it is asked again in the next call
+
+
+def test_what_is_thrown_away_takes_no_time_from_the_rounds(session):
+    found = session.prepare(linear(), Variant("fake", "good"), *session.make(linear()))
+    session.run(found, PLAN, keep=False)
+    assert found.ran_s == 0
+    session.run(found, PLAN, keep=True)
+    assert found.ran_s > 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_rounds_outlive_the_oracle(session, monkeypatch, when):
+    in_turn = Session.run_in_turn
+
+    def run_in_turn(self, able, plan):
+        in_turn(self, able, plan)
+        self.oracle.kill()
+    prepare = Session.prepare
+
+    def prepare_and_kill(self, *words):
+        found = prepare(self, *words)
+        self.oracle.kill()
+        return found
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, *(("prepare", prepare_and_kill) if when == "before" else ("run_in_turn", run_in_turn)))
+        (kept,) = records(session, linear(), [Variant("fake", "good")])
+    (again,) = records(session, linear(), [Variant("fake", "good")])
+    assert kept["status"] == again["status"] == "measured"
+    assert "the processor's clock was slow" not in kept["trust"]["reasons"]
+
+
+def test_a_clock_that_is_slow_from_the_first_problem_on_is_told_by_the_runs_first_pulse(engines):
+    run = Engines(engines.programs, 1, modules=engines.modules)
+    with Session(run) as first:
+        first.roofs()
+    assert run.with_settings(X="1").clock is run.clock and 0 < run.clock.least_s < 1
+    run.clock.least_s /= 2
+    with Session(run) as later:
+        (found,) = later.measure(linear(), [Variant("fake", "good")], PLAN)
+    assert found.disturbed.count("the processor's clock was slow") == 3
 
 
 def test_an_op_that_a_framework_lacks_and_a_framework_that_is_not_there(session):
