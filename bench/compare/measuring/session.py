@@ -197,7 +197,7 @@ class Session(Processes):
     def watch_short_turns(able):
         """What no short turn tells by itself, all of a problem's may tell together: it disturbs each of them."""
         short = [w for found in able for w in found.watched if w.length <= LONG]
-        for reason in sum(short, Watch()).other_work():
+        for reason in sum(short, Watch()).reasons_together():
             for found in able:
                 found.disturbed += [reason] * sum(w.length <= LONG for w in found.watched)
 

@@ -6,6 +6,7 @@ import math
 LONG = 0.3  # a turn of so many seconds has memory to free, and a load that clocks tell
 QUIET = 0.02  # the share of its time that the others may use while a worker runs
 TICKS_S = 0.02  # what they seem to use when they sleep: the clock of processes is read in hundredths of a second
+AWAKE = 0.1  # the same of short turns, at whose begin threads still wait awake for some tenths of a millisecond, as they are told
 MOST_ELSEWHERE = 0.1  # the share of the processors' time that others on the machine may use
 MOST_OF_ONE = 0.5  # the share of one processor's: a thread that has to be bound to the same one makes all of a side's wait
 
@@ -30,10 +31,17 @@ class Watch:
         most = min(MOST_ELSEWHERE * self.processors, MOST_OF_ONE * self.length)
         return ["the machine did other work"] if self.length > LONG and self.elsewhere > most else []
 
+    def restless(self, most):
+        """Whether another worker did not sleep, in a list: they used more than that share of its time."""
+        return ["another worker did not sleep"] if self.workers > most * self.length + TICKS_S else []
+
     def reasons(self):
-        """What disturbed it."""
-        restless = ["another worker did not sleep"] if self.workers > QUIET * self.length + TICKS_S else []
-        return restless + self.other_work()
+        """What disturbed a turn."""
+        return self.restless(QUIET) + self.other_work()
+
+    def reasons_together(self):
+        """What disturbed short turns, of which it is the sum."""
+        return self.restless(AWAKE) + self.other_work()
 
 
 class Clock:

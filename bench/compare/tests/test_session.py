@@ -71,6 +71,15 @@ def test_what_no_short_turn_tells_all_of_them_tell(session):
     assert Watch(0.4, 0.0, 0.3, 6.4).reasons() == ["the machine did other work"] and Watch(0.4, 0.0, 0.1, 6.4).reasons() == []  # of one of sixteen
 
 
+@pytest.mark.parametrize("used, disturbed", [(0.01, 20), (0.002, 20), (0.0005, 0)])
+def test_one_that_never_sleeps_is_seen_in_short_turns(session, used, disturbed):
+    """Of 10 ms each, in which no turn tells by itself: by all of it, a fifth, and what threads that wait awake for a moment use."""
+    found = Measured(None, rounds=[[0.01]] * 20, watched=[Watch(0.01, used, 0.0, 0.02)] * 20)
+    assert found.watched[0].reasons() == []
+    session.watch_short_turns([found])
+    assert found.disturbed == ["another worker did not sleep"] * disturbed
+
+
 def test_one_that_hangs_is_ended(session):
     worker = session.worker(Variant("another", "hangs"))
     assert worker.hello  # that it takes long to start is no hanging
