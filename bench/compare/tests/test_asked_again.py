@@ -55,9 +55,9 @@ def test_what_may_pass_is_asked_once_more_in_the_next_call(tmp_path, refusal, no
     assert counts(next_call) == now
 
 
-@pytest.mark.parametrize("sentence, kind", [("Error while serializing: I/O error: No space left on device (os error 28)", "disk"), ("x is 0", "failed")])
+@pytest.mark.parametrize("sentence, kind", [("while serializing: I/O error: No space left on device (os error 28)", "disk"), ("x is 0", "failed")])
 def test_results_that_cannot_be_written_are_of_the_disk(tmp_path, sentence, kind):
-    hello, reply = ({"version": "1"}, {"error": sentence, "kind": "failed"})
+    hello, reply = {"version": "1"}, {"error": sentence, "kind": "failed"}
     says = f"import json; print(json.dumps({hello}), flush=True); input(); print(json.dumps({reply}))"
     with Worker([sys.executable, "-c", says], None, tmp_path / "log") as worker:
         with pytest.raises(Refused) as refused:
