@@ -54,7 +54,11 @@ Layout detail::new_pack(std::string_view name, size_t bytes) {
   Packs& p = packs();
   const std::lock_guard lock(p.mutex);
   const size_t i = p.names.size();
-  PLUMB_CHECK(i < kMost, "more than {} different weight formats are in use", kMost);
+  PLUMB_CHECK(
+      i < kMost,
+      "more than {} different formats of weights were made in this process, and each stays; use fewer shapes in "
+      "one process, or an algorithm that packs none",
+      kMost);
   p.names.emplace_back(name);
   sizes[i].store(1 + bytes, std::memory_order_release);
   return static_cast<Layout>(kFirst + i);

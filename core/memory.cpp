@@ -234,12 +234,19 @@ void Allocator::preallocate(size_t bytes) {
   if (fits) stats_.reserved_bytes += static_cast<int64_t>(whole);
   unlock();
   PLUMB_CHECK(fits, "preallocate: {} bytes were asked for, {} are taken and the limit is {}", bytes, taken, limit);
-  void* const memory = from_system(whole);
-  if (!memory) {
+  void* memory = nullptr;
+  const auto take_back = [&] {
     lock();
     stats_.reserved_bytes -= static_cast<int64_t>(whole);
     unlock();
+  };
+  try {
+    memory = from_system(whole);
+  } catch (...) {
+    take_back();
+    throw;
   }
+  if (!memory) take_back();
   PLUMB_CHECK(memory, "preallocate: there are no {} bytes in one piece", bytes);
   auto* const slab = new detail::Slab(memory, whole);
   lock();

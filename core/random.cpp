@@ -17,9 +17,10 @@ Distribution uniform_distribution(DType dtype, double low, double high) {
 }
 
 Distribution normal_distribution(DType dtype, double mean, double deviation) {
-  PLUMB_CHECK(is_floating(dtype) && deviation >= 0,
-              "normal: dtype {} and deviation {} were asked for; use a floating dtype and a deviation of 0 or more",
-              dtype, deviation);
+  PLUMB_CHECK(is_floating(dtype) && std::isfinite(mean) && std::isfinite(deviation) && deviation >= 0,
+              "normal: dtype {}, mean {} and deviation {} were asked for; use a floating dtype, a finite mean and a "
+              "finite deviation of 0 or more",
+              dtype, mean, deviation);
   return {mean, deviation, Distribution::Kind::kNormal};
 }
 

@@ -1,6 +1,7 @@
 #include "core/slab.h"
 
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace plumb::detail {
@@ -21,8 +22,13 @@ void* Slab::get(size_t bytes) {
   return begin_ + offset;
 }
 
-void Slab::put(void* block, size_t bytes) {
-  auto it = free_.emplace(static_cast<size_t>(static_cast<char*>(block) - begin_), bytes).first;
+void Slab::put(void* block, size_t bytes) noexcept {
+  auto it = free_.end();
+  try {
+    it = free_.emplace(static_cast<size_t>(static_cast<char*>(block) - begin_), bytes).first;
+  } catch (const std::bad_alloc&) {
+    return;  // it is not free then, which is not worth the process
+  }
   if (const auto next = std::next(it); next != free_.end() && it->first + it->second == next->first) {
     it->second += next->second;
     free_.erase(next);

@@ -13,7 +13,7 @@ class Slab {
   size_t bytes() const { return bytes_; }
   /// Takes a range from the smallest free one that is large enough, or returns null. Offsets stay aligned if sizes are.
   void* get(size_t bytes);
-  void put(void* block, size_t bytes);
+  void put(void* block, size_t bytes) noexcept;
   bool holds(const void* block) const { return block >= begin_ && block < begin_ + bytes_; }
 
  private:

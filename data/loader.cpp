@@ -233,8 +233,15 @@ bool Loader::next(Batch& batch) {
     if (error) claimed_ = handed_out_ = batches_;
   }
   if (error) std::rethrow_exception(error);
+  try {
+    batch = hand_out(slot);
+  } catch (...) {
+    if (runtime_) runtime_->record(*slot.used, runtime_->stream());
+    const std::lock_guard lock(mutex_);
+    claimed_ = handed_out_ = batches_;
+    throw;
+  }
   ++handed_out_;
-  batch = hand_out(slot);
   return true;
 }
 

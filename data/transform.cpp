@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "core/random.h"
@@ -54,6 +55,11 @@ Converter::Converter(const Dataset& data, const Normalization& normalization, co
     PLUMB_CHECK(std::isfinite(m) && std::isfinite(d) && d > 0,
                 "loader: channel {} has mean {} and deviation {}; both must be finite, and the deviation positive", c,
                 m, d);
+    const double dark = -m / d, bright = (1 - m) / d;
+    PLUMB_CHECK(
+        std::max(std::abs(dark), std::abs(bright)) <= std::numeric_limits<float>::max(),
+        "loader: channel {} has mean {} and deviation {}, by which pixels become {} to {}, which f32 cannot hold", c, m,
+        d, dark, bright);
     for (size_t v = 0; v < static_cast<size_t>(functors::kPixelValues); ++v)
       table_.push_back(static_cast<float>((static_cast<double>(v) / 255 - m) / d));
   }

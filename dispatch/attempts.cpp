@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 
 namespace plumb::detail {
@@ -25,8 +26,12 @@ std::vector<Attempt> make_all(const std::vector<const Candidates::Candidate*>& w
   };
   {
     std::vector<std::jthread> others;
-    const size_t most = std::min<size_t>(compiling.size(), std::thread::hardware_concurrency());
-    for (size_t i = 1; i < most; ++i) others.emplace_back(work);
+    constexpr unsigned kMost = 16;  // a compiler takes hundreds of MB
+    const size_t most = std::min<size_t>(compiling.size(), std::min(kMost, std::thread::hardware_concurrency()));
+    try {
+      for (size_t i = 1; i < most; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {  // the system gives no more threads: those that there are do it
+    }
     work();
   }
   for (size_t i = 0; i < wanted.size(); ++i) {

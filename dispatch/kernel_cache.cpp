@@ -71,6 +71,9 @@ struct Key {
   std::span<const TensorSpec> out;
 };
 
+// A kernel is made for so many threads, also where OpenMP's own number is another by the next call.
+void resolve_threads(Policy& policy) { policy.threads = static_cast<uint16_t>(detail::threads_of(policy)); }
+
 template <class SpecAt>
 uint64_t hash_of(const Key& key, size_t n_in, SpecAt in) {
   uint64_t h =
@@ -167,10 +170,12 @@ size_t read_bytes(const KernelKind& kind, KernelKind::Specs in) {
 PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs in, std::span<const TensorSpec> out,
                             Device device) {
   ++lookups;
-  if (device.is_cpu()) [[likely]]
-    refuse_in_region(kind.name, threads_of(ctx.policy));
   Key key{kind, params, ctx.policy, out};
   key.policy.device = device;
+  if (device.is_cpu()) [[likely]] {
+    resolve_threads(key.policy);
+    refuse_in_region(kind.name, key.policy.threads);
+  }
   const auto at = [&](size_t i) { return &in[i].value->spec; };
   const uint64_t hash = hash_of(key, in.size(), at);
   const Front& f = front();
@@ -187,7 +192,8 @@ PreparedKernel* find_kernel(const KernelKind& kind, const void* params, Inputs i
 
 Ref<PreparedKernel> prepare_kernel(const KernelKind& kind, const void* params, std::span<const TensorSpec> in,
                                    std::span<const TensorSpec> out) {
-  const Key key{kind, params, ctx.policy, out};
+  Key key{kind, params, ctx.policy, out};
+  if (key.policy.device.is_cpu()) resolve_threads(key.policy);
   const auto at = [&](size_t i) { return &in[i]; };
   return find_or_prepare(key, hash_of(key, in.size(), at), in.size(), at);
 }

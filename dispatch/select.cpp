@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <ranges>
 #include <set>
 
 #include "core/runtime.h"
@@ -80,7 +81,8 @@ std::string loss_by(const std::string& algorithm, const PreparedKernel& p) {
 }
 bool is_lost_by(const std::string& algorithm, const PreparedKernel& p) {
   const auto is_mark = [](const std::string& result) { return result == kLost; };
-  return !p.policy.device.is_cpu() && find_tuned(p.policy.device, loss_by(algorithm, p), is_mark);
+  const Device device = p.policy.device;
+  return !device.is_cpu() && runtime_of(device).is_present() && find_tuned(device, loss_by(algorithm, p), is_mark);
 }
 
 // What kernels are measured on.
@@ -91,19 +93,30 @@ struct Trials {
       : scratch(p.in(), p.out(), {}, p.policy.device), all(Trial::in_turn(scratch, p.in(), kernels)) {}
 };
 
-// Which of them is the fastest; none if there is not the memory to find out, beside that of the work under way.
-std::optional<size_t> fastest(const PreparedKernel& p, const std::vector<Made>& made) {
+// Takes those of the larger workspaces out. Says whether there were some.
+bool drop_greedy(std::vector<Made>& made) {
+  const auto workspace = [](const Made& m) { return m.kernel->info().workspace_bytes; };
+  const auto [least, most] = std::ranges::minmax(made | std::views::transform(workspace));
+  return std::erase_if(made,
+                       [&, middle = least + (most - least) / 2](const Made& m) { return workspace(m) > middle; }) > 0;
+}
+
+// Which of them is the fastest; none if there is not the memory to find out, beside that of the work under way. Those
+// whose workspaces do not fit are taken out.
+std::optional<size_t> fastest(const PreparedKernel& p, std::vector<Made>& made) {
   if (!p.policy.device.is_cpu()) {  // what work before this did wrong is not told of a candidate
     Runtime& runtime = runtime_of(p.policy.device);
     runtime.wait(runtime.stream());
   }
-  std::vector<const Kernel*> kernels;
-  for (const Made& m : made) kernels.push_back(m.kernel.get());
   std::optional<Trials> memory;
-  try {
-    memory.emplace(p, kernels);
-  } catch (const Error&) {
-    return std::nullopt;
+  while (!memory) {
+    std::vector<const Kernel*> kernels;
+    for (const Made& m : made) kernels.push_back(m.kernel.get());
+    try {
+      memory.emplace(p, kernels);
+    } catch (const Error&) {
+      if (!drop_greedy(made)) return std::nullopt;
+    }
   }
   const std::vector<Trial>& trials = memory->all;
   std::vector<Run> runs;
@@ -144,6 +157,14 @@ Made first_of(const std::vector<Candidates::Candidate>& order, Maker& make, std:
     if (auto kernel = make(c)) return {c.algorithm, c.provider, std::move(kernel)};
   }
   return {};
+}
+
+// The first one that did not take the device along when it was measured, unless it is asked for by its whole name.
+Made proposed(const PreparedKernel& p, const Candidates& candidates, Maker& make) {
+  auto order = in_order(p, candidates, p.policy.kernels);
+  const std::string_view name = p.policy.algorithm ? algorithm_name(p.policy.algorithm) : std::string_view();
+  std::erase_if(order, [&](const auto& c) { return c.algorithm != name && is_lost_by(c.algorithm, p); });
+  return first_of(order, make);
 }
 
 // By what a choice is kept: another version that offers other candidates measures again.
@@ -200,11 +221,13 @@ Made measured(const PreparedKernel& p, const Candidates& candidates, Maker& make
   if (made.empty() && error) std::rethrow_exception(error);
   if (made.size() < 2) return made.empty() ? Made{} : std::move(made[0]);
   release_idle_memory(p.policy.device);  // measuring needs blocks of other sizes than the work before and after it
+  const size_t wanted_to = made.size();
   const std::optional<size_t> fastest_one = fastest(p, made);
+  const bool is_final = fastest_one && made.size() == wanted_to && !error;  // else another time may tell more
   best = std::move(made[fastest_one.value_or(0)]);
   made.clear();
   memory_of(p.policy.device).trim();
-  if (fastest_one && !error) keep_tuned(p.policy.device, work, best.algorithm);  // else another time may tell more
+  if (is_final) keep_tuned(p.policy.device, work, best.algorithm);
   return best;
 }
 
@@ -278,7 +301,7 @@ std::unique_ptr<Kernel> select_kernel(const PreparedKernel& p) {
   const bool can_measure = device.is_cpu() || runtime_of(device).is_present();
   Maker make(p);
   const bool is_measured = p.policy.search == Search::kMeasured && can_measure;
-  Made made = is_measured ? measured(p, candidates, make) : first_of(in_order(p, candidates, p.policy.kernels), make);
+  Made made = is_measured ? measured(p, candidates, make) : proposed(p, candidates, make);
   if (!made.kernel) fail_without_kernel(p, candidates, make);
   KernelInfo& info = made.kernel->info();
   info.algorithm = made.algorithm;

@@ -9,6 +9,8 @@ const Sgd::Options& checked(const Sgd::Options& o) {
   detail::check_nonnegative("sgd", "momentum", o.momentum);
   detail::check_nonnegative("sgd", "dampening", o.dampening);
   detail::check_weight_decay("sgd", o.weight_decay, o.convention);
+  PLUMB_CHECK(o.momentum <= 1 || o.convention != Convention::kKeras, "sgd: momentum is {}; in {} it is at most 1",
+              o.momentum, o.convention);
   PLUMB_CHECK(o.dampening == 0 || o.convention == Convention::kPyTorch,
               "sgd: dampening is {}, and {} has none; set it to 0", o.dampening, o.convention);
   PLUMB_CHECK(!o.nesterov || (o.momentum > 0 && o.dampening == 0),

@@ -1,6 +1,7 @@
 #include "train/fastest_layout.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "core/runtime.h"
@@ -15,6 +16,8 @@
 namespace plumb::training {
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 // A network's buffers, which a training pass writes, are at the end what they were, also if that pass fails.
 class SavedBuffers {
  public:
@@ -24,9 +27,12 @@ class SavedBuffers {
   SavedBuffers(const SavedBuffers&) = delete;
   SavedBuffers& operator=(const SavedBuffers&) = delete;
   ~SavedBuffers() {
-    for (size_t i = 0; i < saved_.size(); ++i) {
-      Tensor b = network_.buffers()[i].tensor;
-      b.copy_from(saved_[i]);
+    try {
+      for (size_t i = 0; i < saved_.size(); ++i) {
+        Tensor b = network_.buffers()[i].tensor;
+        b.copy_from(saved_[i]);
+      }
+    } catch (const Error&) {  // of a device that is lost; the error under way tells it
     }
   }
 
@@ -48,13 +54,18 @@ double time_of_layout(const models::Network& network, Layout layout, DType dtype
   std::optional<models::RoundedParameters> rounded;  // as a training step has them
   if (dtype == DType::kBf16) pass.rounded = &rounded.emplace(network);
   const SavedBuffers saved(network);
-  double best = 1e30;
+  const auto pass_once = [&] { return forward_backward(network, pass, images, labels); };
+  // What a device takes op by op may be the host's time to launch them, in any layout.
+  std::optional<Program> program;
+  if (!network.device().is_cpu()) program = capture(pass_once);
+  double best = kNever;
   for (int i = 0; i < 4 && !(i > 1 && best > kFarBehind * others); ++i) {
     for (const Tensor& w : network.trainable()) w.value->bump_version();  // as an optimizer does: forces new packs
     if (rounded) rounded->refresh();                                      // which a step's own update writes
     const double seconds = detail::seconds_of([&] {
-      const TensorList result = forward_backward(network, pass, images, labels);
-      if (!network.device().is_cpu()) result[0].item();  // waits for the device
+      if (!program) return void(pass_once());
+      program->run();
+      program->outputs()[0].item();  // waits for the device
     });
     if (i > 0) best = std::min(best, seconds);  // the first run prepares kernels
   }
@@ -90,21 +101,28 @@ Layout fastest_layout(const models::Network& network, DType dtype, int64_t batch
   };
   if (const auto known = detail::find_tuned(device, work, is_layout)) return layout_from_string(*known);
   Layout best = usual_layout(device, dtype);
-  double best_seconds = 1e30;
+  double best_seconds = kNever;
   // A GPU's libraries have no kernels for chwn: each op would be that of another layout between two conversions, all of
   // whose plans would have to be measured once more.
   std::vector<Layout> layouts{Layout::kNhwc, Layout::kNchw};
   if (!is_gpu(device)) layouts.push_back(Layout::kChwn);
   std::ranges::stable_partition(layouts, [&](Layout l) { return l == best; });
+  bool is_final = true;
   for (const Layout l : layouts) {
-    const double seconds = time_of_layout(network, l, dtype, batch, best_seconds);
+    double seconds = kNever;
+    try {
+      seconds = time_of_layout(network, l, dtype, batch, best_seconds);
+    } catch (const Error&) {  // as where only another layout's step fits into the memory
+      if (l == layouts.back() && best_seconds == kNever) throw;
+      is_final = false;
+    }
     detail::release_idle_memory(device);  // the next layout needs blocks of other sizes
     if (seconds < best_seconds) {
       best_seconds = seconds;
       best = l;
     }
   }
-  detail::keep_tuned(device, work, to_string(best));
+  if (is_final) detail::keep_tuned(device, work, to_string(best));
   return best;
 }
 

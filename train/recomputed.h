@@ -28,7 +28,10 @@ Tensor recomputed(F f, const T&... x) {
       again[i] = kept[i]().detached();
       if (needs[i]) wanted.push_back(again[i].require_grad());
     }
-    const Tensor y = std::apply(f, again);
+    const Tensor y = [&] {
+      const MemoryScope as_before(MemoryClass::kActivation);  // not a gradient's, in whose scope this runs
+      return std::apply(f, again);
+    }();
     if (!y.requires_grad()) return dx;  // f uses none of them
     const TensorList found = detail::grad_since(since, y, wanted, dy);
     for (size_t i = 0, next = 0; i < kCount; ++i) {

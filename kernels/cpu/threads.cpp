@@ -37,7 +37,9 @@ void check_team(int n) {
 
 }  // namespace
 
-int detail::threads_of(const Policy& c) { return c.threads ? c.threads : omp_get_max_threads(); }
+int detail::threads_of(const Policy& c) {
+  return c.threads ? c.threads : std::min(omp_get_max_threads(), kMostThreads);
+}
 void detail::refuse_in_region(const char* what, int threads) {
   if (!omp_in_parallel()) [[likely]]
     return;
@@ -54,6 +56,7 @@ int most_threads() { return std::min(omp_get_thread_limit(), kMostThreads); }
 void set_threads(int n) {
   PLUMB_CHECK(n >= 1 && n <= most_threads(), "set_threads: {} threads were asked for; use 1 to {}", n, most_threads());
   check_team(n);
+  omp_set_dynamic(0);
   omp_set_num_threads(n);
   detail::ctx.policy.threads = static_cast<uint16_t>(n);
 }

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "core/context.h"
+#include "dispatch/kernel_cache.h"
 #include "graph/program.h"
 #include "kernels/threads.h"
 #include "ops/conv2d.h"
@@ -56,6 +57,25 @@ TEST(ParallelRegion, AProgramOfSeveralThreadsIsRefusedWhateverIsSetThere) {
     said = test::error_of([&] { doubles.run(); });
   }
   EXPECT_TRUE(said.starts_with("run: inside a parallel region of OpenMP no kernel can start its 2 threads"));
+}
+
+// OpenMP's own number may be another inside, as by OMP_NUM_THREADS=2,1: not that of the kernels that were made outside.
+TEST(ParallelRegion, WhereOpenMPHasOneThreadKernelsAreMadeForOne) {
+  const detail::Scoped<Policy> as_before(detail::ctx.policy, detail::ctx.policy);
+  set_threads(2);
+  detail::ctx.policy.threads = 0;  // as where nobody says so
+  const Tensor expected = gradient_of_weights();
+  Tensor inside[2];
+#pragma omp parallel num_threads(2)
+  {
+    omp_set_num_threads(1);
+    inside[omp_get_thread_num()] = gradient_of_weights();
+  }
+  for (const Tensor& dw : inside) EXPECT_TRUE(test::close(dw, expected, 1e-5));
+  const int64_t before = cache_stats().prepared;
+  set_threads(2);
+  gradient_of_weights();
+  EXPECT_EQ(cache_stats().prepared, before) << "said or not, two are two";
 }
 
 TEST(ParallelRegion, WithOneThreadKernelsComputeTheSame) {

@@ -248,6 +248,33 @@ TEST(Select, WithoutTheMemoryToMeasureTheFirstIsTaken) {
   EXPECT_EQ(sum.data<float>()[7], a.data<float>()[7] + b.data<float>()[7]);
 }
 
+// The first of which wants more memory than there is.
+struct Greedy {
+  static constexpr char kName[] = "greedy";
+  using Params = NoParams;
+  static void cpu(const Problem<Params>&, Candidates& c) {
+    const auto offer = [&](const char* name, float value, int microseconds, size_t bytes) {
+      c.add(name, [=] {
+        auto kernel = writes(value, microseconds);
+        kernel->info().workspace_bytes = bytes;
+        return kernel;
+      });
+    };
+    offer("greedy", 1, 0, size_t{1} << 40);
+    offer("slow", 2, 3000, 64);
+    offer("fast", 3, 0, 1 << 20);
+  }
+};
+
+TEST(Select, WithoutTheMemoryForOneTheOthersAreMeasured) {
+  const PolicyScope measured({.search = Search::kMeasured});
+  cpu_memory().set_limit(static_cast<size_t>(cpu_memory().stats().reserved_bytes) + (64 << 20));
+  const auto p = prepare<Greedy>({}, {}, {kOne});
+  cpu_memory().set_limit(std::numeric_limits<size_t>::max());
+  EXPECT_EQ(p->kernel->info().algorithm, "fast");
+  EXPECT_TRUE(choices_about("greedy").empty()) << "another time there may be the memory";
+}
+
 TEST(Select, MeasuringStaysInTheFamilyThatIsNamed) {
   EXPECT_TRUE(chosen({.search = Search::kMeasured, .algorithm = register_algorithm("slow")}, 101).starts_with("slow"));
 }

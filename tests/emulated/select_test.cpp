@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "dispatch/described.h"
 #include "dispatch/gate.h"
 #include "dispatch/policy.h"
+#include "dispatch/tuning_cache.h"
 #include "kernels/cuda/launch.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"
@@ -82,6 +84,20 @@ struct Compiled {
 TEST(ChoicesOfDevices, AreMadeByItsClock) {
   EXPECT_EQ(number<Numbered>({.search = Search::kHeuristic}), 1);
   EXPECT_EQ(number<Numbered>({.search = Search::kMeasured}), 2);
+}
+
+// As a plan does that reads where no memory is: the process that measured it has no device from then on.
+TEST(ChoicesOfDevices, WhatTookTheDeviceAlongIsNotTakenAgain) {
+  std::string work;
+  {
+    const PolicyScope scope({.device = kDevice});
+    const TensorSpec x(Shape{8}), y(Shape{1});
+    work = detail::work_of(*prepare<Numbered>({}, {x}, {y}));
+  }
+  detail::keep_tuned(kDevice, work + " takes the device along by slow", "lost");
+  EXPECT_EQ(number<Numbered>({.search = Search::kDeterministic}), 2);
+  EXPECT_EQ(number<Numbered>({.search = Search::kHeuristic, .algorithm = algorithm_id("slow")}), 1)
+      << "by its whole name it is";
 }
 
 TEST(ChoicesOfDevices, WhatCompilesIsMadeOnceAndCompetes) {

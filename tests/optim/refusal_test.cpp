@@ -68,6 +68,8 @@ TEST(RefusalTest, OptionsOutOfRange) {
   EXPECT_TRUE(refused([&] { sgd.set_learning_rate(1e39); }, "sgd: the learning rate is 1e+39; use a finite number"));
   EXPECT_TRUE(refused([&] { sgd.set_learning_rate(INFINITY); }, "sgd: the learning rate is inf"));
   EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = -0.5}); }, "sgd: momentum is -0.5"));
+  EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = 1.5, .convention = Convention::kKeras}); },
+                      "sgd: momentum is 1.5; in keras it is at most 1"));
   EXPECT_TRUE(refused([&] { Sgd(w, {.nesterov = true}); }, "it needs a momentum above 0"));
   EXPECT_TRUE(refused([&] { Sgd(w, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}); }, "and no dampening"));
   EXPECT_TRUE(refused([&] { Adam(w, {.beta1 = 1}); }, "adam: beta1 is 1"));

@@ -114,8 +114,8 @@ Operation operation_of(const LtProduct& p, DType dtype, MathMode math) {
   set(o.operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(o.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
-  // Where they lie a run says; that there is one, and aligned, the heuristic may ask.
-  const auto* const somewhere = reinterpret_cast<const void*>(uintptr_t{256});
+  // Where they lie a run says; that there is one, and aligned as tensors are, the heuristic may ask.
+  const auto* const somewhere = reinterpret_cast<const void*>(uintptr_t{16});
   if (p.bias >= 0 || p.gives_bias) set(o.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, somewhere);
   if (p.mask >= 0 || p.gives_mask) {
     set(o.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, somewhere);
@@ -231,6 +231,11 @@ void offer_cublaslt(const LtProduct& p, DType dtype, MathMode math, Device devic
   if (dtype != DType::kF32 && dtype != DType::kF64 && dtype != DType::kBf16) return;
   if (p.d.rows == 0 || p.d.columns == 0 || p.depth == 0 || p.count == 0) return;  // matrices have no extents of 0
   if (std::max({p.d.rows, p.d.columns, p.depth, p.count}) > INT32_MAX) return;  // its extents are 32 bits; ours are not
+  // Known to be proposed and then to fail: more matrices than a grid is high, and operands of 2^31 elements.
+  const auto elements = [&](const LtMatrix& m) {
+    return static_cast<double>(p.count) * static_cast<double>(m.rows) * static_cast<double>(m.columns);
+  };
+  if (p.count > 65535 || std::max({elements(p.a), elements(p.b), elements(p.d)}) > INT32_MAX) return;
   if (p.gives_mask && p.d.rows % 128 != 0) return;  // it does not say what it writes past the end of a row
   if (!runtime.is_present()) {
     candidates.add(Provider::kCublasLt, "cublaslt", [=] { return unknown_kernel(device); });

@@ -123,7 +123,8 @@ std::vector<EngineConfig> Graph::proposed(cudnnBackendHeurMode_t mode) const {
     const auto has = [&](const char* note) { return std::find(notes.begin(), notes.end(), note) != notes.end(); };
     c.is_deterministic = !has("nondeterministic");
     // A tile of 13x13 amplifies rounding until three digits are left.
-    c.is_narrow = has("tensor_core") || has("down_convert") || has("reduced_precision") || has("winograd_13x13");
+    c.is_narrow = has("tensor_core") || has("reduced_precision") || has("winograd_13x13");
+    c.converts_down = has("down_convert");
     for (auto& b : notes_of(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, kBehavior))
       notes.push_back(std::move(b));
     for (const std::string& note : notes) c.notes += (c.notes.empty() ? "" : " ") + note;
@@ -157,7 +158,7 @@ std::vector<EngineConfig> Graph::configs(bool is_strict, Search search) const {
   }
   auto [front, back] = search == Search::kFallback ? std::tie(fallbacks, first) : std::tie(first, fallbacks);
   std::ranges::move(back, std::back_inserter(front));
-  if (is_strict) std::erase_if(front, [](const EngineConfig& c) { return c.is_narrow; });
+  std::erase_if(front, [&](const EngineConfig& c) { return c.converts_down || (is_strict && c.is_narrow); });
   return std::move(front);
 }
 
@@ -180,7 +181,9 @@ void Plan::run(std::span<void* const> pointers, void* workspace, Runtime::Stream
   Pack& p = packs_.get([] { return std::make_unique<Pack>(); });
   if (p.is_new || p.workspace != workspace || !std::equal(pointers.begin(), pointers.end(), p.pointers.begin()))
     point(p, pointers, workspace);
-  if (target_.is_present()) target_.execute(plan_, p.descriptor, stream);
+  if (!target_.is_present()) return;
+  const std::lock_guard one(handing_over_);
+  target_.execute(plan_, p.descriptor, stream);
 }
 
 // A pack that is finalized takes no other pointers; made anew in the same memory, it allocates nothing.

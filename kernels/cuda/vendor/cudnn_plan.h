@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <span>
 
 #include "core/per_thread.h"
@@ -19,7 +20,8 @@ struct EngineConfig {
                           ///< "cudnn_e38_b", a setting of it that only mode B proposes
   std::string notes;      ///< what it says of its numbers and of itself: "tensor_core nondeterministic"
   bool is_deterministic = true;
-  bool is_narrow = false;  ///< it computes with fewer bits than f32 has, or leaves fewer
+  bool is_narrow = false;      ///< it computes with fewer bits than f32 has, or leaves fewer
+  bool converts_down = false;  ///< it rounds its operands to a type of less range
 };
 
 /// Operations that are connected by their tensors.
@@ -28,7 +30,7 @@ class Graph {
   Graph(const Target& target, std::vector<Descriptor> operations);
   /// The configs of heuristic mode A, and then those of FALLBACK, that pass their support checks; by kHeuristicB those
   /// of mode B in the place of A's, and by kFallback the latter first. Where `is_strict`, not those that compute with
-  /// fewer bits than f32 has, or leave fewer.
+  /// fewer bits than f32 has, or leave fewer; nowhere those that round operands to a type of less range.
   std::vector<EngineConfig> configs(bool is_strict, Search search = Search::kHeuristic) const;
 
  private:
@@ -38,7 +40,8 @@ class Graph {
   Descriptor graph_;
 };
 
-/// A config that is made ready to run. Any number of threads may run one at the same time.
+/// A config that is made ready to run. Any number of threads may run one: it is handed over by one at a time, since
+/// cuDNN's plans are not safe to be executed by two at once.
 class Plan {
  public:
   /// `ids` are those of the graph's tensors, in the order of the pointers of a run.
@@ -68,6 +71,7 @@ class Plan {
   bool is_made_ = false;
   size_t workspace_bytes_ = 0;
   detail::PerThread<Pack> packs_;
+  mutable std::mutex handing_over_;
 };
 
 /// Which pointer of a launch a tensor of a graph is, or that it is the zeros that come with the graph, or a number.
