@@ -175,7 +175,7 @@ detail::PoolVector<detail::In> Optimizer::inputs(const Given& given) const {
 namespace plumb::detail {
 
 void check_nonnegative(const char* name, const char* what, double value) {
-  PLUMB_CHECK(value >= 0 && value <= std::numeric_limits<float>::max(), "{}: {} is {}; use a number from 0 to {}", name,
+  PLUMB_CHECK(value >= 0 && value <= std::numeric_limits<float>::max(), "{}: {} is {}; use a finite number from 0 to {}", name,
               what, value, std::numeric_limits<float>::max());
 }
 
