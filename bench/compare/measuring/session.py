@@ -81,7 +81,7 @@ class Session(Processes):
             self.engines.check_device(worker.hello)
             found.prepared = worker.ask("prepare", job=variant.name, problem=problem.to_worker(), mode=variant.mode, inputs=str(inputs),
                                         results=str(results), inject=inject)
-            found.agreement = agreement(results, expected, problem.compared_as, problem.dtype)
+            found.agreement = agreement(results, expected, problem.compared_as, problem.dtype, inputs, problem.nodes)
         finally:
             results.unlink(missing_ok=True)
 
