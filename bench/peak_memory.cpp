@@ -16,4 +16,10 @@ int64_t peak_rss_bytes() {
   fail("/proc/self/status has no line {}", name);
 }
 
+bool reset_peak_rss() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << 5 << std::flush;
+  return file.good();
+}
+
 }  // namespace plumb::bench

@@ -8,7 +8,7 @@ import time
 
 from ..ledger import ledger_of
 from ..ledger.sampler import Sampler, Unavailable
-from . import machine, vendor_logs
+from . import machine, steps, vendor_logs
 from .agreement import agreement
 from .engines import Variant
 from .found import Measured, Plan  # noqa: F401: a session is asked with a plan
@@ -159,9 +159,13 @@ class Session(Processes):
         self.start_all(variants)
         try:
             inputs, expected = self.make(problem)
+            trained = steps.expected_of(self, problem, variants, inputs)
         except Refused as refusal:
             return self.without_reference(problem, variants, refusal)
-        all_found = [self.prepare(problem, v, inputs, expected) for v in variants]
+        all_found = []
+        for v in variants:
+            all_found.append(self.prepare(problem, v, inputs, expected))
+            steps.hold(self, problem, all_found[-1], inputs, trained)
         able = [f for f in all_found if f.refusal is None and f.agreement["agrees"]]
         before = self.pulse()
         self.run_in_turn(able, plan)
@@ -182,8 +186,8 @@ class Session(Processes):
         if plan.logged:
             self.close_workers()  # a step more beside them might not fit into memory
             vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan, inputs)
-        inputs.unlink(missing_ok=True)
-        expected.unlink(missing_ok=True)
+        for file in (inputs, expected, *trained.values()):
+            file.unlink(missing_ok=True)
         return all_found
 
     def without_reference(self, problem, variants, refusal):

@@ -1,5 +1,6 @@
 #include "bench/compare/plumbline/job.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,11 +11,14 @@
 #include <limits>
 
 #include "bench/allocations.h"
+#include "bench/compare/plumbline/kernels_seen.h"
+#include "bench/compare/plumbline/tensor_files.h"
 #include "bench/peak_memory.h"
 #include "core/context.h"
 #include "core/memory.h"
 #include "core/stopwatch.h"
 #include "ops/convert.h"
+#include "ops/elementwise.h"
 #include "ops/fill.h"
 
 namespace plumb::compare {
@@ -35,7 +39,7 @@ Counters counters() {
   return {u.ru_minflt + u.ru_majflt, u.ru_nivcsw, bench::allocation_count(), seconds(u.ru_utime), seconds(u.ru_stime)};
 }
 
-// Bytes of the device's allocator by class when their sum was largest, since the process began; of a GPU the sum too.
+// Bytes of the device's allocator by class when their sum was largest, in a job's runs; of a GPU the sum too.
 json memory_by_class(Device device) {
   const MemoryStats stats = memory_of(device).stats();
   json bytes = json::object();
@@ -85,6 +89,7 @@ void Job::wait() const {
 }
 
 json Job::run(const json& request) {
+  if (calls_ == 0) forget_peak();
   warm_up(request.value("warm_s", 0.0), request.value("warm_calls", 0));
   const int samples = request.at("samples"), least_calls = request.value("least_calls", 1);
   const double least_s = request.at("least_s");
@@ -105,7 +110,7 @@ json Job::run(const json& request) {
           {"fault_s", (fault_.took_s() - fault_s) / n},
           {"began", began},
           {"ended", ended},
-          {"peak_bytes", bench::peak_rss_bytes()},
+          {"peak_bytes", has_peak_ ? json(bench::peak_rss_bytes()) : json()},
           {"memory", memory_by_class(device_)},
           {"page_faults", static_cast<double>(after.page_faults - before.page_faults) / n},
           {"allocations", static_cast<double>(after.allocations - before.allocations) / n},
@@ -119,6 +124,22 @@ json Job::epoch(const json& request) {
   return epochs_.run(*work_, request.at("epoch"), request.at("scored"));
 }
 
+json Job::train(int calls, const std::string& inputs, const std::string& results) {
+  PLUMB_CHECK(calls >= 1 && calls_ == 0, "train: calls is {}; ask for one or more, and before any run", calls);
+  KernelsSeen kernels;
+  for (int i = 1; i <= calls; ++i) {
+    const ObserverScope observed(i == calls ? &kernels : nullptr);
+    step();
+  }
+  wait();
+  const DeviceScope host{Device()};
+  const Tensors first = read_tensors(inputs);
+  Tensors changes{{"loss", full(TensorSpec(Shape{}), work_->losses().back())}};
+  for (const auto& [name, w] : work_->weights()) changes["d" + name] = to(w, Device()) - first.at(name);
+  write_tensors(results, changes);
+  return {{"kernels", kernels.list()}};
+}
+
 json Job::losses(size_t steps) {
   while (work_->losses().size() < steps) step();
   return {{"losses",
@@ -128,6 +149,16 @@ json Job::losses(size_t steps) {
 void Job::step() {
   work_->step();
   fault_();
+}
+
+// What was read, made and written beside the work is given back.
+void Job::forget_peak() {
+  for (Allocator* memory : {&cpu_memory(), &memory_of(device_)}) {
+    memory->trim();
+    memory->reset_peaks();
+  }
+  malloc_trim(0);
+  has_peak_ = bench::reset_peak_rss();
 }
 
 // As workers/serve.py says.

@@ -38,11 +38,15 @@ class Job {
   nlohmann::json run(const nlohmann::json& request);
   /// An epoch of a training (epochs.h).
   nlohmann::json epoch(const nlohmann::json& request);
+  /// The first calls of a training as they are timed, from the weights in the file `inputs`: the change of each weight,
+  /// "d" + NAME, and the last loss go to the file `results`, and "kernels" are those of the last call.
+  nlohmann::json train(int calls, const std::string& inputs, const std::string& results);
   /// Those of a training's first steps.
   nlohmann::json losses(size_t steps);
 
  private:
   void step();
+  void forget_peak();
   void warm_up(double warm_s, int warm_calls);
   double seconds_of_calls();
   int calls_for(double least_s, int least_calls);
@@ -53,7 +57,8 @@ class Job {
   Fault fault_;
   Epochs epochs_;
   int calls_ = 0;
-  double least_s_ = 0;  // of a step that has warmed up; 0 is none yet
+  bool has_peak_ = false;  // of its runs alone
+  double least_s_ = 0;     // of a step that has warmed up; 0 is none yet
 };
 
 /// What the processor's clock makes of a fixed number of products, each waiting for the one before: the least of some.

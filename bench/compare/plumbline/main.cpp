@@ -66,6 +66,7 @@ class Worker {
     if (what == "prepare") return prepare_job(request);
     if (what == "run") return job_of(request).run(request);
     if (what == "epoch") return job_of(request).epoch(request);
+    if (what == "train") return job_of(request).train(request.at("calls"), request.at("inputs"), request.at("results"));
     if (what == "losses") return job_of(request).losses(request.at("steps"));
     PLUMB_CHECK(what == "drop", "there is no request {}", detail::in_quotes(what));
     jobs_.erase(request.at("job").get<std::string>());

@@ -140,7 +140,9 @@ class NetworkWork final : public Work {
         mode.layout == "auto" ? training::fastest_layout(*network_, dtype_, batch) : layout_from_string(mode.layout);
     feed(tensors.at("images"), tensors.at("labels"));
     if (problem.at("direction") == "train") {
-      optim::Settings settings{.convention = mode.convention};
+      // The reference of a framework is of the same network, updated by that framework's formulas.
+      const std::string formulas = problem.value("formulas", to_string(mode.convention));
+      optim::Settings settings{.convention = convention_from_string(formulas)};
       settings.learning_rate = problem.at("learning_rate").get<double>();
       optimizer_ = optim::make(problem.at("optimizer").get<std::string>(), network_->trainable(), settings);
       steps_ = problem.value("steps", 1);
@@ -171,7 +173,8 @@ class NetworkWork final : public Work {
 
   Tensors results() override {
     const PolicyScope policy(policy_);
-    if (!step_) return {{output_, logits()}};
+    if (program_) program_->run();
+    if (!step_) return {{output_, program_ ? program_->outputs()[0] : logits()}};
     models::ForwardContext pass = models::ForwardContext::training(generator_);
     std::optional<models::RoundedParameters> rounded;  // as the step has them
     if (dtype_ == DType::kBf16) pass.rounded = &rounded.emplace(*network_);
@@ -183,6 +186,13 @@ class NetworkWork final : public Work {
   }
 
   const std::vector<double>& losses() const override { return step_ ? losses_ : Work::losses(); }
+
+  Tensors weights() const override {
+    if (!step_) return Work::weights();
+    Tensors named;
+    for (const models::NamedTensor& p : network_->parameters()) named[p.name] = p.tensor.detached();
+    return named;
+  }
 
   void feed(const Tensor& images, const Tensor& labels) override {
     images_ = to(to(images, network_->device()), layout_);

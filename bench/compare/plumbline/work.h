@@ -40,6 +40,8 @@ class Work {
   virtual Tensors results() = 0;
   /// The losses that all steps so far have read. Throws for what is no training.
   virtual const std::vector<double>& losses() const { fail("there are losses of a network's training alone"); }
+  /// The parameters as the steps so far have left them, by name. Throws for what is no training.
+  virtual Tensors weights() const { fail("a network's training alone changes weights"); }
   /// Other images and labels, of the same shapes, for the steps that follow. Throws for what is no training.
   virtual void feed(const Tensor& /*images*/, const Tensor& /*labels*/) {
     fail("a network's training alone has images");

@@ -113,7 +113,7 @@ def record_of(found, problem, experiment, run, environment):
         "workspace_bytes": max((k["workspace_bytes"] for k in kernels), default=None),
         "conversions": conversions(found, kernels),
         "page_faults": mean(found, "page_faults"), "allocations": mean(found, "allocations"), "system_s": mean(found, "system_s"),
-        "user_s": mean(found, "user_s"), "memory": {"process": max(r["peak_bytes"] for r in found.replies), **found.replies[-1].get("memory", {})},
+        "user_s": mean(found, "user_s"), "memory": {"process": max((r["peak_bytes"] for r in found.replies if r["peak_bytes"]), default=None), **found.replies[-1].get("memory", {})},
         "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
         "ledger": ledger_of(found), "vendor_log": vendor_log_of(found),

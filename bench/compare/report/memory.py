@@ -8,7 +8,7 @@ from .further import Further, Table
 from .made_by import picture
 
 CLASSES = ("parameter", "gradient", "state", "activation", "workspace", "pack", "input")  # Plumbline's, of its own allocator
-NOTE = "The classes are what Plumbline's allocator held when its sum was largest; of a framework, the process is known, and what its allocator took of a GPU."
+NOTE = "Peaks are those of the timed runs. The classes are what Plumbline's allocator held when its sum was largest; of a framework, the process is known, and what its allocator took of a GPU."
 
 
 def whole(record):

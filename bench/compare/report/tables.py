@@ -3,6 +3,7 @@ steps, a line for each work of a run, with the fastest and the leanest mode of t
 mistrusted stands in brackets, with the reason below the table. headline.py has another kind."""
 
 import collections
+import math
 import re
 
 from . import headline, verdict
@@ -27,7 +28,7 @@ def spread(record):
 
 
 def megabytes(record):
-    return record["memory"]["process"] / 1e6
+    return (record["memory"]["process"] or math.nan) / 1e6  # where the system says none
 
 
 def times(theirs, ours):

@@ -10,6 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from compare.experiments import memory, ops, table2, train
 from compare.experiments.bench import CHOICE_S, Bench
+from compare.measuring import steps
 from compare.measuring.agreement import TOLERANCE, agreement
 from compare.measuring.engines import Variant
 from compare.measuring.session import Plan, Session
@@ -108,6 +109,37 @@ def test_a_step_as_a_whole_is_held_closer_than_its_tensors(tmp_path):
         save_file(right | changed, tmp_path / "ours")
         held = agreement(tmp_path / "ours", tmp_path / "right", "normalised network", "bf16")
         assert held["agrees"] == (reason is None) and (reason is None or held["reason"].startswith(reason)), held
+
+
+class AnotherRate(Session):
+    """All of whose sides are told another learning rate than the reference."""
+
+    def prepare(self, problem, *rest):
+        return super().prepare(problem.with_(learning_rate=1.1 * problem.learning_rate), *rest)
+
+
+@pytest.mark.parametrize("optimizer, rate", [("sgd", 0.01), ("adam", 1e-4), ("rmsprop", 1e-4)])
+def test_the_timed_step_is_held_with_its_update(engines, optimizer, rate):
+    """Its first pass agrees whatever the update is."""
+    problem = network_problem("resnet20", 2, optimizer=optimizer, learning_rate=rate)
+    for kind, agrees in ((Session, True), (AnotherRate, False)):
+        with kind(engines) as session:
+            for found in session.measure(problem, [Variant("plumbline", mode) for mode in ("best captured nhwc", "vendor nchw")], ONCE):
+                assert found.refusal is None and found.agreement["agrees"] == agrees == bool(found.rounds), found.refusal or found.agreement
+                assert agrees or found.agreement["reason"].startswith("of what the timed step has changed after 2 calls, "), found.agreement
+                assert any(optimizer in k["op"] for k in found.prepared["kernels"]), found.prepared["kernels"]
+
+
+def test_each_side_is_held_by_its_own_formulas(session):
+    problem = network_problem("resnet20", 2, optimizer="rmsprop", learning_rate=1e-4)
+    theirs, ours = Variant("tensorflow", "function"), Variant("plumbline", "best nhwc")
+    inputs, expected = session.make(problem)
+    trained = steps.expected_of(session, problem, [theirs, ours], inputs)
+    assert list(trained) == ["keras", "pytorch"] and [steps.formulas_of(problem.with_(optimizer="sgd"), v) for v in (theirs, ours)] == ["pytorch"] * 2
+    for file, agrees in ((trained["pytorch"], True), (trained["keras"], False)):
+        found = session.prepare(problem, ours, inputs, expected)
+        steps.hold(session, problem, found, inputs, {"pytorch": file})
+        assert found.agreement["agrees"] == agrees, found.agreement
 
 
 def test_resnet50_takes_images_of_another_size(engines):

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -49,6 +51,23 @@ def test_numbers_that_are_no_plan_are_refused(session, worker, numbers):
     worker.ask("prepare", **request_of(session, catalogue.linear("small", (8, 16), (4, 16))))
     with pytest.raises(Refused, match="use numbers from 1 on"):
         worker.ask("run", **{"job": "j", "samples": 1, "least_s": 0.001, "least_calls": 1, **numbers})
+
+
+@pytest.mark.parametrize("variant", [Variant("plumbline", "best"), Variant("fake", "good")], ids=lambda v: v.engine)
+def test_the_peak_is_that_of_the_runs_and_not_of_what_was_read_and_compared(session, variant):
+    def held():
+        status = pathlib.Path(f"/proc/{session.worker(variant).process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
+
+    ops = {p.op: p for p in catalogue.of_tensor("large", (4096, 4096))}
+    problem = ops["relu"].with_(dtype="bf16") if variant.is_ours else ops["sum"].with_(direction="forward_backward")
+    count = problem.inputs["x"].count  # four bytes of each are read or written beside the work alone
+    session.worker(variant).ask("prepare", **request_of(session, problem))
+    before = held()
+    first, second = (session.worker(variant).ask("run", job="j", samples=1, least_s=0.0) for _ in range(2))
+    assert first["peak_bytes"] <= second["peak_bytes"] == held() < before - 4 * count
+    if variant.is_ours:
+        assert sum(first["memory"].values()) < 8 * count  # of x, dy and y, each of two bytes
 
 
 def test_what_is_unknown_is_named(worker):

@@ -50,6 +50,10 @@ def memory():
     return {"device": jax.devices()[0].memory_stats()["peak_bytes_in_use"]}
 
 
+def forget_peak():
+    """JAX keeps one, since it began."""
+
+
 class Work:
     def __init__(self, problem, tensors, mode):
         self.problem, self.roles = problem, roles(problem)
@@ -90,6 +94,10 @@ class Work:
     def feed(self, **arrays):
         """Other values of inputs, of the same shapes."""
         self.rest.update({name: jnp.asarray(there(name, array, self.roles)) for name, array in arrays.items()})
+
+    def weights(self):
+        """As the steps so far have left them."""
+        return {n: self.out(n, w) for n, w in self.wanted.items()}
 
     def predicted(self):
         """The class that a network gives to each image."""
@@ -141,7 +149,10 @@ class Work:
         name = self.problem["output"]
         if self.problem["direction"] == "forward":
             return {name: self.out(name, self.run(self.wanted, self.state, self.statistics, self.rest, self.dy))}
-        y, gradients, _ = self.run_gradients(self.wanted, self.statistics, self.rest, self.dy)
+        if self.is_network:  # whose step takes the weights' memory
+            y, gradients, _ = self.run_gradients(self.wanted, self.statistics, self.rest, self.dy)
+        else:
+            y, gradients = self.run(self.wanted, self.state, self.statistics, self.rest, self.dy)
         return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in gradients.items()}}
 
     def out(self, name, value):

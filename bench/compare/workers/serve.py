@@ -5,6 +5,9 @@
     {"do": "run", "job": NAME, "samples": N, "least_s": S, "least_calls": in a sample, "warm_s": how long before the samples, at least,
      "warm_calls": before that}
                               -> {"samples_s": [...], "calls": calls a sample, "fault_s": what an injected cost took in a call, ...}
+    {"do": "train", "job": NAME, "calls": N, "inputs": FILE, "results": FILE}
+                              -> {}     the first calls of a training as they are timed, before any run, from the weights of the inputs:
+                                        the change of each, "d" + NAME, and the last loss are written to FILE
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
                               -> {"loss": mean of the steps', "accuracy": on the first images, "seconds": of the steps}
@@ -16,7 +19,9 @@ KIND "unsupported" (this framework has no such thing in this mode), "absent" (it
 standard error, so that it cannot be taken for a reply. Between requests a worker sleeps in a read.
 """
 
+import contextlib
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -36,6 +41,21 @@ def counters():
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {"page_faults": usage.ru_minflt + usage.ru_majflt, "user_s": usage.ru_utime, "system_s": usage.ru_stime,
             "switches": usage.ru_nivcsw}
+
+
+def forget_peak(framework):
+    """What was read, made and written beside the work is given back, and the peak begins anew: whether it could."""
+    gc.collect()
+    with contextlib.suppress(AttributeError):  # of glibc
+        ctypes.CDLL(None).malloc_trim(0)
+    if device.NAME == "cuda":
+        framework.forget_peak()
+    try:
+        with open("/proc/self/clear_refs", "w") as f:
+            f.write("5")
+    except OSError:
+        return False
+    return True
 
 
 def peak_bytes():
@@ -80,6 +100,7 @@ class Job:
         self.step, self.calls, self.work = Injected(work.step, inject) if inject else work.step, 0, work
         self.batch, self.files = batch, None  # of a training on files
         self.least_s = 0.0  # of a step that has warmed up; 0 is none yet
+        self.has_peak = False  # of its runs alone
 
     def wait(self):
         """Until the device has done all that it was told."""
@@ -110,10 +131,24 @@ class Job:
         loss = float(np.mean(losses))
         return {"loss": loss if np.isfinite(loss) else None, "accuracy": right / scored, "seconds": seconds}
 
+    def check_first(self):
+        if self.calls:
+            raise ValueError("the first steps are over: what they do is asked for before any run")
+
+    def train(self, request):
+        """What the timed steps do to the weights: first() has done another pass, and updated nothing."""
+        self.check_first()
+        for _ in range(request["calls"]):
+            self.step()
+        self.wait()
+        given = load_file(request["inputs"])
+        changes = {"d" + name: value - given[name] for name, value in self.work.weights().items()}
+        save(request["results"], {"loss": np.array(self.work.y, np.float32), **changes})
+        return {}
+
     def losses(self, steps):
         """Those of the first steps: first() has updated nothing."""
-        if self.calls:
-            raise ValueError("the first steps are over: losses are asked for before any run")
+        self.check_first()
         found = []
         for _ in range(steps):
             self.step()
@@ -121,6 +156,8 @@ class Job:
         return {"losses": found}
 
     def run(self, request):
+        if not self.calls:
+            self.has_peak = forget_peak(self.framework)
         self.warm_up(request.get("warm_s", 0.0), request.get("warm_calls", 0))
         if not self.calls:
             self.calls = self.calls_for(request["least_s"], request.get("least_calls", 1))
@@ -131,7 +168,7 @@ class Job:
         after, ended = counters(), time.monotonic()
         calls = samples * self.calls
         return {"samples_s": times, "calls": self.calls, "fault_s": (self.fault_s() - fault_s) / calls, "began": began, "ended": ended,
-                "peak_bytes": peak_bytes(), "memory": self.framework.memory() if device.NAME == "cuda" else {},
+                "peak_bytes": peak_bytes() if self.has_peak else None, "memory": self.framework.memory() if device.NAME == "cuda" else {},
                 **{key: (after[key] - before[key]) / calls for key in after}}
 
     def warm_up(self, warm_s, warm_calls):
@@ -185,6 +222,9 @@ class Repeated:
     def first(self):
         return self.work.first()
 
+    def weights(self):
+        return self.work.weights()
+
     @property
     def result(self):
         return self.work.result
@@ -199,6 +239,11 @@ def repeated(work, problem, mode):
 def beside(folder, framework):
     """The file of the same framework in a folder beside its own: what else it is asked for than ops and networks."""
     return importlib.import_module(f".{folder}.{framework.__name__.rpartition('.')[2]}", __package__)
+
+
+def save(file, tensors):
+    """ascontiguousarray makes a vector of a number."""
+    save_file({name: np.ascontiguousarray(value).reshape(value.shape) for name, value in tensors.items()}, file)
 
 
 def prepare(framework, request):
@@ -219,8 +264,7 @@ def prepare(framework, request):
     start = time.perf_counter()
     results = work.first()  # the results of the first step, before anything is updated twice
     first_s = time.perf_counter() - start
-    # ascontiguousarray makes a vector of a number
-    save_file({name: np.ascontiguousarray(value).reshape(value.shape) for name, value in results.items()}, request["results"])
+    save(request["results"], results)
     return job, {"built_s": built_s, "first_s": first_s, **getattr(work, "FACTS", {})}
 
 
@@ -232,6 +276,8 @@ def answer(framework, jobs, request):
         return jobs[request["job"]].run(request)
     if request["do"] == "epoch":
         return jobs[request["job"]].epoch(request)
+    if request["do"] == "train":
+        return jobs[request["job"]].train(request)
     if request["do"] == "losses":
         return jobs[request["job"]].losses(request["steps"])
     if request["do"] == "defaults":
@@ -255,7 +301,7 @@ def missing_of(framework, threads):
 
 def serve(framework, threads):
     """Answers requests with a module that has NAME, MODES, DEVICES, OPS, version(), start(threads), which throws Absent where the device
-    is not there, wait(work), which waits until the device has done all, memory(), {"device": its peak bytes}, and Work(problem, tensors,
+    is not there, wait(work), which waits until the device has done all, memory(), {"device": its peak bytes}, forget_peak(), and Work(problem, tensors,
     mode), which does the work by step(), and by first(), which returns the results."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)

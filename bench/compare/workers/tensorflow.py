@@ -52,6 +52,10 @@ def memory():
     return {"device": tf.config.experimental.get_memory_info("GPU:0")["peak"]}
 
 
+def forget_peak():
+    tf.config.experimental.reset_memory_stats("GPU:0")
+
+
 def check_place(y):
     """Where TensorFlow has no kernel for the device, it takes the host without a word."""
     if DEVICE not in y.device.replace("device:", ""):
@@ -114,6 +118,10 @@ class Work:
         with tf.device(DEVICE):
             self.values.update({name: tf.constant(there(name, array, self.roles)) for name, array in arrays.items()})
 
+    def weights(self):
+        """As the steps so far have left them."""
+        return {n: self.out(n, self.values[n]) for n in self.wanted}
+
     def predicted(self):
         """The class that a network gives to each image."""
         return np.asarray(tf.argmax(self.run_logits(self.values), 1))
@@ -154,7 +162,7 @@ class Work:
             y = self.run(self.values)
             check_place(y)
             return {name: self.out(name, y)}
-        y, gradients = self.run_gradients(self.values)
+        y, gradients = (self.run_gradients if self.is_network else self.run)(self.values)
         check_place(y)
         return {name: self.out(name, y), **{"d" + n: self.out(n, g) for n, g in zip(self.wanted, gradients)}}
 

@@ -55,6 +55,10 @@ def memory():
     return {"device": torch.cuda.max_memory_allocated()}
 
 
+def forget_peak():
+    torch.cuda.reset_peak_memory_stats()
+
+
 class Work:
     def __init__(self, problem, tensors, mode):
         self.problem, self.last = problem, "channels_last" in mode
@@ -110,6 +114,10 @@ class Work:
     def feed(self, **arrays):
         """Other values of inputs, of the same shapes."""
         self.values.update({name: self.tensor(name, array) for name, array in arrays.items()})
+
+    def weights(self):
+        """As the steps so far have left them."""
+        return {n: out(self.values[n]) for n in self.problem["gradients"]}
 
     def predicted(self):
         """The class that a network gives to each image."""

@@ -1,0 +1,57 @@
+"""Whether the step that is timed trains as the reference does: its first calls, from the given weights.
+
+What agrees before (agreement.py) is a pass without an update, which a step that is captured, or compiled with its update, is not. So the step
+itself is called as it is timed, and what it has changed of the weights is held by the same tolerances as gradients, which SGD's changes are.
+"""
+
+from ..problems.updates import CONVENTIONS
+from .agreement import agreement
+from .worker import Refused
+
+FORMULAS = {"tensorflow": "keras"}  # whose optimizers a framework has, if not PyTorch's
+CALLS, CALLS_ON_A_GPU = 2, 3  # a graph may be recorded in the second, and is replayed from the third on
+
+
+def calls_of(problem, device):
+    """One of several steps shows their updates; of one step the second call shows the first's by its loss."""
+    return 1 if problem.steps > 1 else CALLS_ON_A_GPU if device == "cuda" else CALLS
+
+
+def formulas_of(problem, variant):
+    """SGD's is the same for all."""
+    said = [word for word in variant.mode.split() if word in CONVENTIONS] if variant.is_ours else []
+    return "pytorch" if problem.optimizer == "sgd" else said[0] if said else FORMULAS.get(variant.engine, "pytorch")
+
+
+def held_as(problem):
+    """Roundings of small gradients become signs where an optimizer divides by their size, and those of a first step grow in the second one's
+    batch norms (ResNet-50 on two images of 32x48: all changes together were 0.0014 longer). Such is held as if it were bf16."""
+    return problem.dtype if problem.optimizer == "sgd" and problem.compared_as == "network" else "bf16"
+
+
+def expected_of(session, problem, variants, inputs):
+    """{formulas: the file of what the reference's steps have changed} of a training; nothing of other work."""
+    files = {}
+    for formulas in dict.fromkeys(formulas_of(problem, v) for v in variants if problem.direction == "train"):
+        file = files[formulas] = session.folder / f"{problem.id()}.{formulas}"
+        told = {**problem.with_(dtype="f32").to_worker(), "formulas": formulas}
+        session.oracle.ask("prepare", job="reference", problem=told, mode="vendor heuristic", inputs=str(inputs), results=str(file))
+        calls = calls_of(problem, session.engines.device)
+        session.oracle.ask("train", job="reference", calls=calls, inputs=str(inputs), results=str(file))
+        session.oracle.ask("drop", job="reference")
+    return files
+
+
+def hold(session, problem, found, inputs, files):
+    """Holds the steps of what has agreed so far; what ran is then what ran in the last of them."""
+    if not files or found.refusal is not None or not found.agreement["agrees"]:
+        return
+    results, calls = session.folder / "results", calls_of(problem, session.engines.device)
+    try:
+        found.prepared |= session.worker(found.variant).ask("train", job=found.variant.name, calls=calls, inputs=str(inputs), results=str(results))
+        held = agreement(results, files[formulas_of(problem, found.variant)], problem.compared_as, held_as(problem))
+        if not held["agrees"]:
+            found.agreement = held | {"reason": f"of what the timed step has changed after {calls} calls, {held['reason']}"}
+    except Refused as refusal:
+        found.refusal = refusal
+    results.unlink(missing_ok=True)
