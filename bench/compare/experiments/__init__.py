@@ -5,10 +5,10 @@ which gives a report.further.Further, COMPARES = False if it holds no framework 
 reports what others have measured.
 """
 
-from . import (algorithms, defaults, figures, input_pipeline, layouts, losses, odd_ops, ops, optimizers, synchronisation, table2, table3,
+from . import (algorithms, defaults, figures, forward, input_pipeline, layouts, losses, odd_ops, ops, optimizers, synchronisation, table2, table3,
                train)
 
-ALL = {e.NAME: e for e in (train, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, input_pipeline, defaults, table2, table3,
+ALL = {e.NAME: e for e in (train, forward, ops, odd_ops, layouts, algorithms, optimizers, synchronisation, input_pipeline, defaults, table2, table3,
                            figures, losses)}
 ASIDE = tuple(name for name, e in ALL.items() if not getattr(e, "COMPARES", True))
 QUICK = ("train", "ops")  # what runs if nothing is asked for

@@ -1,7 +1,7 @@
 """Whether the step that is timed trains as the reference does: its first calls, from the given weights.
 
 What agrees before (agreement.py) is a pass without an update, which a step that is captured, or compiled with its update, is not. So the step
-itself is called as it is timed, and what it has changed of the weights is held by the same tolerances as gradients, which SGD's changes are.
+itself is called as it is timed, and what it has changed of the weights is held as gradients are, which SGD's changes are, with its first loss.
 """
 
 from ..problems.updates import CONVENTIONS
@@ -21,12 +21,6 @@ def formulas_of(problem, variant):
     """SGD's is the same for all."""
     said = [word for word in variant.mode.split() if word in CONVENTIONS] if variant.is_ours else []
     return "pytorch" if problem.optimizer == "sgd" else said[0] if said else FORMULAS.get(variant.engine, "pytorch")
-
-
-def held_as(problem):
-    """Roundings of small gradients become signs where an optimizer divides by their size, and those of a first step grow in the second one's
-    batch norms (ResNet-50 on two images of 32x48: all changes together were 0.0014 longer). Such is held as if it were bf16."""
-    return problem.dtype if problem.optimizer == "sgd" and problem.compared_as == "network" else "bf16"
 
 
 def expected_of(session, problem, variants, inputs):
@@ -49,7 +43,7 @@ def hold(session, problem, found, inputs, files):
     results, calls = session.folder / "results", calls_of(problem, session.engines.device)
     try:
         found.prepared |= session.worker(found.variant).ask("train", job=found.variant.name, calls=calls, inputs=str(inputs), results=str(results))
-        held = agreement(results, files[formulas_of(problem, found.variant)], problem.compared_as, held_as(problem))
+        held = agreement(results, files[formulas_of(problem, found.variant)], problem.compared_as, "f32 steps" if problem.dtype == "f32" else problem.dtype)
         if not held["agrees"]:
             found.agreement = held | {"reason": f"of what the timed step has changed after {calls} calls, {held['reason']}"}
     except Refused as refusal:

@@ -39,7 +39,7 @@ class Job {
   /// An epoch of a training (epochs.h).
   nlohmann::json epoch(const nlohmann::json& request);
   /// The first calls of a training as they are timed, from the weights in the file `inputs`: the change of each weight,
-  /// "d" + NAME, and the last loss go to the file `results`, and "kernels" are those of the last call.
+  /// "d" + NAME, and the first call's loss go to the file `results`, and "kernels" are those of the last call.
   nlohmann::json train(int calls, const std::string& inputs, const std::string& results);
   /// Those of a training's first steps.
   nlohmann::json losses(size_t steps);

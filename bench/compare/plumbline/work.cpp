@@ -152,8 +152,10 @@ class NetworkWork final : public Work {
       read_every_ = steps_ / reads;
       const auto execution = mode.captured ? training::StepMode::kCaptured : training::StepMode::kEager;
       step_.emplace(*network_, *optimizer_, generator_, execution);
-    } else if (mode.captured) {
-      program_.emplace(capture([this] { return logits(); }));
+    } else {
+      images_ = images();
+      if (dtype_ == DType::kBf16) rounded_.emplace(*network_);
+      if (mode.captured) program_.emplace(capture([this] { return logits(); }));
     }
   }
 
@@ -213,7 +215,9 @@ class NetworkWork final : public Work {
   Tensor images() const { return to(images_, dtype_); }
   Tensor logits() {
     const NoGrad none;
-    return to(network_->forward(images(), {}), DType::kF32);
+    models::ForwardContext pass;
+    if (rounded_) pass.rounded = &*rounded_;
+    return to(network_->forward(images(), pass), DType::kF32);
   }
 
   std::string output_;
@@ -226,8 +230,9 @@ class NetworkWork final : public Work {
   Generator generator_{0};
   std::optional<training::TrainingStep> step_;
   std::optional<Program> program_;
-  std::vector<double> losses_;      // that were read
-  int steps_ = 1, read_every_ = 1;  // of a call
+  std::optional<models::RoundedParameters> rounded_;  // of a forward pass
+  std::vector<double> losses_;                        // that were read
+  int steps_ = 1, read_every_ = 1;                    // of a call
 };
 
 }  // namespace

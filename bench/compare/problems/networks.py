@@ -123,15 +123,18 @@ def network_problem(name, batch, direction="train", dtype="f32", optimizer="sgd"
     """A forward pass to the logits, or a training step."""
     network, train = NETWORKS[name], direction == "train"
     b = built(name, train, image)
-    inputs = {"images": Tensor((batch, *(image or network.image)), 0.0, DARK if b.statistics else 1.0),
+    inputs = {"images": Tensor((batch, *(image or network.image)), 0.0, DARK if b.statistics and train else 1.0),
               "labels": Tensor((batch,), classes=network.classes)}
-    inputs.update({n: Tensor(shape, b.first[n], b.first[n]) if n in b.first else Tensor(shape)
+    first = b.first if train else {}
+    inputs.update({n: Tensor(shape, first[n], first[n]) if n in first else Tensor(shape)
                    for n, shape in (b.weights | b.statistics).items()})
     output, flops, miscounted = b.x, b.flops, 0
     if train:  # each product thrice, but that nobody asks for the gradient with respect to the images
         output, flops, miscounted = "loss", 3 * b.flops - b.first_flops, b.first_flops
         b.nodes.append({"op": "cross_entropy", "inputs": {"x": b.x, "labels": "labels"}, "output": "loss", "attributes": {}})
     weights = sum(math.prod(shape) for shape in b.weights.values())
+    # From PyTorch's weights, without batch norms, logits are biases but for a millionth: of the layers they would tell nothing.
+    initial = "pytorch" if train or b.statistics else "keras"
     return Problem("network", name, name, direction, tuple(b.nodes), inputs, output, tuple(b.weights), tuple(b.f32), dtype=dtype,
                    batch=batch, flops=float(batch * flops), bytes=4.0 * weights, elements=float(batch * b.elements),
-                   optimizer=optimizer, learning_rate=learning_rate, miscounted=(float(batch * miscounted), 0.0))
+                   optimizer=optimizer, learning_rate=learning_rate, initial=initial, miscounted=(float(batch * miscounted), 0.0))

@@ -14,7 +14,7 @@ from .ledgers import ledgers, median_unexplained
 from .made_by import commands_of, picture
 
 TEMPLATE = pathlib.Path(__file__).with_name("page.html.j2")
-WORK = {"train": "a training step", "ops": "one op", "odd_ops": "ops that are said to be slow", "optimizers": "an update alone",
+WORK = {"train": "a training step", "forward": "a forward pass", "ops": "one op", "odd_ops": "ops that are said to be slow", "optimizers": "an update alone",
         "synchronisation": "ten training steps, and reading their losses", "input_pipeline": "from bytes to a trained batch",
         "table2": "training, as in the coursework"}
 

@@ -7,7 +7,7 @@
                               -> {"samples_s": [...], "calls": calls a sample, "fault_s": what an injected cost took in a call, ...}
     {"do": "train", "job": NAME, "calls": N, "inputs": FILE, "results": FILE}
                               -> {}     the first calls of a training as they are timed, before any run, from the weights of the inputs:
-                                        the change of each, "d" + NAME, and the last loss are written to FILE
+                                        the change of each, "d" + NAME, and the first call's loss go to FILE
     {"do": "losses", "job": NAME, "steps": N} -> {"losses": [...]}     of a training's first steps, before any run
     {"do": "epoch", "job": NAME, "data": FILE, "orders": FILE, "epoch": N, "scored": N}
                               -> {"loss": mean of the steps', "accuracy": on the first images, "seconds": of the steps}
@@ -138,12 +138,14 @@ class Job:
     def train(self, request):
         """What the timed steps do to the weights: first() has done another pass, and updated nothing."""
         self.check_first()
+        losses = []
         for _ in range(request["calls"]):
             self.step()
+            losses.append(self.work.y)
         self.wait()
         given = load_file(request["inputs"])
         changes = {"d" + name: value - given[name] for name, value in self.work.weights().items()}
-        save(request["results"], {"loss": np.array(self.work.y, np.float32), **changes})
+        save(request["results"], {"loss": np.array(losses[0], np.float32), **changes})
         return {}
 
     def losses(self, steps):
