@@ -4,11 +4,14 @@ What agrees before (agreement.py) is a pass without an update, which a step that
 itself is called as it is timed, and what it has changed of the weights is held as gradients are, which SGD's changes are, with its first loss.
 """
 
+from safetensors.numpy import load_file
+
 from ..problems.updates import CONVENTIONS
-from .agreement import agreement
+from .agreement import agreement, length_of
 from .worker import Refused
 
 FORMULAS = {"tensorflow": "keras"}  # whose optimizers a framework has, if not PyTorch's
+ROUNDING = 2.0**-22  # of a weight
 CALLS, CALLS_ON_A_GPU = 2, 3  # a graph may be recorded in the second, and is replayed from the third on
 
 
@@ -36,6 +39,12 @@ def expected_of(session, problem, variants, inputs):
     return files
 
 
+def least_of(problem, inputs, calls):
+    """The length of each change below which it is the weight's own rounding: to f32, a few units of the last place, in each step."""
+    weights = load_file(inputs)
+    return {"d" + n: calls * problem.steps * ROUNDING * length_of([weights[n]]) for n in problem.gradients}
+
+
 def hold(session, problem, found, inputs, files):
     """Holds the steps of what has agreed so far; what ran is then what ran in the last of them."""
     if not files or found.refusal is not None or not found.agreement["agrees"]:
@@ -43,7 +52,8 @@ def hold(session, problem, found, inputs, files):
     results, calls = session.folder / "results", calls_of(problem, session.engines.device)
     try:
         found.prepared |= session.worker(found.variant).ask("train", job=found.variant.name, calls=calls, inputs=str(inputs), results=str(results))
-        held = agreement(results, files[formulas_of(problem, found.variant)], problem.compared_as, "f32 steps" if problem.dtype == "f32" else problem.dtype)
+        right = files[formulas_of(problem, found.variant)]
+        held = agreement(results, right, problem.compared_as, f"{problem.dtype} steps", least=least_of(problem, inputs, calls))
         if not held["agrees"]:
             found.agreement = held | {"reason": f"of what the timed step has changed after {calls} calls, {held['reason']}"}
     except Refused as refusal:

@@ -140,6 +140,15 @@ def test_the_timed_step_is_held_with_its_update(engines, optimizer, rate):
                 assert any(optimizer in k["op"] for k in found.prepared["kernels"]), found.prepared["kernels"]
 
 
+def test_a_change_that_rounding_hides_is_none(tmp_path):
+    right = {"dw": np.full(100, 1e-8, np.float32), "dv": np.ones(100, np.float32), "loss": np.array(2.0, np.float32)}
+    save_file(right, tmp_path / "right")
+    for name, agrees in (("dw", True), ("dv", False)):
+        save_file(right | {name: 0 * right[name]}, tmp_path / "ours")
+        held = agreement(tmp_path / "ours", tmp_path / "right", "network", "f32 steps", least={"dw": 1e-6})
+        assert held["agrees"] == agrees, held
+
+
 def test_each_side_is_held_by_its_own_formulas(session):
     problem = network_problem("resnet20", 2, optimizer="rmsprop", learning_rate=1e-4)
     theirs, ours = Variant("tensorflow", "function"), Variant("plumbline", "best nhwc")
