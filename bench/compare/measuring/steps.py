@@ -51,11 +51,11 @@ def hold(session, problem, found, inputs, files):
         return
     results, calls = session.folder / "results", calls_of(problem, session.engines.device)
     try:
-        found.prepared |= session.worker(found.variant).ask("train", job=found.variant.name, calls=calls, inputs=str(inputs), results=str(results))
+        found.prepared |= found.worker.ask("train", job=found.variant.name, calls=calls, inputs=str(inputs), results=str(results))
         right = files[formulas_of(problem, found.variant)]
         held = agreement(results, right, problem.compared_as, f"{problem.dtype} steps", least=least_of(problem, inputs, calls))
         if not held["agrees"]:
             found.agreement = held | {"reason": f"of what the timed step has changed after {calls} calls, {held['reason']}"}
     except Refused as refusal:
-        found.refusal = refusal
+        session.refuse(found, refusal)
     results.unlink(missing_ok=True)
