@@ -175,8 +175,8 @@ detail::PoolVector<detail::In> Optimizer::inputs(const Given& given) const {
 namespace plumb::detail {
 
 void check_nonnegative(const char* name, const char* what, double value) {
-  PLUMB_CHECK(value >= 0 && value <= std::numeric_limits<float>::max(), "{}: {} is {}; use a finite number from 0 to {}", name,
-              what, value, std::numeric_limits<float>::max());
+  PLUMB_CHECK(value >= 0 && value <= std::numeric_limits<float>::max(),
+              "{}: {} is {}; use a finite number from 0 to {}", name, what, value, std::numeric_limits<float>::max());
 }
 
 void check_fraction(const char* name, const char* what, double value) {

@@ -186,7 +186,7 @@ class Session(Processes):
         if plan.logged:
             self.close_workers()  # a step more beside them might not fit into memory
             vendor_logs.keep(self, problem, [f for f in able if f.refusal is None], plan, inputs)
-        for file in (inputs, expected, *trained.values()):
+        for file in (inputs, expected, *trained.files.values()):
             file.unlink(missing_ok=True)
         return all_found
 

@@ -4,6 +4,8 @@ What agrees before (agreement.py) is a pass without an update, which a step that
 itself is called as it is timed, and what it has changed of the weights is held as gradients are, which SGD's changes are, with its first loss.
 """
 
+from typing import NamedTuple
+
 from safetensors.numpy import load_file
 
 from ..problems.updates import CONVENTIONS
@@ -26,17 +28,23 @@ def formulas_of(problem, variant):
     return "pytorch" if problem.optimizer == "sgd" else said[0] if said else FORMULAS.get(variant.engine, "pytorch")
 
 
+class Expected(NamedTuple):
+    """Of a training: {formulas: the file of what the reference's steps have changed}, and {change: what it counts as at least}."""
+
+    files: dict
+    least: dict
+
+
 def expected_of(session, problem, variants, inputs):
-    """{formulas: the file of what the reference's steps have changed} of a training; nothing of other work."""
-    files = {}
+    """Expected, of which other work than training has nothing."""
+    files, calls = {}, calls_of(problem, session.engines.device)
     for formulas in dict.fromkeys(formulas_of(problem, v) for v in variants if problem.direction == "train"):
         file = files[formulas] = session.folder / f"{problem.id()}.{formulas}"
         told = {**problem.with_(dtype="f32").to_worker(), "formulas": formulas}
         session.oracle.ask("prepare", job="reference", problem=told, mode="vendor heuristic", inputs=str(inputs), results=str(file))
-        calls = calls_of(problem, session.engines.device)
         session.oracle.ask("train", job="reference", calls=calls, inputs=str(inputs), results=str(file))
         session.oracle.ask("drop", job="reference")
-    return files
+    return Expected(files, least_of(problem, inputs, calls) if files else {})
 
 
 def least_of(problem, inputs, calls):
@@ -45,15 +53,15 @@ def least_of(problem, inputs, calls):
     return {"d" + n: calls * problem.steps * ROUNDING * length_of([weights[n]]) for n in problem.gradients}
 
 
-def hold(session, problem, found, inputs, files):
+def hold(session, problem, found, inputs, expected):
     """Holds the steps of what has agreed so far; what ran is then what ran in the last of them."""
-    if not files or found.refusal is not None or not found.agreement["agrees"]:
+    if not expected.files or found.refusal is not None or not found.agreement["agrees"]:
         return
     results, calls = session.folder / "results", calls_of(problem, session.engines.device)
     try:
         found.prepared |= found.worker.ask("train", job=found.variant.name, calls=calls, inputs=str(inputs), results=str(results))
-        right = files[formulas_of(problem, found.variant)]
-        held = agreement(results, right, problem.compared_as, f"{problem.dtype} steps", least=least_of(problem, inputs, calls))
+        right = expected.files[formulas_of(problem, found.variant)]
+        held = agreement(results, right, problem.compared_as, f"{problem.dtype} steps", least=expected.least)
         if not held["agrees"]:
             found.agreement = held | {"reason": f"of what the timed step has changed after {calls} calls, {held['reason']}"}
     except Refused as refusal:

@@ -154,10 +154,10 @@ def test_each_side_is_held_by_its_own_formulas(session):
     theirs, ours = Variant("tensorflow", "function"), Variant("plumbline", "best nhwc")
     inputs, expected = session.make(problem)
     trained = steps.expected_of(session, problem, [theirs, ours], inputs)
-    assert list(trained) == ["keras", "pytorch"] and [steps.formulas_of(problem.with_(optimizer="sgd"), v) for v in (theirs, ours)] == ["pytorch"] * 2
-    for file, agrees in ((trained["pytorch"], True), (trained["keras"], False)):
+    assert list(trained.files) == ["keras", "pytorch"] and [steps.formulas_of(problem.with_(optimizer="sgd"), v) for v in (theirs, ours)] == ["pytorch"] * 2
+    for file, agrees in ((trained.files["pytorch"], True), (trained.files["keras"], False)):
         found = session.prepare(problem, ours, inputs, expected)
-        steps.hold(session, problem, found, inputs, {"pytorch": file})
+        steps.hold(session, problem, found, inputs, steps.Expected({"pytorch": file}, trained.least))
         assert found.agreement["agrees"] == agrees, found.agreement
 
 
