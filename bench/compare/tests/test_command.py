@@ -225,10 +225,10 @@ def test_the_guide_has_a_question_of_every_experiment():
 
 
 @pytest.mark.parametrize("words, sentence", [
-    ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, ops"),
+    ((), "there is no plumb_bench_worker"), (("--only", "everything"), "--only everything: there is none; use train, forward, ops"),
     (("--frameworks", "caffe"), "--frameworks caffe: there is none"), (("--threads", "0"), "--threads 0: use 1 to"),
     (("--batch", "0"), "--batch 0: use 1 to 2147483647"), (("--batch", "9" * 400), "use 1 to 2147483647"), (("--batch", "x"), "invalid int value: 'x'"),
-    (("--networks", ""), "--networks names none; use alexnet"), (("--only", ","), "--only names none; use train, ops"),
+    (("--networks", ""), "--networks names none; use alexnet"), (("--only", ","), "--only names none; use train, forward, ops"),
     (("--networks", "inception"), "--networks inception: there is none; use "),
     (("--turbo",), "unrecognized arguments: --turbo; --help"), (("--shapes", "/nowhere"), "/nowhere cannot be read: No such file"),
     (("tables", "/nowhere", "/nowhere"), "/nowhere cannot be read"),
