@@ -31,6 +31,14 @@ def conversions(found, kernels):
     return {**count, **seen} or None
 
 
+def computing(found, environment):
+    """The share of the step in which the ledger has seen the device compute; of a GPU it sees the host alone."""
+    ledger = found.ledger
+    if ledger is None or isinstance(ledger, str) or environment.get("device") == "cuda":
+        return None
+    return (ledger.parts_s.get(VENDOR, 0.0) + ledger.parts_s.get(OWN, 0.0)) / ledger.whole_s
+
+
 def reasons(found, samples, environment):
     why = list(dict.fromkeys(found.disturbed))
     # One round may be bad luck; what most rounds had, the median has.
@@ -113,8 +121,9 @@ def record_of(found, problem, experiment, run, environment):
         "workspace_bytes": max((k["workspace_bytes"] for k in kernels), default=None),
         "conversions": conversions(found, kernels),
         "page_faults": mean(found, "page_faults"), "allocations": mean(found, "allocations"), "system_s": mean(found, "system_s"),
-        "user_s": mean(found, "user_s"), "memory": {"process": max((r["peak_bytes"] for r in found.replies if r["peak_bytes"]), default=None), **found.replies[-1].get("memory", {})},
-        "utilisation": {"floating_point": gflops / roof if gflops and roof else None,
+        "user_s": mean(found, "user_s"),
+        "memory": {"process": max((r["peak_bytes"] for r in found.replies if r["peak_bytes"]), default=None), **found.replies[-1].get("memory", {})},
+        "utilisation": {"compute": computing(found, environment), "floating_point": gflops / roof if gflops and roof else None,
                         "processor": processor_s / median / environment["threads"]},
         "ledger": ledger_of(found), "vendor_log": vendor_log_of(found),
         "trust": {"trusted": not why, "reasons": why, "disturbed": [i for i, w in enumerate(found.watched) if w.reasons()]}})

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from compare.ledger.sampler import Sample, Sampler, Switch, Unavailable
 from compare.measuring.engines import Variant
 from compare.measuring.session import Plan
 from compare.problems import catalogue
+from compare.records.of_measured import computing
 
 pytestmark = pytest.mark.timed
 CONVOLUTION, PYTHON = ("jit_avx2_conv_fwd_kernel_f32.3", "perf-12.map"), ("_PyEval_EvalFrameDefault", "libpython3.11.so.1.0")
@@ -65,6 +67,8 @@ def test_the_parts_add_up_to_the_step():
     assert ledger.parts_s[IDLE] == pytest.approx(0.002) and ledger.parts_s[ELSEWHERE] == pytest.approx(0.001)
     assert ledger.functions[VENDOR] == [(CONVOLUTION[0], pytest.approx(0.005))]
     assert ledger.unexplained == pytest.approx(0) and ledger.seen == pytest.approx(26 / 28)
+    assert computing(SimpleNamespace(ledger=ledger), {"device": "cpu"}) == pytest.approx(5 / 11)
+    assert computing(SimpleNamespace(ledger=ledger), {"device": "cuda"}) is None  # what the host was seen doing
 
 
 def test_what_no_rule_knows_is_unexplained():
