@@ -90,7 +90,7 @@ TEST(ChoicesOfDevices, AreMadeByItsClock) {
 TEST(ChoicesOfDevices, WhatTookTheDeviceAlongIsNotTakenAgain) {
   std::string work;
   {
-    const PolicyScope scope({.device = kDevice});
+    const DeviceScope on(kDevice);
     const TensorSpec x(Shape{8}), y(Shape{1});
     work = detail::work_of(*prepare<Numbered>({}, {x}, {y}));
   }
