@@ -49,8 +49,8 @@ struct PlannedStep {
 };
 
 struct PlanConfig {
-  std::string model, on, json;
-  std::optional<Layout> layout;  ///< of the images; nothing: in nchw and in nhwc
+  std::string model{}, on{}, json{};
+  std::optional<Layout> layout{};  ///< of the images; nothing: in nchw and in nhwc
   training::Precision precision = training::Precision::kF32;
   KernelChoice kernels{Search::kHeuristic};
   optim::Kind optimizer = optim::Kind::kSgd;
