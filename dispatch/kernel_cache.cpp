@@ -163,7 +163,8 @@ namespace detail {
 
 size_t read_bytes(const KernelKind& kind, KernelKind::Specs in) {
   size_t bytes = bytes_of(in);
-  for (size_t k = 0; k < in.size(); ++k) bytes -= kind.unread >> k & 1 ? in[k].bytes() : 0;
+  size_t k = 0;
+  for (unsigned rest = kind.unread; rest; rest >>= 1, ++k) bytes -= rest & 1 ? in[k].bytes() : 0;
   return bytes;
 }
 
