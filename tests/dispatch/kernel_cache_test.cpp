@@ -6,6 +6,7 @@
 
 #include "dispatch/gate.h"
 #include "dispatch/policy.h"
+#include "kernels/threads.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "tests/support/compare.h"
@@ -81,7 +82,7 @@ TEST(Cache, EveryPartOfTheKeyMatters) {
        [&] {
          run<AddValue>({1}, {zeros(x), zeros(x)}, x);
        }},
-      {"threads", [&] { chosen({.threads = 1}); }},
+      {"threads", [&] { chosen({.threads = static_cast<uint16_t>(threads() + 1)}); }},
       {"search", [&] { chosen({.search = Search::kMeasured}); }},
       {"deterministic", [&] { chosen({.search = Search::kDeterministic}); }},
       {"algorithm", [&] { chosen({.algorithm = algorithm_id("loop")}); }},
