@@ -32,6 +32,19 @@ size_t bytes_of_bin(int bin) {
   return bin == 0 ? kAlignment : (size_t{1} << octave) + (static_cast<size_t>(quarter + 1) << (octave - 2));
 }
 
+// The memory that `get` gives. What was noted of it before is taken back where there is none, or get throws.
+template <class Get, class TakeBack>
+void* unless_it_fails(const Get& get, const TakeBack& take_back) {
+  try {
+    void* const memory = get();
+    if (!memory) take_back();
+    return memory;
+  } catch (...) {
+    take_back();
+    throw;
+  }
+}
+
 // "12 bytes are in use: parameter 8, input 4".
 std::string text_of_live(const MemoryStats& s) {
   std::string text = message("{} bytes are in use", s.live_total());
@@ -121,19 +134,12 @@ void* Allocator::get_from_system(size_t bytes, size_t block_bytes, MemoryClass c
     if (asks) stats_.reserved_bytes += static_cast<int64_t>(block_bytes);  // at once: two threads would both find room
     unlock();
     if (!asks) return block;
-    const auto take_back = [&] {
-      lock();
-      stats_.reserved_bytes -= static_cast<int64_t>(block_bytes);
-      unlock();
-    };
-    try {
-      block = from_system(asked);
-    } catch (...) {
-      take_back();
-      throw;
-    }
-    if (!block) take_back();
-    return block;
+    return unless_it_fails([&] { return from_system(asked); },
+                           [&] {
+                             lock();
+                             stats_.reserved_bytes -= static_cast<int64_t>(block_bytes);
+                             unlock();
+                           });
   };
   void* block = bytes < kLargest ? take() : nullptr;
   if (!block && bytes < kLargest) {
@@ -234,19 +240,12 @@ void Allocator::preallocate(size_t bytes) {
   if (fits) stats_.reserved_bytes += static_cast<int64_t>(whole);
   unlock();
   PLUMB_CHECK(fits, "preallocate: {} bytes were asked for, {} are taken and the limit is {}", bytes, taken, limit);
-  void* memory = nullptr;
-  const auto take_back = [&] {
-    lock();
-    stats_.reserved_bytes -= static_cast<int64_t>(whole);
-    unlock();
-  };
-  try {
-    memory = from_system(whole);
-  } catch (...) {
-    take_back();
-    throw;
-  }
-  if (!memory) take_back();
+  void* const memory = unless_it_fails([&] { return from_system(whole); },
+                                       [&] {
+                                         lock();
+                                         stats_.reserved_bytes -= static_cast<int64_t>(whole);
+                                         unlock();
+                                       });
   PLUMB_CHECK(memory, "preallocate: there are no {} bytes in one piece", bytes);
   auto* const slab = new detail::Slab(memory, whole);
   lock();

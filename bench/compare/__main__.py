@@ -22,7 +22,7 @@ from .measuring.engines import DEVICES, FRAMEWORKS, USUAL_MODE, Engines, Variant
 from .measuring.machine import environment
 from .measuring.session import Session
 from .measuring.worker import Refused
-from .paths import seen_from_the_caller
+from .paths import seen_from_the_caller, write_whole
 from .problems.catalogue import BadTable, read_table
 from .problems.networks import NETWORKS
 from .records import BadRecord, Store, read, whole
@@ -119,9 +119,7 @@ def write(path, text):
             with path.open("w") as f:
                 f.write(text)
             return
-        part = path.with_name(path.name + ".part")
-        part.write_text(text)
-        part.replace(path)
+        write_whole(path, text)
     except OSError as e:
         raise BadInput(f"{path} cannot be written: {e.strerror}") from None
 

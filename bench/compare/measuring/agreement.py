@@ -58,20 +58,22 @@ PIECE = 1 << 18  # elements whose deviations stay in a cache
 
 
 def error_of(ours, reference, kind, least=0.0):
-    """In f64; NaN or infinite where one of ours is. A reference counts as no shorter than `least`."""
+    """In f64, and the squared lengths of both but of an op's; NaN or infinite where one of ours is. A reference counts as no shorter than `least`."""
     ours, reference = ours.reshape(-1), reference.reshape(-1)
     far, large = 0.0, 0.0  # of the deviation and of the reference: squared lengths, or largest elements
+    squared = 0.0
     for i in range(0, ours.size, PIECE):
-        r = reference[i:i + PIECE].astype(np.float64)
-        d = ours[i:i + PIECE].astype(np.float64) - r
+        r, o = (t[i:i + PIECE].astype(np.float64) for t in (reference, ours))
+        d = o - r
         if kind == "op":
             far, large = np.maximum(far, np.abs(d).max()), np.maximum(large, np.abs(r).max())  # np.maximum keeps NaN
         else:
-            far, large = far + d @ d, large + r @ r
+            far, large, squared = far + d @ d, large + r @ r, squared + o @ o
+    lengths = (squared, large)
     if kind != "op":
         far, large = np.sqrt(far), np.sqrt(large)
     large = max(large, least)
-    return float(far / large if large > 0 else far)
+    return float(far / large if large > 0 else far), lengths
 
 
 def length_of(tensors):
@@ -80,12 +82,11 @@ def length_of(tensors):
     return float(np.sqrt(sum(p @ p for p in pieces)))
 
 
-def as_a_whole(results, references, kind, dtype):
-    """[(what differs, by how much, its tolerance)] of a training step."""
-    gradients = [name for name in references if name != "loss"]
-    ours, theirs = (length_of([tensors[n] for n in gradients]) for tensors in (results, references))
+def as_a_whole(results, references, squared, kind, dtype):
+    """[(what differs, by how much, its tolerance)] of a training step; `squared` has both lengths of each result."""
+    ours, theirs = np.sqrt(np.sum([lengths for name, lengths in squared.items() if name != "loss"], axis=0))
     loss, right = float(results["loss"]), float(references["loss"])
-    return [("the length of all gradients together", abs(ours / theirs - 1), LENGTH[kind, dtype]),
+    return [("the length of all gradients together", float(abs(ours / theirs - 1)), LENGTH[kind, dtype]),
             ("the loss", abs(loss / right - 1), LOSS[kind, dtype])]
 
 
@@ -110,7 +111,7 @@ def whole_numbers(name, ours, reference, inputs, nodes):
 def agreement(file, reference_file, kind, dtype, inputs=None, nodes=(), least=None):
     """{"agrees", "error", "tolerance", "reason"} of two files of results, of nodes that have read a file of inputs; `least` has by name what a
     reference counts as at least. Throws Refused where a file cannot be read."""
-    tolerance, worst, where = TOLERANCE[kind, dtype], 0.0, ""
+    tolerance, worst, where, squared = TOLERANCE[kind, dtype], 0.0, "", {}
     try:
         results, references = load_file(file), load_file(reference_file)
     except (OSError, SafetensorError) as e:
@@ -129,13 +130,13 @@ def agreement(file, reference_file, kind, dtype, inputs=None, nodes=(), least=No
             if wrong > 0:
                 return {"agrees": False, "error": wrong, "tolerance": 0.0, "reason": f"{name} has {wrong:.2g} of its elements at wrong places"}
             continue
-        error = error_of(value, reference, kind, (least or {}).get(name, 0.0))
+        error, squared[name] = error_of(value, reference, kind, (least or {}).get(name, 0.0))
         if not np.isfinite(error):
             return {"agrees": False, "error": None, "tolerance": tolerance, "reason": f"{name} has NaN or infinity"}
         if error >= worst:
             worst, where = error, name
     if worst <= tolerance and "loss" in references:
-        for what, error, most in as_a_whole(results, references, kind, dtype):
+        for what, error, most in as_a_whole(results, references, squared, kind, dtype):
             if not error <= most:
                 reason = f"{what} differs from the reference's by {error:.2g} of it, and {most:g} is allowed"
                 return {"agrees": False, "error": error if np.isfinite(error) else None, "tolerance": most, "reason": reason}

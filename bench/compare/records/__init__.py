@@ -9,6 +9,8 @@ import statistics
 
 import jsonschema_rs
 
+from ..paths import write_whole
+
 SCHEMA = json.loads(pathlib.Path(__file__).with_name("record.schema.json").read_text())
 VERSION = SCHEMA["properties"]["schema"]["const"]
 CHECK = jsonschema_rs.Draft202012Validator(SCHEMA)
@@ -189,10 +191,8 @@ class Store:
             raise BadRecord(f"{self.path} cannot be written: {e.strerror}") from None
 
     def rewrite(self):
-        part = self.path.with_suffix(".part")
         with self.written():
-            part.write_text("".join(map(line_of, self.records)))
-            part.replace(self.path)
+            write_whole(self.path, "".join(map(line_of, self.records)))
 
     def add(self, record):
         line = line_of(record)

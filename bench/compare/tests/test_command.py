@@ -16,6 +16,7 @@ from compare import __main__ as program
 from compare import experiments
 from compare.measuring.machine import gpu, text_of
 from compare.measuring.session import LEAST_ROUNDS, Plan
+from compare.paths import write_whole
 from compare.problems.catalogue import BadTable, read_table
 from compare.report.verdict import is_ours, is_right
 
@@ -201,6 +202,19 @@ def test_a_page_on_a_full_disk_is_a_sentence_and_a_device_stays_one(measured, co
     done = compare("report", folder, "--out", "/dev/full")
     assert done.returncode == 2 and done.stderr == "compare: /dev/full cannot be written: No space left on device\n"
     assert pathlib.Path("/dev/full").is_char_device()
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
+    file = tmp_path / "page.html"
+    write_whole(file, "before")
+
+    def full(path, text):
+        path.touch()
+        raise OSError(28, "No space left on device")
+    monkeypatch.setattr(pathlib.Path, "write_text", full)
+    with pytest.raises(OSError):
+        write_whole(file, "after")
+    assert file.read_text() == "before" and list(tmp_path.iterdir()) == [file]
 
 
 def test_two_machines_have_no_row_in_common(trusted, tmp_path, compare):
